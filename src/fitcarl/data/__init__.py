@@ -1,0 +1,1 @@
+"""From any file of dated facts to a dataset."""

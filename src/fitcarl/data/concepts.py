@@ -1,0 +1,92 @@
+"""What kind of actor an entity is (C_e), and which kinds a relation's objects are (P(c | r))."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.relations import RelationIds
+
+
+@dataclass(frozen=True, eq=False)
+class Concepts:
+    """C_e for every entity, as rows of a sparse 0/1 matrix."""
+
+    names: tuple[str, ...]
+    """Concept names by id, sorted."""
+    offsets: NDArray[np.int64]
+    """int64 [entities + 1]: the concepts of entity e are ``ids[offsets[e]:offsets[e + 1]]``."""
+    ids: NDArray[np.int32]
+    """int32 [pairs], concept ids, ascending within an entity."""
+
+    @classmethod
+    def from_pairs(cls, entities: int, pairs: Iterable[tuple[int, str]]) -> Concepts:
+        """Concepts from (entity id, concept name) pairs; a repeated pair counts once."""
+        distinct = sorted(set(pairs))
+        names = tuple(sorted({name for _, name in distinct}))
+        number = {name: i for i, name in enumerate(names)}
+        owner = np.array([entity for entity, _ in distinct], dtype=np.int64)
+        offsets = np.zeros(entities + 1, dtype=np.int64)
+        np.cumsum(np.bincount(owner, minlength=entities), out=offsets[1:])
+        return cls(names, offsets, np.array([number[name] for _, name in distinct], dtype=np.int32))
+
+    @classmethod
+    def from_mapping(cls, entity_index: Mapping[str, int], concepts: Mapping[str, Sequence[str]]) -> Concepts:
+        """Concepts from entity name → concept names; entities that are not in the index are left out."""
+        known = ((entity_index[entity], names) for entity, names in concepts.items() if entity in entity_index)
+        pairs = ((entity, name) for entity, names in known for name in names)
+        return cls.from_pairs(len(entity_index), pairs)
+
+    @classmethod
+    def none(cls, entities: int) -> Concepts:
+        return cls.from_pairs(entities, ())
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Concepts)
+            and self.names == other.names
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.ids, other.ids)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def of(self, entity: int) -> tuple[str, ...]:
+        """The names of an entity's concepts."""
+        return tuple(self.names[i] for i in self.ids[self.offsets[entity] : self.offsets[entity + 1]])
+
+    def matrix(self) -> NDArray[np.float32]:
+        """Dense C, float32 [entities, concepts]: 1 where the entity has the concept."""
+        dense = np.zeros((len(self.offsets) - 1, len(self.names)), dtype=np.float32)
+        dense[np.repeat(np.arange(len(dense)), np.diff(self.offsets)), self.ids] = 1
+        return dense
+
+
+def concept_distribution(background: Quadruples, concepts: Concepts, relations: RelationIds) -> NDArray[np.float64]:
+    """P(c | r) of the concept regulariser, float64 [2R, concepts]; rows of relations never seen are zero.
+
+    E_r is the *set* of objects of r in the background, so an entity counts once for a relation however often
+    the two meet; n_c counts the entities of E_r that have c. For an inverse relation the objects are the subjects.
+    """
+    both = Quadruples.concat([background, background.inverted(relations)])
+    entities = len(concepts.offsets) - 1
+    pair = np.unique(both.relation.astype(np.int64) * entities + both.object)
+    relation, entity = np.divmod(pair, entities)
+
+    degree = np.diff(concepts.offsets)[entity]
+    start = np.repeat(concepts.offsets[entity] - np.concatenate(([0], np.cumsum(degree)[:-1])), degree)
+    concept = concepts.ids[start + np.arange(len(start))] if len(start) else np.empty(0, np.int32)
+    cell = np.repeat(relation, degree) * len(concepts) + concept
+
+    counts = np.bincount(cell, minlength=relations.directed * len(concepts)).astype(np.float64)
+    counts = counts.reshape(relations.directed, len(concepts))
+    total = counts.sum(axis=1, keepdims=True)
+    probability: NDArray[np.float64] = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    return probability

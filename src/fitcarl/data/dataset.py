@@ -1,0 +1,91 @@
+"""A dataset for few-shot out-of-graph link prediction: a background graph and three groups of unseen entities."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.concepts import Concepts
+from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.vocabulary import Vocabulary
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+@dataclass(frozen=True, eq=False)
+class MetaSet:
+    """The facts of one group of unseen entities, each listed under one of its unseen ends.
+
+    The rows of an entity are contiguous and their order is fixed: in the official draw the first K are its support.
+    """
+
+    owner: Ids
+    """int32 [facts], the unseen entity a fact is listed under; it is the fact's subject or its object."""
+    facts: Quadruples
+
+    @cached_property
+    def entities(self) -> Ids:
+        """int32 [unseen], in order of appearance."""
+        return self.owner[self._starts]
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """int64 [unseen + 1]: rows of ``entities[i]`` are ``offsets[i]:offsets[i + 1]``."""
+        return np.append(self._starts, len(self.owner)).astype(np.int64)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        if not len(self.owner):
+            return np.empty(0, np.int64)
+        return np.flatnonzero(np.append(True, self.owner[1:] != self.owner[:-1]))
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MetaSet) and np.array_equal(self.owner, other.owner) and self.facts == other.facts
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Everything about one benchmark or one user's data, as read from a folder."""
+
+    name: str
+    vocabulary: Vocabulary
+    calendar: Calendar
+    background: Quadruples
+    """Facts without an unseen entity."""
+    train: MetaSet
+    valid: MetaSet
+    test: MetaSet
+    dropped: Quadruples
+    """Facts between unseen entities of two groups; part of no split and never shown to a model."""
+    concepts: Concepts
+
+    def meta(self, split: Split) -> MetaSet:
+        sets: dict[Split, MetaSet] = {"train": self.train, "valid": self.valid, "test": self.test}
+        return sets[split]
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of names, times, facts and concepts: equal for equal content, whatever the folder is called."""
+        sha = hashlib.sha256()
+        for names in (self.vocabulary.entities, self.vocabulary.relations, self.concepts.names):
+            sha.update("\n".join(names).encode() + b"\0")
+        sha.update("\n".join(self.calendar.labels).encode())
+        columns: list[NDArray[np.int32] | NDArray[np.int64]] = [self.calendar.ticks]
+        columns += [self.concepts.offsets, self.concepts.ids, self.background.rows()]
+        for split in SPLITS:
+            columns += [self.meta(split).owner, self.meta(split).facts.rows()]
+        for column in columns:
+            sha.update(np.ascontiguousarray(column).tobytes() + b"\0")
+        return sha.hexdigest()

@@ -1,0 +1,93 @@
+"""Facts as arrays: who did what to whom, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fitcarl.data.relations import RelationIds
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Quadruples:
+    """Dated facts (s, r, o, t) in columns of equal length; order is kept and means something (support comes first)."""
+
+    subject: Ids
+    """int32 [facts], entity ids."""
+    relation: Ids
+    """int32 [facts], relation ids in [0, R)."""
+    object: Ids
+    """int32 [facts], entity ids."""
+    time: Ids
+    """int32 [facts], ticks of the dataset's calendar."""
+
+    def __post_init__(self) -> None:
+        if not len(self.subject) == len(self.relation) == len(self.object) == len(self.time):
+            raise ValueError("columns of quadruples differ in length")
+
+    @classmethod
+    def of(cls, subject: ArrayLike, relation: ArrayLike, object: ArrayLike, time: ArrayLike) -> Quadruples:
+        """Quadruples from anything array-like, as contiguous int32."""
+        return cls(*(np.ascontiguousarray(column, dtype=np.int32) for column in (subject, relation, object, time)))
+
+    @classmethod
+    def empty(cls) -> Quadruples:
+        return cls.of([], [], [], [])
+
+    @classmethod
+    def from_rows(cls, rows: ArrayLike) -> Quadruples:
+        """Quadruples from an array of shape [facts, 4]."""
+        table = np.asarray(rows, dtype=np.int32).reshape(-1, 4)
+        return cls.of(*table.T)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Quadruples]) -> Quadruples:
+        if not parts:
+            return cls.empty()
+        return cls(
+            np.concatenate([part.subject for part in parts]),
+            np.concatenate([part.relation for part in parts]),
+            np.concatenate([part.object for part in parts]),
+            np.concatenate([part.time for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+    def __iter__(self) -> Iterator[tuple[int, int, int, int]]:
+        return zip(self.subject.tolist(), self.relation.tolist(), self.object.tolist(), self.time.tolist(), strict=True)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Quadruples) and np.array_equal(self.rows(), other.rows())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def take(self, index: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Quadruples:
+        """The facts at these positions, or where this mask is true."""
+        return Quadruples(self.subject[index], self.relation[index], self.object[index], self.time[index])
+
+    def rows(self) -> NDArray[np.int32]:
+        """int32 [facts, 4], one row a fact."""
+        return np.stack([self.subject, self.relation, self.object, self.time], axis=1)
+
+    def inverted(self, relations: RelationIds) -> Quadruples:
+        """Every fact seen from its other end: (o, r⁻¹, s, t)."""
+        return Quadruples(self.object, relations.inverse(self.relation), self.subject, self.time)
+
+    def seen_from(self, entity: Ids, relations: RelationIds) -> Quadruples:
+        """Every fact turned so that its subject is ``entity[i]``, one of its two ends."""
+        forward = self.subject == entity
+        if not np.all(forward | (self.object == entity)):
+            raise ValueError("an entity is no end of its fact")
+        return Quadruples(
+            np.where(forward, self.subject, self.object),
+            np.where(forward, self.relation, relations.inverse(self.relation)),
+            np.where(forward, self.object, self.subject),
+            self.time,
+        )

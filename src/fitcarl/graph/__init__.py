@@ -1,0 +1,1 @@
+"""Facts as a graph that can be walked."""

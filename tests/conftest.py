@@ -1,0 +1,27 @@
+"""What several rooms of the tests need: where the public benchmarks are, and how hypothesis behaves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("fitcarl", deadline=None, max_examples=60, print_blob=True, derandomize=True)
+settings.load_profile("fitcarl")
+
+
+def _benchmarks() -> Path | None:
+    given = os.environ.get("FITCARL_DATA")
+    folder = Path(given) if given else Path(__file__).parents[2] / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def benchmarks() -> Path:
+    """The folder with the public benchmarks; a test that asks for it is skipped where there is none."""
+    folder = _benchmarks()
+    if folder is None:
+        pytest.skip("the public benchmarks are not here: set FITCARL_DATA to a folder that holds icews14-oog and raw")
+    return folder

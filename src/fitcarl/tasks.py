@@ -1,0 +1,93 @@
+"""What is asked of a model: some unseen entities, a few facts about each, and questions about the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.dataset import MetaSet
+from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.relations import RelationIds
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Questions (e', r_q, ?, t_q); the unseen entity is always the start, so r_q may be an inverse relation."""
+
+    entity: Ids
+    """int32 [queries], the unseen entity e'."""
+    relation: Ids
+    """int32 [queries], r_q in [0, 2R)."""
+    time: Ids
+    """int32 [queries], t_q in ticks."""
+    answer: Ids
+    """int32 [queries], the entity at the other end of the fact that was hidden."""
+
+    @classmethod
+    def hidden(cls, owner: Ids, facts: Quadruples, relations: RelationIds) -> Queries:
+        """Questions whose answers are the other ends of ``facts``; ``owner`` is the end that asks."""
+        turned = facts.seen_from(owner, relations)
+        return cls(turned.subject, turned.relation, turned.time, turned.object)
+
+    def __len__(self) -> int:
+        return len(self.entity)
+
+    def take(self, index: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Queries:
+        return Queries(self.entity[index], self.relation[index], self.time[index], self.answer[index])
+
+
+@dataclass(frozen=True)
+class Task:
+    """Supports of all the unseen entities that appear together, and the queries about them. They share no fact."""
+
+    support: MetaSet
+    queries: Queries
+
+    @property
+    def entities(self) -> Ids:
+        """int32 [unseen], in order of appearance."""
+        return self.support.entities
+
+
+def official_task(meta: MetaSet, shots: int, relations: RelationIds) -> Task:
+    """The official draw: the first K facts of each entity are its support, the others its queries.
+
+    Entities with at most K facts have nothing to ask and are left out.
+    """
+    return _divide(meta, np.arange(len(meta)), shots, None, relations)
+
+
+def sampled_task(
+    meta: MetaSet,
+    shots: int,
+    relations: RelationIds,
+    rng: np.random.Generator,
+    queries_per_entity: int | None = None,
+) -> Task:
+    """A random draw without replacement: K support facts, then queries (all that remain, or at most so many)."""
+    by_owner_at_random = np.lexsort((rng.random(len(meta)), np.repeat(np.arange(len(meta.entities)), _counts(meta))))
+    return _divide(meta, by_owner_at_random, shots, queries_per_entity, relations)
+
+
+def _counts(meta: MetaSet) -> NDArray[np.int64]:
+    return np.diff(meta.offsets)
+
+
+def _divide(
+    meta: MetaSet, order: NDArray[np.int64], shots: int, queries_per_entity: int | None, relations: RelationIds
+) -> Task:
+    """Splits each entity's facts, taken in ``order`` (which keeps entities contiguous), into support and queries."""
+    counts = _counts(meta)
+    place = np.arange(len(meta)) - np.repeat(meta.offsets[:-1], counts)
+    enough = np.repeat(counts > shots, counts)
+    support = order[enough & (place < shots)]
+    asked = enough & (place >= shots)
+    if queries_per_entity is not None:
+        asked &= place < shots + queries_per_entity
+    queries = order[asked]
+    return Task(
+        MetaSet(meta.owner[support], meta.facts.take(support)),
+        Queries.hidden(meta.owner[queries], meta.facts.take(queries), relations),
+    )

@@ -1,0 +1,138 @@
+"""What an agent may do next: the action space of a node, sampled as the paper and its ablations say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.quadruples import Ids
+from fitcarl.graph import kernels
+from fitcarl.graph.temporal import TemporalGraph
+
+
+@dataclass(frozen=True, eq=False)
+class ActionSpace:
+    """Candidate actions (r, e, t) for a batch of states. Column 0 is the self-loop, then the best edges come first."""
+
+    relation: Ids
+    """int32 [states, width]."""
+    entity: Ids
+    """int32 [states, width]."""
+    time: Ids
+    """int32 [states, width], ticks."""
+    mask: NDArray[np.bool_]
+    """bool [states, width]: false on padding, which exists only here and repeats the self-loop."""
+    edge: NDArray[np.int64]
+    """int64 [states, width]: the edge's number in the graph; -1 for the self-loop and padding."""
+
+    def __len__(self) -> int:
+        return len(self.relation)
+
+    @property
+    def width(self) -> int:
+        return int(self.relation.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptive:
+    """Sampling by time score w·h(t_q - t), the paper's: the n edges whose time difference ranks best."""
+
+    rank: NDArray[np.int32]
+    """int32 [2 reach + 1]: the place of Δt among all time differences is ``rank[Δt + reach]``, the best being 0."""
+
+    @classmethod
+    def by_score(cls, scores: NDArray[np.floating]) -> Adaptive:
+        """Ranking of Δt = -reach..reach from their scores; among equals the nearer, then the past, comes first."""
+        reach = len(scores) // 2
+        if len(scores) != 2 * reach + 1:
+            raise ValueError("a table of time scores has an odd length, for Δt from -reach to reach")
+        difference = np.arange(-reach, reach + 1)
+        order = np.lexsort((-difference, np.abs(difference), -np.asarray(scores, dtype=np.float64)))
+        rank = np.empty(len(scores), dtype=np.int32)
+        rank[order] = np.arange(len(scores), dtype=np.int32)
+        return cls(rank)
+
+    @property
+    def reach(self) -> int:
+        """The largest time difference the table knows."""
+        return len(self.rank) // 2
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Sampling by nearness in time to the current node (ablation A2)."""
+
+
+@dataclass(frozen=True)
+class Random:
+    """Sampling at random (ablation A1); the same seed gives a state the same actions, whatever batch it is in."""
+
+    seed: int
+
+
+Sampling = Adaptive | Nearest | Random
+
+_NO_RANK = np.zeros(1, dtype=np.int32)
+
+
+def action_space(
+    graph: TemporalGraph,
+    entity: Ids,
+    current_time: Ids,
+    query_time: Ids,
+    sampling: Sampling,
+    size: int = 50,
+) -> ActionSpace:
+    """The action space of every state (entity, current time) of queries at ``query_time``: at most ``size`` edges each.
+
+    The result is as wide as its largest row needs, so that a batch of nodes with few edges costs little.
+    """
+    if size < 1:
+        raise ValueError("an action space has room for at least one edge")
+    entity, current_time, query_time = (
+        np.ascontiguousarray(column, dtype=np.int32) for column in (entity, current_time, query_time)
+    )
+    degree = np.minimum(graph.degree(entity), size)
+    shape = (len(entity), int(degree.max(initial=0)) + 1)
+    relation = np.full(shape, graph.relations.self_loop, dtype=np.int32)
+    target = np.repeat(entity[:, None], shape[1], axis=1)
+    time = np.repeat(current_time[:, None], shape[1], axis=1)
+    edge = np.full(shape, -1, dtype=np.int64)
+
+    rank, reach, seed = _NO_RANK, 0, 0
+    if isinstance(sampling, Adaptive):
+        mode, rank, reach = kernels.ADAPTIVE, sampling.rank, sampling.reach
+        _check_reach(graph, query_time, reach)
+    elif isinstance(sampling, Nearest):
+        mode = kernels.NEAREST
+    else:
+        mode, seed = kernels.RANDOM, sampling.seed
+    kernels.select_actions(
+        mode,
+        size,
+        entity,
+        current_time,
+        query_time,
+        rank,
+        reach,
+        seed,
+        *(graph.base.offsets, graph.base.relation, graph.base.target, graph.base.time),
+        *(graph.over.offsets, graph.over.relation, graph.over.target, graph.over.time),
+        *(relation, target, time, edge),
+    )
+    mask = np.arange(shape[1]) <= degree[:, None]
+    return ActionSpace(relation, target, time, mask, edge)
+
+
+def _check_reach(graph: TemporalGraph, query_time: Ids, reach: int) -> None:
+    """The compiled loop does not check bounds: a time difference beyond the table must be noticed here."""
+    if not len(query_time) or not graph.edges:
+        return
+    first, last = graph.time_range
+    furthest = max(int(query_time.max()) - first, last - int(query_time.min()))
+    if furthest > reach:
+        raise ValueError(
+            f"a time difference of {furthest} ticks is beyond the table of time scores, which ends at {reach}"
+        )

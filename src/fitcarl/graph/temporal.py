@@ -1,0 +1,132 @@
+"""The graph that is walked: both directions of every fact, and supports that are laid over it and taken off again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.relations import RelationIds
+from fitcarl.graph.kernels import find_edges, stable_order
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """Directed dated edges sorted by source, then time, relation and target (CSR)."""
+
+    offsets: NDArray[np.int64]
+    """int64 [entities + 1]: edges of entity e are ``offsets[e]:offsets[e + 1]``."""
+    relation: Ids
+    """int32 [edges], in [0, 2R)."""
+    target: Ids
+    """int32 [edges]."""
+    time: Ids
+    """int32 [edges], ticks."""
+
+    @classmethod
+    def sort(cls, edges: Quadruples, entities: int, relations: RelationIds) -> Adjacency:
+        """Edges in canonical order, whatever order they came in. Four passes of a radix sort; times may be negative."""
+        if len(edges) >= 2**32:
+            raise ValueError("more edges than the index can number")
+        earliest = edges.time.min() if len(edges) else np.int32(0)
+        order = np.arange(len(edges), dtype=np.uint32)
+        order = stable_order(edges.object, order, entities)
+        order = stable_order(edges.relation, order, relations.directed)
+        order = stable_order(edges.time - earliest, order, int(edges.time.max() - earliest) + 1 if len(edges) else 1)
+        order = stable_order(edges.subject, order, entities)
+        offsets = np.zeros(entities + 1, dtype=np.int64)
+        np.cumsum(np.bincount(edges.subject, minlength=entities), out=offsets[1:])
+        return cls(offsets, edges.relation[order], edges.object[order], edges.time[order])
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @cached_property
+    def time_range(self) -> tuple[int, int]:
+        """The first and the last tick of any edge; times ascend within a segment, so only its ends are looked at."""
+        used = np.flatnonzero(np.diff(self.offsets))
+        first, last = self.time[self.offsets[used]], self.time[self.offsets[used + 1] - 1]
+        return int(first.min()), int(last.max())
+
+    def degree(self, entity: Ids) -> NDArray[np.int64]:
+        """int64 [entities asked], out-edges of each."""
+        degree: NDArray[np.int64] = self.offsets[entity.astype(np.int64) + 1] - self.offsets[entity]
+        return degree
+
+    def find(self, edges: Quadruples) -> NDArray[np.int64]:
+        """int64 [edges]: the position of each edge, or -1 where it is not here."""
+        found: NDArray[np.int64] = find_edges(
+            self.offsets, self.relation, self.target, self.time, edges.subject, edges.relation, edges.object, edges.time
+        )
+        return found
+
+    def edges(self, position: NDArray[np.int64] | slice = slice(None)) -> Quadruples:
+        """The directed edges at these positions as quadruples whose relation may be an inverse."""
+        source = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
+        return Quadruples(source[position], self.relation[position], self.target[position], self.time[position])
+
+
+@dataclass(frozen=True, eq=False)
+class TemporalGraph:
+    """What a task's agent can see: a background that never changes, and a small overlay."""
+
+    relations: RelationIds
+    base: Adjacency
+    """The background, possibly memory-mapped; shared by all graphs that are laid over it."""
+    over: Adjacency
+    """Both directions of the facts laid over it; empty for a bare graph."""
+
+    @classmethod
+    def index(cls, facts: Quadruples, entities: int, relations: RelationIds) -> TemporalGraph:
+        """The graph of these facts; repeated facts are kept as they are (readers merge them)."""
+        both = _both_directions(facts, relations)
+        return cls.over_base(Adjacency.sort(both, entities, relations), relations)
+
+    @classmethod
+    def over_base(cls, base: Adjacency, relations: RelationIds) -> TemporalGraph:
+        """The bare graph of edges that are sorted already."""
+        nothing = Adjacency.sort(Quadruples.empty(), len(base.offsets) - 1, relations)
+        return cls(relations, base, nothing)
+
+    @property
+    def entities(self) -> int:
+        return len(self.base.offsets) - 1
+
+    @property
+    def edges(self) -> int:
+        """Directed edges, those of the overlay included."""
+        return len(self.base) + len(self.over)
+
+    @property
+    def time_range(self) -> tuple[int, int]:
+        """The first and the last tick of any edge; the graph must have one."""
+        ranges = [adjacency.time_range for adjacency in (self.base, self.over) if len(adjacency)]
+        return min(first for first, _ in ranges), max(last for _, last in ranges)
+
+    @property
+    def bare(self) -> TemporalGraph:
+        """The background alone, as it was before anything was laid over it."""
+        return TemporalGraph.over_base(self.base, self.relations)
+
+    def overlay(self, facts: Quadruples) -> TemporalGraph:
+        """This graph with more facts; this one stays as it is. A fact that is already there is not added again."""
+        wanted = _both_directions(facts, self.relations)
+        new = wanted.take((self.base.find(wanted) < 0) & (self.over.find(wanted) < 0))
+        rows = np.unique(np.concatenate([self.over.edges().rows(), new.rows()]), axis=0)
+        over = Adjacency.sort(Quadruples.from_rows(rows), self.entities, self.relations)
+        return TemporalGraph(self.relations, self.base, over)
+
+    def degree(self, entity: Ids) -> NDArray[np.int64]:
+        """int64 [entities asked], out-edges of each, overlay included."""
+        return self.base.degree(entity) + self.over.degree(entity)
+
+    def contains(self, edges: Quadruples) -> NDArray[np.bool_]:
+        """Whether each directed edge is in the graph."""
+        return (self.base.find(edges) >= 0) | (self.over.find(edges) >= 0)
+
+
+def _both_directions(facts: Quadruples, relations: RelationIds) -> Quadruples:
+    return Quadruples.concat([facts, facts.inverted(relations)])

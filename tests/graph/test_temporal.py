@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.relations import RelationIds
+from fitcarl.graph.temporal import Adjacency, TemporalGraph
+
+ENTITIES, RELATIONS = 6, RelationIds(3)
+FACTS = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 5), st.integers(-4, 9)), max_size=40, unique=True
+)
+
+
+def graph_of(facts: list[tuple[int, int, int, int]]) -> TemporalGraph:
+    return TemporalGraph.index(Quadruples.from_rows(facts), ENTITIES, RELATIONS)
+
+
+def snapshot(adjacency: Adjacency) -> list[bytes]:
+    return [column.tobytes() for column in (adjacency.offsets, adjacency.relation, adjacency.target, adjacency.time)]
+
+
+@given(FACTS)
+def test_every_fact_is_stored_in_both_directions_and_nothing_else(facts: list[tuple[int, int, int, int]]) -> None:
+    stored = list(graph_of(facts).base.edges())
+    expected = [(s, r, o, t) for s, r, o, t in facts] + [(o, r + 3, s, t) for s, r, o, t in facts]
+    assert sorted(stored) == sorted(expected)
+
+
+@given(FACTS, st.randoms(use_true_random=False))
+def test_the_order_of_the_facts_does_not_matter(facts: list[tuple[int, int, int, int]], random: object) -> None:
+    shuffled = list(facts)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert snapshot(graph_of(facts).base) == snapshot(graph_of(shuffled).base)
+
+
+@given(FACTS)
+def test_edges_are_sorted_by_entity_then_time_then_relation_then_target(facts: list[tuple[int, int, int, int]]) -> None:
+    keys = [(s, t, r, o) for s, r, o, t in graph_of(facts).base.edges()]
+    assert keys == sorted(keys)
+
+
+@given(FACTS, FACTS)
+def test_taking_an_overlay_off_restores_the_graph_exactly(
+    facts: list[tuple[int, int, int, int]], support: list[tuple[int, int, int, int]]
+) -> None:
+    graph = graph_of(facts)
+    before = snapshot(graph.base)
+    covered = graph.overlay(Quadruples.from_rows(support))
+    assert covered.base is graph.base
+    assert snapshot(covered.bare.base) == before
+    assert len(covered.bare.over) == 0
+    assert snapshot(graph.base) == before
+    assert len(graph.over) == 0
+
+
+@given(FACTS, FACTS)
+def test_an_overlaid_graph_has_the_edges_of_the_union(
+    facts: list[tuple[int, int, int, int]], support: list[tuple[int, int, int, int]]
+) -> None:
+    covered = graph_of(facts).overlay(Quadruples.from_rows(support))
+    together = list(covered.base.edges()) + list(covered.over.edges())
+    union = graph_of(sorted(set(facts) | set(support)))
+    assert sorted(together) == sorted(union.base.edges())
+    everybody = np.arange(ENTITIES, dtype=np.int32)
+    assert covered.degree(everybody).tolist() == union.degree(everybody).tolist()
+
+
+@given(FACTS, FACTS)
+def test_overlays_can_be_laid_over_overlays(
+    first: list[tuple[int, int, int, int]], second: list[tuple[int, int, int, int]]
+) -> None:
+    bare = graph_of([])
+    twice = bare.overlay(Quadruples.from_rows(first)).overlay(Quadruples.from_rows(second))
+    once = bare.overlay(Quadruples.from_rows(sorted(set(first) | set(second))))
+    assert snapshot(twice.over) == snapshot(once.over)
+
+
+@given(FACTS, FACTS)
+def test_contains_says_which_edges_are_there(
+    facts: list[tuple[int, int, int, int]], asked: list[tuple[int, int, int, int]]
+) -> None:
+    graph = graph_of(facts[::2]).overlay(Quadruples.from_rows(facts[1::2]))
+    edges = {(s, r, o, t) for s, r, o, t in facts} | {(o, r + 3, s, t) for s, r, o, t in facts}
+    found = graph.contains(Quadruples.from_rows(asked))
+    assert found.tolist() == [fact in edges for fact in asked]
+
+
+def test_time_range_is_that_of_all_edges() -> None:
+    graph = graph_of([(0, 0, 1, 3), (2, 1, 3, 7)]).overlay(Quadruples.from_rows([(4, 0, 5, -2)]))
+    assert graph.time_range == (-2, 7)
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="length"):
+        Quadruples.of([1], [1], [1], [])

@@ -1,0 +1,146 @@
+"""Every setting of a run, documented where it is declared. Unknown names are refused with the nearest valid one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fitcarl.errors import InputError, did_you_mean
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelConfig(_Section):
+    """What the model is."""
+
+    heads: int = Field(2, ge=1, description="attention heads of the time-aware Transformer")
+    layers: int = Field(2, ge=1, description="attention layers of the time-aware Transformer")
+    feedforward: int = Field(200, ge=1, description="width of the Transformer's feed-forward layers")
+    steps: int = Field(3, ge=1, description="L, how many steps the agent takes")
+    action_space: int = Field(50, ge=1, description="n, how many edges an action space has besides the self-loop")
+    sampling: Literal["adaptive", "random", "nearest"] = Field(
+        "adaptive", description="which edges: by time score, at random (ablation A1), or nearest in time (A2)"
+    )
+    confidence: bool = Field(True, description="the confidence learner; off is ablation B")
+    concepts: bool = Field(True, description="the concept regulariser; off is ablation C")
+    time_bias: bool = Field(True, description="time differences in the Transformer's attention; off is ablation D")
+    temporal: bool = Field(True, description="any temporal reasoning at all; off is ablation E")
+    finetune: bool = Field(False, description="train the pre-trained embeddings further")
+
+    @property
+    def biased(self) -> bool:
+        """Whether the Transformer's attention knows time: ablation E takes it away too."""
+        return self.time_bias and self.temporal
+
+
+class EmbeddingConfig(_Section):
+    """The ComplEx embeddings everything starts from."""
+
+    dimension: int = Field(100, ge=2, multiple_of=2, description="d, real numbers per embedding")
+
+
+class LearnConfig(_Section):
+    """How it learns."""
+
+    episodes: int = Field(200, ge=1, description="training tasks at most")
+    queries_per_entity: int = Field(10, ge=1, description="queries drawn for each unseen entity of a task")
+    rate: float = Field(1e-3, gt=0, description="Adam's learning rate")
+    clip: float = Field(5.0, gt=0, description="largest norm of a gradient")
+    discount: float = Field(0.95, ge=0, le=1, description="γ, the weight of a step against the one before")
+    regularizer: float = Field(1e-9, ge=0, description="η, the weight of the concept regulariser")
+    margin: float = Field(5.0, description="θ of the reward sigmoid(θ - distance to the answer)")
+    reward: Literal["step", "return"] = Field(
+        "step", description="what weighs a step: its own reward, as in the paper, or the discounted sum that follows"
+    )
+    baseline: bool = Field(False, description="subtract the mean over the batch from what weighs a step")
+    entropy: float = Field(0.0, ge=0, description="weight of an entropy bonus")
+    validate_every: int = Field(10, ge=1, description="episodes between two looks at meta-validation")
+    patience: int = Field(10, ge=1, description="looks without improvement after which learning stops")
+
+
+class SearchConfig(_Section):
+    """How it answers."""
+
+    beam: int = Field(100, ge=1, description="paths kept at each step")
+    aggregate: Literal["max", "sum"] = Field(
+        "max", description="an entity's score: its best path, as in the paper, or the sum over its paths"
+    )
+
+
+class Config(_Section):
+    """A run's settings."""
+
+    preset: str = Field("paper", description="the named settings this started from")
+    shots: int = Field(3, ge=1, description="K, facts known of an unseen entity")
+    seed: int = Field(0, ge=0, description="everything random follows from it")
+    model: ModelConfig = ModelConfig()
+    embedding: EmbeddingConfig = EmbeddingConfig()
+    learn: LearnConfig = LearnConfig()
+    search: SearchConfig = SearchConfig()
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        if self.embedding.dimension % self.model.heads:
+            raise ValueError(f"model.heads = {self.model.heads} does not divide embedding.dimension")
+        return self
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {},
+}
+
+
+def configure(preset: str = "paper", settings: Iterable[str] = (), **given: Any) -> Config:
+    """The settings of a preset, then ``a.b=c`` assignments in order, then keyword arguments."""
+    if preset not in PRESETS:
+        raise InputError("unknown preset", found=preset, expected=did_you_mean(preset, PRESETS) or ", ".join(PRESETS))
+    tree: dict[str, Any] = {"preset": preset}
+    for name, value in PRESETS[preset].items():
+        _assign(tree, name, value)
+    for setting in settings:
+        name, sign, text = setting.partition("=")
+        if not sign:
+            raise InputError("not a setting", found=setting, expected="name=value, such as learn.rate=0.001")
+        _assign(tree, name.strip(), _value(text.strip()))
+    tree.update(given)
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as trouble:
+        raise _one_line(trouble) from None
+
+
+def setting_names() -> dict[str, str]:
+    """Every dotted name that can be set, with its description."""
+    names: dict[str, str] = {}
+    for name, field in Config.model_fields.items():
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, _Section):
+            names.update({f"{name}.{inner}": entry.description or "" for inner, entry in section.model_fields.items()})
+        else:
+            names[name] = field.description or ""
+    return names
+
+
+def _assign(tree: dict[str, Any], name: str, value: Any) -> None:
+    if name not in setting_names():
+        hint = did_you_mean(name, setting_names())
+        raise InputError("unknown setting", found=name, expected=hint or "a name such as learn.rate")
+    *sections, leaf = name.split(".")
+    for section in sections:
+        tree = tree.setdefault(section, {})
+    tree[leaf] = value
+
+
+def _value(text: str) -> Any:
+    return {"on": True, "off": False}.get(text.lower(), text)
+
+
+def _one_line(trouble: ValidationError) -> InputError:
+    first = trouble.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    found = None if isinstance(first["input"], dict) else first["input"]
+    return InputError(f"setting {name}: {first['msg']}" if name else first["msg"], found=found)

@@ -1,0 +1,51 @@
+"""One drawing of supports and the ranks that came out of it, query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fitcarl.evaluation.filter import FILTERS, Filter
+from fitcarl.evaluation.ranks import Ranks
+from fitcarl.tasks import Queries
+
+_QUERY = ("entity", "relation", "time", "answer")
+_COUNTS = ("greater", "equal", "candidates")
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Queries, with their answers, and how a scorer ranked them under each filter."""
+
+    queries: Queries
+    ranks: Mapping[Filter, Ranks]
+    seconds: float
+    """Wall-clock time for answers and ranks."""
+
+    def asks_the_same(self, other: Draw) -> bool:
+        """Whether both were asked the same queries in the same order."""
+        return all(np.array_equal(getattr(self.queries, name), getattr(other.queries, name)) for name in _QUERY)
+
+    def to_json(self) -> dict[str, Any]:
+        """Columns as plain lists, one entry a query."""
+        columns: dict[str, Any] = {name: getattr(self.queries, name).tolist() for name in _QUERY}
+        columns["reached"] = self.ranks["time-aware"].reached.tolist()
+        for filter in FILTERS:
+            columns[filter] = {name: getattr(self.ranks[filter], name).tolist() for name in _COUNTS}
+        return columns | {"seconds": self.seconds}
+
+    @classmethod
+    def from_json(cls, columns: Mapping[str, Any]) -> Draw:
+        """The draw that ``to_json`` wrote."""
+        reached = np.array(columns["reached"], dtype=np.bool_)
+        ranks: dict[Filter, Ranks] = {
+            filter: Ranks(
+                reached=reached, **{name: np.array(columns[filter][name], dtype=np.int64) for name in _COUNTS}
+            )
+            for filter in FILTERS
+        }
+        queries = Queries(*(np.array(columns[name], dtype=np.int32) for name in _QUERY))
+        return cls(queries, ranks, float(columns["seconds"]))

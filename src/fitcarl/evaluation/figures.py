@@ -1,0 +1,106 @@
+"""Pictures of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fitcarl.evaluation.metrics import Summary
+from fitcarl.evaluation.report import Report
+from fitcarl.evaluation.slices import TIMES, Slice
+
+_COLOURS = ("#1f5fa8", "#d1662c", "#2f8f5b", "#8b4fa3", "#b8902a", "#5f6b77")
+_BARS = "#e8ebef"
+_INK = "#333a42"
+_FAINT = "#8a939d"
+
+
+def performance_over_time(reports: Report | Sequence[Report], path: str | Path) -> None:
+    """Writes a picture (the suffix says svg, png or pdf) of the honest MRR by month or year of the query time.
+
+    Bands are 95 % intervals over entities, bars the number of queries. Several reports on the same queries share it.
+    """
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    shown = [reports] if isinstance(reports, Report) else list(reports)
+    periods = [_periods(report) for report in shown]
+    names = [part.value for part, _ in periods[0]]
+    if any([part.value for part, _ in other] != names for other in periods):
+        raise ValueError("only reports on the same queries fit in one picture")
+
+    # A Figure of its own, not pyplot's: nothing global is touched and no window is ever opened.
+    figure = Figure(figsize=(8.4, 3.8), dpi=160, layout="constrained")
+    FigureCanvasAgg(figure)
+    counts = figure.subplots()
+    scores = counts.twinx()
+    _queries(counts, [row.queries for _, row in periods[0]])
+    for report, parts, colour in zip(shown, periods, _COLOURS * len(shown), strict=False):
+        _line(scores, report, [row for _, row in parts], colour, band=len(shown) <= 2)
+
+    scores.set_ylim(0, _ceiling(periods))
+    scores.yaxis.tick_left()
+    scores.yaxis.set_label_position("left")
+    scores.set_ylabel("MRR, honest protocol", color=_INK)
+    scores.grid(axis="y", color="#d5dae0", linewidth=0.6)
+    scores.set_axisbelow(True)
+    counts.set_xticks(range(len(names)), names, rotation=45 if len(names) > 8 else 0)
+    counts.set_xlim(-0.6, len(names) - 0.4)
+    for axes in (counts, scores):
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0, colors=_INK, labelsize=8.5)
+    counts.tick_params(axis="y", colors=_FAINT)
+    sign = shown[0].signature
+    scores.set_title(
+        f"Performance over time: {sign.data}, meta-{sign.split}, {sign.shots}-shot",
+        loc="left",
+        fontsize=11,
+        color=_INK,
+        pad=28,
+    )
+    scores.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=6,
+        frameon=False,
+        fontsize=8.5,
+        borderaxespad=0.2,
+        handlelength=1.4,
+        labelcolor=_INK,
+    )
+    # Without a date and random ids inside, equal reports give equal files.
+    suffix = Path(path).suffix.lower()
+    metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
+    with rc_context({"svg.hashsalt": "fitcarl"}):
+        figure.savefig(path, metadata=metadata)
+
+
+def _periods(report: Report) -> list[tuple[Slice, Summary]]:
+    return [(part, row) for part, row in report.parts if part.by in TIMES]
+
+
+def _queries(axes: Any, counts: list[int]) -> None:
+    axes.bar(range(len(counts)), counts, width=0.82, color=_BARS)
+    axes.set_ylim(0, 3 * max(counts))  # bars keep to the lower third
+    axes.yaxis.tick_right()
+    axes.yaxis.set_label_position("right")
+    axes.set_yticks([0, max(counts)])
+    axes.set_ylabel("queries", color=_FAINT, loc="bottom")
+
+
+def _line(axes: Any, report: Report, rows: list[Summary], colour: str, band: bool) -> None:
+    place = range(len(rows))
+    if band:
+        axes.fill_between(
+            place, [row.ci_low for row in rows], [row.ci_high for row in rows], color=colour, alpha=0.13, linewidth=0
+        )
+    axes.axhline(report.honest.mrr, color=colour, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.8)
+    label = f"{report.scorer} (all {report.honest.mrr:.3f})"
+    axes.plot(place, [row.mrr for row in rows], color=colour, linewidth=1.8, marker="o", markersize=4, label=label)
+
+
+def _ceiling(periods: list[list[tuple[Slice, Summary]]]) -> float:
+    """The upper end of the axis: a little above the highest band, never above 1."""
+    return min(1.0, 1.08 * max(0.02, *(row.ci_high for parts in periods for _, row in parts)))

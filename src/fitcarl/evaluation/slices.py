@@ -1,0 +1,84 @@
+"""Parts of the queries that are worth a line of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.dataset import MetaSet
+from fitcarl.data.quadruples import Ids
+from fitcarl.data.relations import RelationIds
+from fitcarl.tasks import Queries, Task
+
+By = Literal["answer", "direction", "month", "year", "period"]
+TIMES: tuple[By, ...] = ("month", "year", "period")
+
+_MONTHS_AT_MOST = 24
+_PIECES = 12  # of a time line of bare integers, which has no months
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """The queries that have one thing in common."""
+
+    by: By
+    value: str
+    mask: NDArray[np.bool_]
+    """bool [queries]."""
+
+
+def slices(task: Task, relations: RelationIds, calendar: Calendar) -> tuple[Slice, ...]:
+    """Slices by kind of answer, by direction and by time; those without a query are left out."""
+    queries = task.queries
+    copied = answer_in_support(task.support, queries, relations)
+    forward = queries.relation < relations.count
+    found = [
+        Slice("answer", "in support", copied),
+        Slice("answer", "novel", ~copied),
+        Slice("direction", "forward", forward),
+        Slice("direction", "inverse", ~forward),
+        *_periods(queries.time, calendar),
+    ]
+    return tuple(part for part in found if part.mask.any())
+
+
+def answer_in_support(support: MetaSet, queries: Queries, relations: RelationIds) -> NDArray[np.bool_]:
+    """bool [queries]: whether the answer is the other end of a support fact of the query's own entity."""
+    seen = support.facts.seen_from(support.owner, relations)
+    ends = np.stack([seen.subject, seen.object], axis=1)
+    asked = np.stack([queries.entity, queries.answer], axis=1)
+    _, number = np.unique(np.concatenate([ends, asked]), axis=0, return_inverse=True)
+    number = number.ravel()
+    return np.isin(number[len(ends) :], number[: len(ends)])
+
+
+def _periods(time: Ids, calendar: Calendar) -> list[Slice]:
+    """Slices by month, by year where the calendar spans more than two, by twelfths where times are bare integers."""
+    if calendar.granularity == "integer":
+        return _pieces(time, calendar)
+    labels = [calendar.label(int(tick)) for tick in np.unique(time)]
+    by: By = "month"
+    if calendar.granularity == "year" or _months(calendar) > _MONTHS_AT_MOST:
+        by = "year"
+    names, number = np.unique([label[: 4 if by == "year" else 7] for label in labels], return_inverse=True)
+    _, place = np.unique(time, return_inverse=True)
+    period = number.ravel()[place.ravel()]
+    return [Slice(by, str(name), period == i) for i, name in enumerate(names)]
+
+
+def _months(calendar: Calendar) -> int:
+    first, last = calendar.label(0), calendar.label(calendar.span - 1)
+    return 12 * (int(last[:4]) - int(first[:4])) + int(last[5:7] or 12) - int(first[5:7] or 1) + 1
+
+
+def _pieces(time: Ids, calendar: Calendar) -> list[Slice]:
+    bounds = np.unique(np.linspace(0, calendar.span, _PIECES + 1).astype(np.int64))
+    found = []
+    for first, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        name = calendar.label(first) if end == first + 1 else f"{calendar.label(first)}–{calendar.label(end - 1)}"
+        found.append(Slice("period", name, (time >= first) & (time < end)))
+    return found

@@ -1,0 +1,73 @@
+"""What the agent does next: attention between history and query, action by action, and confidence (Eq. 4 to 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class PolicyStep:
+    """The distribution over one step's actions and what it was made of; padding has probability exactly 0."""
+
+    log_policy: Tensor
+    """log π(a | s), [walkers, actions]; -inf on padding (Eq. 9; without confidence π is P)."""
+    probability: Tensor
+    """P(a | s, hist), [walkers, actions] (Eq. 7)."""
+    confidence: Tensor | None
+    """conf_{a|q}, [walkers, actions] (Eq. 8), or None where the confidence learner is off."""
+
+
+class PolicyNetwork(nn.Module):
+    """W₁ to W₄ and w_Δt. Maps act on walkers, never on (walker, action) pairs.
+
+    h̄_a = W₃ x_a (x_a = h_r_a ‖ h_e_a ‖ h_Δt) is only ever met in dot products with four vectors, so W₃ moves to their
+    side: x_a · W₃ᵀ v. Each of the four is one 3d × 3d map of the history or the query, folded once per update.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        self.w1 = nn.Parameter(torch.empty(2 * dimension, 3 * dimension))
+        self.w2 = nn.Parameter(torch.empty(2 * dimension, 3 * dimension))
+        self.w3 = nn.Parameter(torch.empty(2 * dimension, 3 * dimension))
+        self.w4 = nn.Parameter(torch.empty(2 * dimension, 2 * dimension))
+        self.w_delta = nn.Parameter(torch.randn(dimension) * dimension**-0.5)
+        for weight in (self.w1, self.w2, self.w3, self.w4):
+            nn.init.xavier_uniform_(weight)
+
+    def history_vectors(self, history: Tensor) -> Tensor:
+        """[walkers, 2, 3d]: with x_a they give h̄_aᵀ h̄_hist and h̄_aᵀ W₄ h̄_hist."""
+        return self._fold(history, self.w1)
+
+    def query_vectors(self, query: Tensor) -> Tensor:
+        """[queries, 2, 3d]: with x_a they give h̄_aᵀ h̄_q and h̄_aᵀ W₄ h̄_q, for h_r_q ‖ h_(e', t_q) [queries, 3d]."""
+        return self._fold(query, self.w2)
+
+    def _fold(self, state: Tensor, weight: Tensor) -> Tensor:
+        attend, score = self.w3.T @ weight, self.w3.T @ (self.w4 @ weight)
+        return (state @ torch.cat([attend, score]).T).unflatten(-1, (2, -1))
+
+    @staticmethod
+    def step(dots: Tensor, history_time: Tensor, query_time: Tensor, psi: Tensor | None, mask: Tensor) -> PolicyStep:
+        """The policy from dot products with the actions.
+
+        ``dots`` [walkers, 4, actions]: h̄_aᵀh̄_hist, h̄_aᵀW₄h̄_hist, h̄_aᵀh̄_q, h̄_aᵀW₄h̄_q. The two times are
+        w_Δtᵀh_{t_a - t_l} and w_Δtᵀh_{t_a - t_q}; ``psi`` is the confidence learner's score.
+        """
+        to_history, score_history, to_query, score_query = dots.unbind(1)
+        attention = torch.sigmoid(to_history + history_time - to_query - query_time)
+        logit = torch.lerp(score_query, score_history, attention)
+        log_probability = masked_log_softmax(logit, mask)
+        if psi is None:
+            return PolicyStep(log_probability, log_probability.exp(), None)
+        probability, confidence = log_probability.exp(), masked_log_softmax(psi, mask).exp()
+        # The product lies in [0, 1], so Eq. 9 gives nearly equal probabilities: only float64 keeps them apart.
+        log_policy = masked_log_softmax(probability.double() * confidence.double(), mask)
+        return PolicyStep(log_policy, probability, confidence)
+
+
+def masked_log_softmax(logit: Tensor, mask: Tensor) -> Tensor:
+    """log softmax over the actions that exist; -inf, hence probability exactly 0, on padding."""
+    return logit.masked_fill(~mask, float("-inf")).log_softmax(-1)

@@ -1,0 +1,48 @@
+"""Time differences as vectors (Eq. 1), each computed once per update and looked up ever after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+class TimeEncoding(nn.Module):
+    """h_Δt = sqrt(1/d) cos(ω Δt + φ), with ω and φ learned (Eq. 1)."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        # Periods from one tick to a billion: some component tells any two differences apart.
+        self.omega = nn.Parameter(10 ** -torch.linspace(0, 9, dimension))
+        self.phi = nn.Parameter(torch.zeros(dimension))
+
+    def forward(self, difference: Tensor) -> Tensor:
+        """Float [..., d] for differences in ticks [...]."""
+        angle = difference.to(self.omega.dtype).unsqueeze(-1) * self.omega + self.phi
+        return torch.cos(angle) * len(self.omega) ** -0.5
+
+    def table(self, reach: int, temporal: bool = True) -> TimeTable:
+        """All differences from -reach to reach; without temporal reasoning (ablation E) every row is zero."""
+        if not temporal:
+            return TimeTable(self.omega.new_zeros(2 * reach + 1, len(self.omega)), reach)
+        return TimeTable(self(torch.arange(-reach, reach + 1)), reach)
+
+
+@dataclass(frozen=True)
+class TimeTable:
+    """h_Δt for every difference that can occur: there are far fewer of them than (query, action) pairs."""
+
+    rows: Tensor
+    """[2 reach + 1, d]; row Δt + reach is h_Δt."""
+    reach: int
+    """The largest difference in ticks."""
+
+    def at(self, difference: Tensor) -> Tensor:
+        """h_Δt, [..., d]."""
+        found = self.rows.index_select(0, (difference + self.reach).flatten())
+        return found.unflatten(0, difference.shape) if difference.ndim != 1 else found
+
+    def weigh(self, weight: Tensor) -> Tensor:
+        """weightᵀ h_Δt for every difference, [2 reach + 1]."""
+        return self.rows @ weight

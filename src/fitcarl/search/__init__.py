@@ -1,0 +1,1 @@
+"""Walking the graph: at random while learning, with a beam while answering."""

@@ -1,0 +1,38 @@
+"""The trained model as a scorer like any other."""
+
+from __future__ import annotations
+
+import torch
+
+from fitcarl.answers import Answers
+from fitcarl.config import Config
+from fitcarl.data.dataset import MetaSet
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.model.fitcarl import Fitcarl, Scene
+from fitcarl.search.beam import answers_of, beam_search
+from fitcarl.tasks import Queries, Task
+
+
+class FitcarlScorer:
+    """Answers by beam search over the background and a task's supports."""
+
+    def __init__(self, model: Fitcarl, background: TemporalGraph, config: Config, reach: int) -> None:
+        self.name = f"fitcarl ({config.preset})"
+        self._model = model
+        self._background = background
+        self._config = config
+        self._reach = reach
+        self._last: tuple[MetaSet, Scene] | None = None
+
+    def answer(self, task: Task, queries: Queries) -> Answers:
+        """Entities that the agent's best paths end at."""
+        scene = self._scene(task.support)
+        found = beam_search(self._model, scene, queries, self._config.search.beam)
+        return Answers.concat([answers_of(paths, self._config.search.aggregate) for paths in found])
+
+    def _scene(self, support: MetaSet) -> Scene:
+        """Chunks of one task share a scene."""
+        if self._last is None or self._last[0] is not support:
+            with torch.no_grad():
+                self._last = support, self._model.scene(self._background, support, self._reach, self._config.seed)
+        return self._last[1]

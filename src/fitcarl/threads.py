@@ -1,0 +1,37 @@
+"""Compiled loops on several threads: the loops release the interpreter's lock, so plain threads are enough."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+_WORTH_A_THREAD = 64
+
+
+def thread_count() -> int:
+    """How many threads the compiled loops use: ``FITCARL_THREADS``, or the cores this process may run on."""
+    given = os.environ.get("FITCARL_THREADS", "")
+    return max(1, int(given)) if given.isdigit() else max(1, len(os.sched_getaffinity(0)))
+
+
+def spread(count: int) -> list[tuple[int, int]]:
+    """``count`` items as contiguous ranges of nearly equal length, one for each thread that is worth starting."""
+    parts = max(1, min(thread_count(), count // _WORTH_A_THREAD))
+    return [(count * i // parts, count * (i + 1) // parts) for i in range(parts)]
+
+
+def in_parallel(ranges: list[tuple[int, int]], work: Callable[[int, int, int], None]) -> None:
+    """Calls ``work(part, low, high)`` for every range, each on a thread of its own."""
+    if len(ranges) == 1:
+        work(0, *ranges[0])
+        return
+    started = [_pool(len(ranges)).submit(work, part, low, high) for part, (low, high) in enumerate(ranges)]
+    for finished in started:
+        finished.result()
+
+
+@cache
+def _pool(size: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(size, thread_name_prefix="fitcarl")

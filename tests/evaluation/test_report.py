@@ -1,0 +1,150 @@
+"""The report: its contract, its words, its pictures."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+import fitcarl
+from fitcarl.baselines import AllEqual, CopySupport, Mix
+from fitcarl.evaluation import evaluate
+from fitcarl.evaluation.draw import Draw
+from fitcarl.evaluation.figures import performance_over_time
+from fitcarl.evaluation.filter import FILTERS
+from tests.evaluation.reference import random_dataset
+
+DATASET = random_dataset()
+COPY = evaluate(CopySupport(DATASET), DATASET, "test", 3, draws=4, extra={"names": "on"})
+MIX = evaluate(Mix(DATASET), DATASET, "test", 3, draws=4)
+EQUAL = evaluate(AllEqual(DATASET), DATASET, "test", 3)
+
+ROW = {"mrr", "hits@1", "hits@3", "hits@10", "amri", "ci_low", "ci_high", "queries", "entities"}
+
+
+def test_json_keeps_the_contract():
+    document = json.loads(json.dumps(COPY.to_json(), allow_nan=False))
+    rows = document["results"]
+    assert {(row["ranks"], row["filter"]) for row in rows} == {
+        (ranks, filter)
+        for ranks in ("optimistic", "realistic", "pessimistic")
+        for filter in ("time-aware", "time-unaware")
+    }
+    assert len(rows) == 6
+    assert all(set(row) == ROW | {"ranks", "filter"} for row in rows)
+    assert set(document) >= {"slices", "reach", "tie_alarm", "signature", "draws", "seconds", "peak_mb"}
+    assert document["paper_protocol"].keys() == ROW | {"ranks", "filter", "unreached"}
+    assert set(document["tie_alarm"]) == {"alarm", "gap", "tied", "threshold"}
+    assert {row["by"] for row in document["slices"]} == {"answer", "direction", "month"}
+    assert all(set(row) == ROW | {"by", "value"} for row in document["slices"])
+    assert 0 <= document["reach"] <= 1
+
+
+def test_the_six_rows_are_ordered_as_they_must_be():
+    rows = {(row["ranks"], row["filter"]): row["mrr"] for row in COPY.to_json()["results"]}
+    for filter in FILTERS:
+        assert rows["pessimistic", filter] <= rows["realistic", filter] <= rows["optimistic", filter]
+    for ranks in ("pessimistic", "optimistic"):
+        assert rows[ranks, "time-aware"] <= rows[ranks, "time-unaware"]
+
+
+def test_slices_of_one_kind_add_up_to_the_headline():
+    for kind in ("answer", "direction", "month"):
+        rows = [row for row in COPY.to_json()["slices"] if row["by"] == kind]
+        assert sum(row["queries"] for row in rows) == COPY.honest.queries
+        assert sum(row["mrr"] * row["queries"] for row in rows) / COPY.honest.queries == pytest.approx(COPY.honest.mrr)
+
+
+def test_the_signature_says_how_the_number_was_obtained():
+    digest = DATASET.digest[:12]
+    assert str(COPY.signature) == (
+        "ranks:realistic|filter:time-aware|cand:all|split:test|shots:3|draws:1+4|seeds:1|"
+        f"data:small@{digest}|names:on|fitcarl:{fitcarl.__version__}"
+    )
+
+
+def test_the_tie_alarm_is_the_gap_between_optimistic_and_pessimistic():
+    found = {(row["ranks"], row["filter"]): row["mrr"] for row in COPY.to_json()["results"]}
+    gap = found["optimistic", "time-aware"] - found["pessimistic", "time-aware"]
+    assert COPY.tie_alarm.gap == pytest.approx(gap)
+    assert COPY.tie_alarm.alarm
+    assert not MIX.tie_alarm.alarm
+
+
+def test_draws_have_mean_and_standard_deviation():
+    draws = COPY.to_json()["draws"]
+    assert len(draws["mrr"]) == 5
+    assert draws["mean"] == pytest.approx(np.mean(draws["mrr"]))
+    assert draws["std"] == pytest.approx(np.std(draws["mrr"], ddof=1))
+    assert draws["ci_low"] < draws["mean"] < draws["ci_high"]
+    assert EQUAL.to_json()["draws"]["std"] is None
+
+
+def test_per_query_ranks_survive_json():
+    columns = json.loads(json.dumps(COPY.to_json(ranks=True)))["per_query"]
+    assert "per_query" not in COPY.to_json()
+    for draw, column in zip(COPY.draws, columns, strict=True):
+        again = Draw.from_json(column)
+        assert again.asks_the_same(draw)
+        for filter in FILTERS:
+            np.testing.assert_array_equal(again.ranks[filter].of("realistic"), draw.ranks[filter].of("realistic"))
+            np.testing.assert_array_equal(again.ranks[filter].paper(40), draw.ranks[filter].paper(40))
+
+
+def test_versus_is_the_difference_over_all_draws():
+    gain = MIX.versus(COPY)
+    expected = MIX.over_draws.mean - COPY.over_draws.mean
+    assert gain.mean == pytest.approx(expected)
+    assert gain.low < gain.mean < gain.high
+    none = COPY.versus(COPY)
+    assert (none.mean, none.low, none.high) == (0, 0, 0)
+
+
+def test_reports_on_other_queries_cannot_be_compared():
+    with pytest.raises(ValueError, match="same queries"):
+        COPY.versus(EQUAL)
+    with pytest.raises(ValueError, match="same queries"):
+        EQUAL.versus(evaluate(AllEqual(DATASET), DATASET, "valid", 3))
+
+
+def test_the_terminal_shows_both_protocols_alarm_reach_slices_and_signature():
+    page = str(COPY)
+    lines = page.splitlines()
+    honest = next(line for line in lines if line.startswith("honest"))
+    paper = next(line for line in lines if line.startswith("paper"))
+    assert lines.index(honest) < lines.index(paper)
+    assert f"{COPY.honest.mrr:.3f}"[1:] in honest
+    assert f"{COPY.paper.mrr:.3f}"[1:] in paper
+    for word in ("TIE ALARM", "reach", "novel", "in support", "inverse", "2014-01", "4 resampled"):
+        assert word in page
+    assert str(COPY.signature) in page.replace("\n", "")
+    assert "TIE ALARM" not in str(MIX)
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_performance_over_time_is_a_picture_and_the_same_each_time(tmp_path, suffix, magic):
+    first, second = tmp_path / f"one.{suffix}", tmp_path / f"two.{suffix}"
+    performance_over_time([COPY, MIX], first)
+    performance_over_time([COPY, MIX], second)
+    assert first.read_bytes().startswith(magic)
+    assert first.read_bytes() == second.read_bytes()
+    performance_over_time(COPY, second)
+    assert first.read_bytes() != second.read_bytes()
+
+
+def test_a_picture_does_not_mix_reports_on_different_times(tmp_path):
+    early = random_dataset(days=40)
+    with pytest.raises(ValueError, match="same queries"):
+        performance_over_time([COPY, evaluate(CopySupport(early), early, "test", 3)], tmp_path / "picture.png")
+
+
+def test_tables_fit_in_a_terminal_of_80_characters():
+    from rich.console import Console
+
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(COPY.render())
+    page = console.export_text()
+    assert "…" not in page
+    assert f"{COPY.honest.ci_low:.3f}"[1:] + " – " + f"{COPY.honest.ci_high:.3f}"[1:] in page

@@ -18,10 +18,10 @@ GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
 
 _EPOCH = date(1970, 1, 1)
 _SHAPES: tuple[tuple[re.Pattern[str], Granularity], ...] = (
-    (re.compile(r"-?\d+"), "integer"),
-    (re.compile(r"\d{4}-\d{2}"), "month"),
-    (re.compile(r"\d{4}-\d{2}-\d{2}"), "day"),
-    (re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}"), "hour"),
+    (re.compile(r"-?[0-9]+"), "integer"),
+    (re.compile(r"[0-9]{4}-[0-9]{2}"), "month"),
+    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "day"),
+    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}"), "hour"),
 )
 
 
@@ -111,7 +111,7 @@ def granularity_of_label(label: str) -> Granularity | None:
 def granule_label(granularity: Granularity, granule: int) -> str:
     """A granule as people write it."""
     if granularity == "hour":
-        return (datetime(1970, 1, 1) + timedelta(hours=granule)).strftime("%Y-%m-%dT%H")
+        return (datetime(1970, 1, 1) + timedelta(hours=granule)).isoformat(timespec="hours")
     if granularity == "day":
         return (_EPOCH + timedelta(days=granule)).isoformat()
     if granularity == "month":
@@ -125,21 +125,10 @@ def parse_granule(granularity: Granularity, text: str) -> int:
     """The granule that an ISO date, datetime, month or year, or an integer, falls in."""
     text = text.strip()
     if granularity == "integer":
-        try:
-            return int(text)
-        except ValueError:
-            raise InputError("not a time of this dataset", found=text, expected="an integer") from None
-    try:
-        if re.fullmatch(r"\d{4}", text):
-            moment = datetime(int(text), 1, 1)
-        elif re.fullmatch(r"\d{4}-\d{2}", text):
-            moment = datetime(int(text[:4]), int(text[5:]), 1)
-        else:
-            moment = datetime.fromisoformat(text)
-            if moment.tzinfo is not None:
-                moment = moment.astimezone(UTC)
-    except ValueError:
-        raise InputError("not a date", found=text, expected="an ISO date such as 2014-05-13") from None
+        if not re.fullmatch(r"-?[0-9]{1,18}", text):
+            raise InputError("not a time of this dataset", found=text, expected="an integer")
+        return int(text)
+    moment = parse_moment(text)
     if granularity == "hour":
         return (moment.date() - _EPOCH).days * 24 + moment.hour
     if granularity == "day":
@@ -147,3 +136,18 @@ def parse_granule(granularity: Granularity, text: str) -> int:
     if granularity == "month":
         return moment.year * 12 + moment.month - 1
     return moment.year
+
+
+def parse_moment(text: str) -> datetime:
+    """The moment at which an ISO date, datetime, month or year begins, in UTC; a time without zone is taken as UTC."""
+    try:
+        if re.fullmatch(r"[0-9]{4}", text):
+            return datetime(int(text), 1, 1)
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}", text):
+            return datetime(int(text[:4]), int(text[5:]), 1)
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        dated = re.match(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?($|[T ])", text)
+        problem = "no such date" if dated else "not a date"
+        raise InputError(problem, found=text, expected="an ISO date such as 2014-05-13") from None

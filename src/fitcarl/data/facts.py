@@ -25,3 +25,5 @@ class Facts:
     """Rows that repeated an earlier row exactly and were merged into it."""
     self_loops: int
     """Distinct facts whose subject is their object; they are kept."""
+    times_cut: int = 0
+    """Rows whose time was finer than the calendar's granules and was cut down to one."""

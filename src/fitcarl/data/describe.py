@@ -1,0 +1,238 @@
+"""What is in a dataset: the paper's Table 1, and the quirks one should know before trusting a number made with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.calendar import Granularity
+from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
+from fitcarl.data.quadruples import Quadruples
+
+SHOTS = (1, 3)
+"""The numbers of examples that the paper, and so this description, asks about."""
+
+
+@dataclass(frozen=True)
+class GroupDescription:
+    """One group of unseen entities: what is known of them and what can be asked."""
+
+    unseen: int
+    facts: int
+    facts_per_entity: tuple[int, float, int] | None
+    """Fewest, mean and most facts of an entity; None for an empty group."""
+    too_few_facts: Mapping[int, int]
+    """Shots → entities with at most so many facts: nothing remains to ask, so they are skipped."""
+    queries: Mapping[int, int]
+    """Shots → facts that remain to be asked when so many of each entity are its support."""
+    cross_facts: int
+    """Facts both of whose ends are unseen (self-loops too); each is listed once, under one of the two."""
+    self_loops: int
+    relation_not_in_background: int
+    """Facts whose relation no background fact has."""
+    other_end_not_in_background: int
+    """Facts whose other end is neither in the background nor unseen itself: no path leads there."""
+    unseen_is_subject: int
+
+
+@dataclass(frozen=True)
+class Description:
+    """Counts only; equal for equal datasets."""
+
+    name: str
+    entities: int
+    relations: int
+    times: int
+    granularity: Granularity
+    first_time: str
+    last_time: str
+    span: int
+    """Ticks from the first time to the last, both included; more than ``times`` where some have no fact."""
+    background_facts: int
+    background_entities: int
+    background_relations: int
+    background_self_loops: int
+    groups: Mapping[str, GroupDescription]
+    """By split: train, valid, test."""
+    dropped_facts: int
+    """Facts between unseen entities of two groups; part of no split."""
+    isolated_entities: int
+    """Entities that are neither unseen nor in the background."""
+    concepts: int
+    concept_pairs: int
+    entities_without_concept: int
+    digest: str
+    """sha256 of the content."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``fitcarl data describe --json`` prints."""
+        groups = self.groups
+        return {
+            "name": self.name,
+            "entities": self.entities,
+            "relations": self.relations,
+            "times": self.times,
+            "time": {
+                "granularity": self.granularity,
+                "first": self.first_time,
+                "last": self.last_time,
+                "span": self.span,
+            },
+            "unseen": {split: group.unseen for split, group in groups.items()},
+            "facts": {"background": self.background_facts} | {split: group.facts for split, group in groups.items()},
+            "dropped_facts": self.dropped_facts,
+            "isolated_entities": self.isolated_entities,
+            "background": {
+                "entities": self.background_entities,
+                "relations": self.background_relations,
+                "self_loops": self.background_self_loops,
+            },
+            "groups": {split: _group_json(group) for split, group in groups.items()},
+            "concepts": {
+                "names": self.concepts,
+                "pairs": self.concept_pairs,
+                "entities_without": self.entities_without_concept,
+            },
+            "digest": self.digest,
+        }
+
+    def render(self) -> str:
+        """The same for people: one table by group, then what is worth knowing, in plain words."""
+        ticks = {"integer": "time steps"}.get(self.granularity, f"{self.granularity}s")
+        title = (
+            f"{self.name}: {self.entities:,} entities, {self.relations:,} relations, "
+            f"{self.times:,} {ticks} from {self.first_time} to {self.last_time}"
+        )
+        return "\n".join([title, "", *_table(self._rows()), "", "Worth knowing", *(f"  {n}" for n in self._notes())])
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def _rows(self) -> list[list[str]]:
+        groups = list(self.groups.values())
+        spreads = [group.facts_per_entity for group in groups]
+
+        def row(label: str, counts: list[int], background: int | None = None) -> list[str]:
+            return [label, "–" if background is None else f"{background:,}", *(f"{count:,}" for count in counts)]
+
+        def spread(label: str, place: int, form: str) -> list[str]:
+            return [label, "–", *("–" if some is None else format(some[place], form) for some in spreads)]
+
+        return [
+            ["", "background", *self.groups],
+            row("unseen entities", [group.unseen for group in groups]),
+            row("facts", [group.facts for group in groups], self.background_facts),
+            spread("facts of an unseen entity, fewest", 0, "d"),
+            spread("facts of an unseen entity, mean", 1, ".2f"),
+            spread("facts of an unseen entity, most", 2, "d"),
+            *(row(f"questions when {_shots(k)} known", [group.queries[k] for group in groups]) for k in SHOTS),
+            *(
+                row(f"unseen entities with no more than {k}", [group.too_few_facts[k] for group in groups])
+                for k in SHOTS
+            ),
+            row("facts with two unseen ends", [group.cross_facts for group in groups]),
+            row("facts of an entity with itself", [group.self_loops for group in groups], self.background_self_loops),
+            row("facts whose relation is not in the background", [g.relation_not_in_background for g in groups]),
+            row("facts whose other end is not in the background", [g.other_end_not_in_background for g in groups]),
+        ]
+
+    def _notes(self) -> list[str]:
+        notes = [
+            f"{self.isolated_entities:,} entities are neither unseen nor in the background.",
+            f"{self.dropped_facts:,} facts between unseen entities of two groups were dropped.",
+            f"{self.background_entities:,} entities and {self.background_relations:,} of {self.relations:,} relations "
+            "are in the background.",
+        ]
+        if self.span > self.times:
+            notes.append(f"{self.span - self.times:,} of the {self.span:,} times in between have no fact.")
+        if self.concepts:
+            notes.append(f"{self.concepts:,} concepts; {self.entities_without_concept:,} entities have none.")
+        else:
+            notes.append("No concepts are known (optional).")
+        return [*notes, f"Content: sha256 {self.digest[:12]}"]
+
+
+def describe(dataset: Dataset) -> Description:
+    """Counts what is in a dataset."""
+    calendar, concepts = dataset.calendar, dataset.concepts
+    known = _members(len(dataset.vocabulary.entities), dataset.background.subject, dataset.background.object)
+    unseen = _members(len(known), *(dataset.meta(split).owner for split in SPLITS))
+    used = _members(len(dataset.vocabulary.relations), dataset.background.relation)
+    return Description(
+        name=dataset.name,
+        entities=len(dataset.vocabulary.entities),
+        relations=len(dataset.vocabulary.relations),
+        times=len(calendar),
+        granularity=calendar.granularity,
+        first_time=calendar.labels[0],
+        last_time=calendar.labels[-1],
+        span=calendar.span,
+        background_facts=len(dataset.background),
+        background_entities=int(known.sum()),
+        background_relations=int(used.sum()),
+        background_self_loops=_self_loops(dataset.background),
+        groups={split: _describe_group(dataset.meta(split), known, used) for split in SPLITS},
+        dropped_facts=len(dataset.dropped),
+        isolated_entities=int((~known & ~unseen).sum()),
+        concepts=len(concepts),
+        concept_pairs=len(concepts.ids),
+        entities_without_concept=int((np.diff(concepts.offsets) == 0).sum()),
+        digest=dataset.digest,
+    )
+
+
+def _describe_group(meta: MetaSet, known: NDArray[np.bool_], used: NDArray[np.bool_]) -> GroupDescription:
+    facts, counts = meta.facts, np.diff(meta.offsets)
+    own = _members(len(known), meta.owner)
+    other = np.where(facts.subject == meta.owner, facts.object, facts.subject)
+    return GroupDescription(
+        unseen=len(meta.entities),
+        facts=len(meta),
+        facts_per_entity=(int(counts.min()), float(counts.mean()), int(counts.max())) if len(counts) else None,
+        too_few_facts={shots: int((counts <= shots).sum()) for shots in SHOTS},
+        queries={shots: int((counts - shots).clip(min=0).sum()) for shots in SHOTS},
+        cross_facts=int((own[facts.subject] & own[facts.object]).sum()),
+        self_loops=_self_loops(facts),
+        relation_not_in_background=int((~used[facts.relation]).sum()),
+        other_end_not_in_background=int((~known[other] & ~own[other]).sum()),
+        unseen_is_subject=int((facts.subject == meta.owner).sum()),
+    )
+
+
+def _self_loops(facts: Quadruples) -> int:
+    return int((facts.subject == facts.object).sum())
+
+
+def _members(size: int, *ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """bool [size]: true for every id that occurs in one of the arrays."""
+    there = np.zeros(size, dtype=np.bool_)
+    for some in ids:
+        there[some] = True
+    return there
+
+
+def _group_json(group: GroupDescription) -> dict[str, Any]:
+    spread = group.facts_per_entity
+    return asdict(group) | {
+        "facts_per_entity": None if spread is None else dict(zip(("min", "mean", "max"), spread, strict=True)),
+        "too_few_facts": {str(shots): count for shots, count in group.too_few_facts.items()},
+        "queries": {str(shots): count for shots, count in group.queries.items()},
+    }
+
+
+def _shots(shots: int) -> str:
+    return "1 fact is" if shots == 1 else f"{shots} facts are"
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """Lines of a table: the first column to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for label, *cells in rows:
+        numbers = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+        lines.append("  ".join([label.ljust(widths[0]), *numbers]))
+    return lines

@@ -1,0 +1,183 @@
+"""Delimited text as columns of strings that know their line: what every text table of this package is read with."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NEWLINE, _QUOTE = 10, 34
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file; an InputError where there is none, or where it cannot be opened."""
+    if path.is_dir():
+        raise InputError("a folder", file=path, expected="a file")
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+
+
+def read_text(path: Path, separator: str | None = None) -> bytes:
+    """A text file as valid UTF-8 with LF line ends, without byte-order mark and without blank lines at its end."""
+    text = read_bytes(path)
+    try:
+        text.decode()
+        bad = text.find(b"\0")
+    except UnicodeDecodeError as error:
+        bad = error.start
+    if bad >= 0:
+        line = text[text.rfind(b"\n", 0, bad) + 1 : bad]
+        raise InputError(
+            "not text in UTF-8",
+            file=path,
+            row=_row_at(text, bad),
+            field=None if separator is None else str(1 + line.count(separator.encode())),
+            found=f"byte 0x{text[bad]:02x}",
+            expected="UTF-8 without NUL bytes (other encodings have to be converted first)",
+        )
+    return text.removeprefix(_BOM).replace(b"\r\n", b"\n").rstrip(b"\r\n")
+
+
+def name_problem(name: str) -> str | None:
+    """Why a text cannot be a name in a table, or None: a name is not blank, and has neither tab nor line break."""
+    if not name.strip():
+        return "an empty name"
+    if any(mark in name for mark in "\t\n\r\0"):
+        return "a name with a tab or a line break"
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "a name with half a character"
+    return None
+
+
+def _row_at(text: bytes, byte: int) -> int:
+    return 1 + text.count(b"\n", 0, byte)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of equally many fields. A row is known by its number from 0; ``line`` is where a person finds it."""
+
+    file: Path
+    text: bytes
+    separator: str
+    quoted: bool
+    """Whether fields follow the quoting of RFC 4180; otherwise a quotation mark is a character like any other."""
+    starts: NDArray[np.int64]
+    """int64 [rows], the byte of ``text`` at which each row starts."""
+    width: int
+    """Fields of every row."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def line(self, row: int) -> int:
+        """The line of the file, counted from 1, on which a row starts."""
+        return _row_at(self.text, int(self.starts[row]))
+
+    def row(self, row: int) -> list[str]:
+        """The fields of one row."""
+        end = int(self.starts[row + 1]) - 1 if row + 1 < len(self) else len(self.text)
+        return [column[0] for column in self._parsed(self.text[int(self.starts[row]) : end], range(self.width))]
+
+    def columns(self, places: Sequence[int], skip: int = 0) -> list[pl.Series]:
+        """The fields at these places (from 0) of all rows after the first ``skip``, as strings without nulls."""
+        if skip >= len(self):
+            import polars as pl
+
+            return [pl.Series(str(place), [], dtype=pl.String) for place in places]
+        columns = self._parsed(self.text[int(self.starts[skip]) :], places)
+        if len(columns[0]) != len(self) - skip:
+            raise RuntimeError(f"{self.file}: {len(self) - skip} rows were counted and {len(columns[0])} parsed")
+        return columns
+
+    def error(self, problem: str, row: int, field: str, found: object, expected: str) -> InputError:
+        """An InputError about one field of one row."""
+        return InputError(problem, file=self.file, row=self.line(row), field=field, found=found, expected=expected)
+
+    def _parsed(self, text: bytes, places: Sequence[int]) -> list[pl.Series]:
+        import polars as pl
+
+        wanted = sorted(set(places))
+        frame = pl.read_csv(
+            io.BytesIO(text),
+            has_header=False,
+            separator=self.separator,
+            quote_char='"' if self.quoted else None,
+            infer_schema_length=0,
+            columns=wanted,
+        )
+        columns = dict(zip(wanted, frame.get_columns(), strict=True))
+        return [columns[place].fill_null("") for place in places]
+
+
+def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: int | None = None) -> Table:
+    """The rows of a delimited text file; an InputError names the first row that is not as wide as it should be.
+
+    The structure is found here rather than left to a parser, because a row number has to be that of the file: a parser
+    may fill short rows, drop blank ones, or count rows where a person counts lines.
+    """
+    text = read_text(path, separator)
+    if not text:
+        return Table(path, text, separator, quoted, np.empty(0, np.int64), width or 0)
+    characters = np.frombuffer(text, dtype=np.uint8)
+    structural = (characters == ord(separator)) | (characters == _NEWLINE)
+    if quoted and b'"' in text:
+        _check_quotes(path, text, characters, separator)
+        structural &= np.cumsum(characters == _QUOTE, dtype=np.uint8) & 1 == 0
+    marks = np.flatnonzero(structural)
+    ends = np.flatnonzero(characters[marks] == _NEWLINE)
+    starts = np.append(0, marks[ends] + 1)
+    fields = np.diff(ends, prepend=-1, append=len(marks))
+
+    expected = int(fields[0]) if width is None else width
+    ragged = np.flatnonzero(fields != expected)
+    if len(ragged):
+        row = int(ragged[0])
+        count = int(fields[row])
+        kind = {"\t": "tabs", ",": "commas"}.get(separator, repr(separator))
+        raise InputError(
+            "too few fields" if count < expected else "too many fields",
+            file=path,
+            row=_row_at(text, int(starts[row])),
+            found=count,
+            expected=f"{expected} fields separated by {kind}" + (", as in row 1" if width is None else ""),
+        )
+    return Table(path, text, separator, quoted, starts, expected)
+
+
+def _check_quotes(path: Path, text: bytes, characters: NDArray[np.uint8], separator: str) -> None:
+    """Raises unless every quotation mark opens a field, closes one, or stands doubled inside a quoted field."""
+    quotes = np.flatnonzero(characters == _QUOTE)
+    around = np.pad(characters, 1, constant_values=_NEWLINE)
+    fits = np.zeros(256, dtype=np.bool_)
+    fits[[ord(separator), _NEWLINE, _QUOTE]] = True
+    opening, closing = quotes[0::2], quotes[1::2]
+    stray = opening[~fits[around[opening]]]
+    unclosed = opening[: len(closing)][~fits[around[closing + 2]]]
+    if len(quotes) % 2:
+        unclosed = np.append(unclosed, opening[-1])
+    if len(stray) or len(unclosed):
+        first = int(min(*stray[:1], *unclosed[:1], len(text)))
+        raise InputError(
+            "a quotation mark inside an unquoted field" if first in stray else "a quoted field without end",
+            file=path,
+            row=_row_at(text, first),
+            expected='a field with quotation marks quoted as a whole, each mark doubled: "say ""hello"""',
+        )

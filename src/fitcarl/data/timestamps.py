@@ -1,0 +1,164 @@
+"""From the times of a facts file, as they are written, to granules of one granularity."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.calendar import GRANULARITIES, Granularity, parse_moment
+from fitcarl.errors import InputError
+
+_KINDS = re.compile(
+    r"(?P<integer>-?[0-9]+)"
+    r"|(?P<month>[0-9]{4}-[0-9]{2})"
+    r"|(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"|(?P<datetime>[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9].*)"
+)
+_PLAIN = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?)?)?")
+"""Times without zone (or in UTC), which numpy reads as we do, and many at once."""
+_EXPECTED = {
+    "integer": "an integer",
+    "month": "a month such as 2014-05",
+    "date": "a date such as 2014-05-13",
+    "datetime": "a datetime such as 2014-05-13T09:30:00Z",
+}
+_UNITS: dict[Granularity, tuple[str, int]] = {
+    "hour": ("datetime64[h]", 0),
+    "day": ("datetime64[D]", 0),
+    "month": ("datetime64[M]", 1970 * 12),
+    "year": ("datetime64[Y]", 1970),
+}
+"""numpy's unit of each granularity, and what to add to numpy's count to get a granule of the calendar."""
+_CLEARLY = 3
+"""So many distinct dates must all be the first of a month (of a year) before dates are taken to mean months (years)."""
+_DIGITS = 18
+_MAX_TICK = 2**31 - 2
+
+
+@dataclass(frozen=True, eq=False)
+class Timestamps:
+    """What each distinct time of a file means."""
+
+    granularity: Granularity
+    granules: NDArray[np.int64]
+    """int64 [texts], as `Calendar.of_granules` takes them."""
+    step: int
+    """Granules a tick: 1, or for integers what was asked for or the greatest common divisor of their differences."""
+    cut: NDArray[np.bool_]
+    """bool [texts], whether the time was finer than a granule, so that the rest was cut off."""
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is written like a time (which an impossible date is, too)."""
+    return _KINDS.fullmatch(text.strip(" ")) is not None
+
+
+def check_granularity(granularity: str) -> None:
+    """Raises an InputError unless ``read_timestamps`` knows this granularity."""
+    if granularity not in ("auto", *GRANULARITIES) and not re.fullmatch(r"[1-9][0-9]{0,17}", granularity):
+        raise InputError(
+            "unknown granularity",
+            found=granularity,
+            expected="auto, hour, day, month, year, or a number of units a tick where times are integers",
+        )
+
+
+def read_timestamps(texts: Sequence[str], granularity: str = "auto") -> Timestamps:
+    """The granules of distinct times; all must be of one kind: integers, months, dates or datetimes.
+
+    ``auto`` takes integers as they are, and else the coarsest granularity that loses nothing: hours where there is a
+    time of day (minutes are cut), days, months or years. Dates mean months (years) only where at least three of them
+    are all the first of a month (of a year). A number such as ``"24"`` is the units a tick of integer times, counted
+    from the first. Where a granularity of the calendar is asked for, integers are read as YYYYMMDD or YYYY.
+
+    An InputError has the offending text in ``found``; texts in order of appearance make it the first one.
+    """
+    check_granularity(granularity)
+    texts = [text.strip(" ") for text in texts]
+    kind = _kind_of_all(texts)
+    if kind == "integer" and granularity not in _UNITS:
+        return _integers(texts, None if granularity in ("auto", "integer") else int(granularity))
+    if granularity != "auto" and granularity not in _UNITS:
+        raise InputError(
+            f"times are no integers, as granularity {granularity} needs", found=texts[0], expected="an integer"
+        )
+    moments = _moments(texts)
+    chosen = _coarsest(moments, kind) if granularity == "auto" else cast(Granularity, granularity)
+    unit, offset = _UNITS[chosen]
+    granules = moments.astype(unit)
+    return Timestamps(chosen, granules.astype(np.int64) + offset, 1, granules != moments)
+
+
+def _kind_of_all(texts: Sequence[str]) -> str:
+    first = None
+    for text in texts:
+        match = _KINDS.fullmatch(text)
+        if match is None:
+            expected = (
+                _EXPECTED[first] if first else "an ISO date such as 2014-05-13, a datetime, a month, or an integer"
+            )
+            raise InputError("not a time", found=text, expected=expected)
+        kind = str(match.lastgroup)
+        if first is None:
+            first = kind
+        elif kind != first:
+            raise InputError("times of two kinds", found=text, expected=f"{_EXPECTED[first]}, as in the rows before")
+    if first is None:
+        raise InputError("no times", expected="at least one fact")
+    return first
+
+
+def _moments(texts: Sequence[str]) -> NDArray[np.datetime64]:
+    """datetime64[us] [texts], in UTC."""
+    if all(map(_PLAIN.fullmatch, texts)):
+        with suppress(ValueError):
+            moments = np.array([text.removesuffix("Z") for text in texts], dtype="datetime64[us]")
+            if moments.min() >= np.datetime64("0001-01-01"):
+                return moments
+    # One by one: with zones, or to find the impossible one.
+    return np.array([_moment(text) for text in texts], dtype="datetime64[us]")
+
+
+def _moment(text: str) -> datetime:
+    if text.lstrip("-").isdigit() and len(text) not in (4, 8):
+        raise InputError("not a date", found=text, expected="YYYYMMDD or YYYY, or a granularity in units such as 24")
+    return parse_moment(text)
+
+
+def _coarsest(moments: NDArray[np.datetime64], kind: str) -> Granularity:
+    if kind == "month":
+        return "month"
+    if np.any(moments.astype("datetime64[D]") != moments):
+        return "hour"
+    if len(np.unique(moments)) >= _CLEARLY:
+        if np.all(moments.astype("datetime64[Y]") == moments):
+            return "year"
+        if np.all(moments.astype("datetime64[M]") == moments):
+            return "month"
+    return "day"
+
+
+def _integers(texts: Sequence[str], step: int | None) -> Timestamps:
+    for text in texts:
+        if len(text.lstrip("-")) > _DIGITS:
+            raise InputError("a time out of range", found=text, expected=f"an integer of at most {_DIGITS} digits")
+    values = np.array([int(text) for text in texts], dtype=np.int64)
+    since_first = values - values.min()
+    step = step or math.gcd(*since_first.tolist()) or 1
+    last = int(since_first.argmax())
+    if int(since_first[last]) // step > _MAX_TICK:
+        raise InputError(
+            "a time out of range",
+            found=texts[last],
+            expected=f"at most {_MAX_TICK} ticks of {step} after the first time (or a coarser granularity: 86400)",
+        )
+    cut = since_first % step
+    return Timestamps("integer", values - cut, step, cut != 0)

@@ -75,6 +75,8 @@ def read_dataset(folder: str | Path) -> Dataset:
 
 def _read_names(file: Path) -> tuple[str, ...]:
     table = read_table(file, width=2)
+    if not len(table):
+        raise InputError("no names", file=file, expected="at least one row: id, name")
     ids, names = table.columns((0, 1))
     number = _integers(table, ids, "id", "its row's number from 0")
     wrong = np.flatnonzero(number != np.arange(len(number)))

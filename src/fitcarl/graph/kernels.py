@@ -94,7 +94,7 @@ def keep_smallest(keys: NDArray[np.int64], count: int, wanted: int) -> int:
             low = left
         else:
             break
-    return keys[place]  # type: ignore[no-any-return]
+    return keys[place]
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ def concept_fit(
     probability: NDArray[np.float64], concepts: Concepts, relation: NDArray[np.int32], entity: NDArray[np.int32]
 ) -> Tensor:
     """Σ_{c ∈ C_e_a} P(c | r_q), [walkers, actions], for r_q [walkers] and e_a [walkers, actions]."""
-    fit = np.empty(entity.shape, dtype=np.float32)
+    fit = np.empty(entity.shape, dtype=np.float64)
     sum_concepts(probability, concepts.offsets, concepts.ids, relation, entity, fit)
     return torch.from_numpy(fit)
 

@@ -49,7 +49,7 @@ class ActionIndex:
 
 
 def dot_with_actions(vectors: Tensor, own_rows: Tensor, rows: Rows, index: ActionIndex) -> Tensor:
-    """[walkers, vectors, actions]: every vector [walkers, vectors, 3d] times h_r_a ‖ h_e_a ‖ h_Δt of every action.
+    """[walkers, 5, actions]: each of five vectors [walkers, 5, 3d] times h_r_a ‖ h_e_a ‖ h_Δt of every action.
 
     Gradients flow to the vectors, the walkers' own h_e' [walkers, d], the time table, the resting representations and
     the two special relations; to the pre-trained rows only where they require it.

@@ -62,7 +62,7 @@ class Asked:
     own: Tensor
     """h_e' at t_q, [queries, d]."""
     vectors: Tensor
-    """[queries, 2 or 3, 3d], to be multiplied with actions: two of the query, and the confidence learner's."""
+    """[queries, 3, 3d], to be multiplied with actions: two of the query, and the confidence learner's (or zero)."""
 
     def __len__(self) -> int:
         return len(self.entity)
@@ -141,11 +141,12 @@ class Fitcarl(nn.Module):
         own = self.encoder(scene.neighbours, owner, when, scene.time, self.config.biased)
         now = scene.time.rows[scene.time.reach]
         asked = torch.cat([self.relation_rows.index_select(0, relation), own, now.expand_as(own)], 1)
-        vectors = [self.policy.query_vectors(asked)]
-        if self.confidence is not None:
+        psi = torch.zeros_like(asked)
+        if self.confidence is not None:  # ψ looks at an action's node, not at its relation
             z = self.confidence(own, now, self.relation_rows, relation)
-            vectors.append(torch.cat([torch.zeros_like(own), z], 1).unsqueeze(1))
-        return Asked(queries.entity, queries.relation, queries.time, own, torch.cat(vectors, 1))
+            psi = torch.cat([torch.zeros_like(own), z], 1)
+        vectors = torch.cat([self.policy.query_vectors(asked), psi.unsqueeze(1)], 1)
+        return Asked(queries.entity, queries.relation, queries.time, own, vectors)
 
     def start(self, scene: Scene, asked: Asked) -> Walkers:
         """Every agent at (e', t_q) with hist⁽⁰⁾."""
@@ -200,8 +201,9 @@ class Fitcarl(nn.Module):
         relation[row, column] = self.relations.inverse(turned.relation)  # from the other end to e'
         time[row, column] = turned.time
         mask = torch.from_numpy(known)
+        seen = torch.from_numpy(known & ~np.isin(other, support.entities))  # an unseen other end has no row of its own
         return Neighbourhood(
-            self.entity_rows[torch.from_numpy(other)] * mask.unsqueeze(-1),
+            self.entity_rows[torch.from_numpy(other)] * seen.unsqueeze(-1),
             self.relation_rows[torch.from_numpy(relation)] * mask.unsqueeze(-1),
             torch.from_numpy(time),
             mask,

@@ -40,7 +40,7 @@ class Actors:
     home: NDArray[np.int32]
     """int32 [actors], number of the country, -1 for international organisations."""
     bloc: NDArray[np.int32]
-    """int32 [actors]."""
+    """int32 [actors]. Blocs 0 and 1 are rivals, 2 and 3, and so on: the rival of b is b ^ 1."""
     weight: NDArray[np.float64]
     """float64 [established]: how often an actor is drawn where one among several is drawn."""
     country_range: NDArray[np.int64]

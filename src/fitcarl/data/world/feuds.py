@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from fitcarl.data.world.actors import Actors
 from fitcarl.data.world.events import Events, Rows
-from fitcarl.data.world.habits import spread
 from fitcarl.data.world.kinds import kind_id
 from fitcarl.data.world.size import WorldSize
 from fitcarl.data.world.verbs import SIDES, usual_verbs
@@ -17,6 +16,8 @@ from fitcarl.data.world.verbs import SIDES, usual_verbs
 LATE = 0.5
 """Newcomers appear after this part of the days."""
 _LATEST = 0.8
+FEWEST, MOST = 10, 25
+"""Facts a newcomer ends with."""
 _STATE = SIDES.index("state")
 
 
@@ -46,12 +47,12 @@ def begin_feuds(actors: Actors, size: WorldSize, rng: np.random.Generator) -> Fe
     """Feuds among established actors, enough of them late for every newcomer to find one."""
     late = max(size.newcomers, actors.established // 12)
     count = late + late // 2
-    # A hub has too many enemies for their joining forces to say much: three targets in four are not countries.
+    # A hub has so many enemies that it says little who else is one: few targets are countries.
     target = rng.integers(actors.established, size=count).astype(np.int32)
     countries = actors.country_range[:, 0].astype(np.int32)
     target = np.where(rng.random(count) < 0.15, rng.choice(countries, size=count), target)
 
-    feud = spread(np.arange(count), 3, 5, rng)
+    feud = _several(np.arange(count), 3, 5, rng)
     at_home = rng.random(len(feud)) < 0.55
     foreign = np.where(rng.random(len(feud)) < 0.5, actors.bloc[target[feud]], actors.bloc[target[feud]] ^ 1)
     member = np.where(at_home, actors.draw_near(target[feud], rng), actors.draw_bloc(foreign, rng))
@@ -80,11 +81,11 @@ def begin_feuds(actors: Actors, size: WorldSize, rng: np.random.Generator) -> Fe
 def feud_events(feuds: Feuds, actors: Actors, rng: np.random.Generator) -> Events:
     """The hostile deeds of the members, and the mediator's friendly relations with both sides."""
     everyone = np.arange(len(feuds.target))
-    row = spread(np.arange(len(feuds.member)), 2, 3, rng)
+    row = _several(np.arange(len(feuds.member)), 2, 3, rng)
     feud, member = feuds.member_feud[row], feuds.member[row]
     hostile = _deeds(member, feuds.target[feud], np.zeros(len(row), np.bool_), feuds.day(feud, rng), actors, rng)
 
-    feud = spread(everyone, 2, 3, rng)
+    feud = _several(everyone, 2, 3, rng)
     met = feuds.start[feud] + (rng.random(len(feud)) * 0.5 * feuds.length[feud]).astype(np.int64)
     with_target = _deeds(feuds.mediator[feud], feuds.target[feud], np.ones(len(feud), np.bool_), met, actors, rng)
 
@@ -110,13 +111,12 @@ class Newcomers:
 
 
 def invite_newcomers(feuds: Feuds, actors: Actors, size: WorldSize, rng: np.random.Generator) -> Newcomers:
-    """A newcomer for each of the first (late) feuds, at home where the feud's target or one of its members is."""
+    """A newcomer for each of the first (late) feuds, at home where the feud's target is."""
     feud = np.arange(size.newcomers)
-    host = np.where(rng.random(size.newcomers) < 0.6, feuds.target[feud], actors.draw_near(feuds.target[feud], rng))
-    countries = np.arange(size.countries)
-    home = np.where(actors.home[host] >= 0, actors.home[host], rng.choice(countries, size=size.newcomers))
+    home = actors.home[feuds.target[feud]]
+    home = np.where(home >= 0, home, rng.integers(size.countries, size=size.newcomers))
     start = feuds.start[feud] + (rng.random(size.newcomers) * 0.3 * feuds.length[feud]).astype(np.int64)
-    return Newcomers(feud, start, rng.integers(14, 26, size=size.newcomers), home.astype(np.int32))
+    return Newcomers(feud, start, rng.integers(FEWEST + 4, MOST + 1, size=size.newcomers), home.astype(np.int32))
 
 
 def newcomer_events(newcomers: Newcomers, feuds: Feuds, actors: Actors, rng: np.random.Generator) -> Events:
@@ -132,12 +132,11 @@ def newcomer_events(newcomers: Newcomers, feuds: Feuds, actors: Actors, rng: np.
         day = newcomers.start[who] + (rng.random(len(who)) * part * left).astype(np.int64)
         return _deeds(subject, object_, friendly, day, actors, rng)
 
-    who = spread(everyone, 2, 3, rng)
+    who = _several(everyone, 2, 3, rng)
     hostile = meets(who, feuds.target[newcomers.feud[who]], np.zeros(len(who), np.bool_), turn=0.1)
-    who = spread(everyone, 1, 1, rng)
-    envoy = meets(who, feuds.mediator[newcomers.feud[who]], np.ones(len(who), np.bool_), turn=0.4, part=0.3)
+    envoy = meets(everyone, feuds.mediator[newcomers.feud], np.ones(len(everyone), np.bool_), turn=0.4, part=0.3)
     patron = actors.draw_near(identity, rng)
-    who = spread(everyone, 1, 2, rng)
+    who = _several(everyone, 1, 2, rng)
     helped = meets(who, patron[who], np.ones(len(who), np.bool_), turn=0.4)
     chance = meets(everyone, actors.draw_any(len(everyone), rng), rng.random(len(everyone)) < 0.5, turn=0.5)
     return Events.concat([hostile, envoy, helped, chance])
@@ -152,3 +151,8 @@ def _deeds(
     rng: np.random.Generator,
 ) -> Events:
     return Events.of(subject, usual_verbs(actors.side[subject], friendly, rng), object_, time)
+
+
+def _several(rows: NDArray[np.int64], low: int, high: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Each of these rows ``low`` to ``high`` times."""
+    return np.repeat(rows, rng.integers(low, high + 1, size=len(rows)))

@@ -16,7 +16,7 @@ from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.data.world import verbs
 from fitcarl.data.world.actors import Actors, actor_concepts, actor_names, settle
 from fitcarl.data.world.events import Chronicle, Events
-from fitcarl.data.world.feuds import begin_feuds, feud_events, invite_newcomers, newcomer_events
+from fitcarl.data.world.feuds import FEWEST, begin_feuds, feud_events, invite_newcomers, newcomer_events
 from fitcarl.data.world.gatherings import hold_gatherings, plan_gatherings
 from fitcarl.data.world.habits import habits, noise
 from fitcarl.data.world.rules import enemy_of_enemy, mediation, reciprocity, repetition
@@ -24,8 +24,6 @@ from fitcarl.data.world.size import SIZES, WorldSize, world_size
 from fitcarl.data.world.truth import Truth
 
 FIRST_DAY = date(2023, 1, 1)
-FEWEST, MOST = 10, 25
-"""Facts a newcomer ends with."""
 _ROOTS = 0.40
 """Events without a cause (but for noise), as a part of all facts; what the rules make of them follows from it."""
 
@@ -137,8 +135,7 @@ def _by_time(events: Events, actors: Actors) -> tuple[Quadruples, Truth]:
     order = np.argsort(events.time.astype(np.int16), kind="stable")
     row = np.empty(len(order), dtype=np.int32)
     row[order] = np.arange(len(order), dtype=np.int32)
-    time = events.time[order] - events.time.min()
-    quadruples = Quadruples.of(events.subject[order], events.relation[order], events.object[order], time)
+    quadruples = Quadruples.of(events.subject[order], events.relation[order], events.object[order], events.time[order])
 
     causes = events.causes[order]
     has = causes >= 0

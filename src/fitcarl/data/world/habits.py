@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitcarl.data.world.actors import Actors
 from fitcarl.data.world.events import Events
@@ -52,7 +51,9 @@ def habits(actors: Actors, count: int, days: int, rng: np.random.Generator) -> E
     favourite = usual_verbs(actors.side[one], friendly, rng)
     verb = usual_verbs(actors.side[subject], friendly[tie], rng)
     verb = np.where(~turned & (rng.random(len(tie)) < 0.5), favourite[tie], verb)
-    return Events.of(subject, verb, object_, start[tie] + (rng.random(len(tie)) * length[tie]).astype(np.int64))
+    time = start[tie] + (rng.random(len(tie)) * length[tie]).astype(np.int64)
+    time[0] = 0  # the first day of a calendar is the day of its first fact
+    return Events.of(subject, verb, object_, time)
 
 
 def noise(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
@@ -60,8 +61,3 @@ def noise(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Ev
     plain = np.flatnonzero(~SEASONAL)
     subject, object_ = actors.draw_any(count, rng), actors.draw_any(count, rng)
     return Events.of(subject, rng.choice(plain, size=count), object_, rng.integers(days, size=count))
-
-
-def spread(rows: NDArray[np.int64], low: int, high: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Each of these rows ``low`` to ``high`` times."""
-    return np.repeat(rows, rng.integers(low, high + 1, size=len(rows)))

@@ -1,0 +1,97 @@
+"""Paths as people read them: facts in their real direction, with dates and names."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.search.beam import Paths
+
+
+@dataclass(frozen=True)
+class Step:
+    """A fact that a path goes along, as it stands in the data, whichever way the path takes it."""
+
+    subject: str
+    relation: str
+    object: str
+    time: str
+    probability: float
+    """π of the step."""
+    confidence: float | None
+    """conf of the step; None where the confidence learner is off."""
+    forward: bool
+    """Whether the path goes from subject to object."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "subject": self.subject,
+            "relation": self.relation,
+            "object": self.object,
+            "time": self.time,
+            "probability": self.probability,
+            "confidence": self.confidence,
+            "forward": self.forward,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.subject} —{self.relation}→ {self.object} ({self.time})"
+
+
+@dataclass(frozen=True)
+class Path:
+    """How the agent came from the new entity to an answer; steps at which it stayed are left out."""
+
+    start: str
+    end: str
+    log_prob: float
+    steps: tuple[Step, ...]
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        if not self.steps:
+            return f"The agent stays at {self.start}."
+        told = "; ".join(f"on {step.time}: {step.subject} — {step.relation} — {step.object}" for step in self.steps)
+        return f"From {self.start} to {self.end}: {told}."
+
+    def to_json(self) -> dict[str, Any]:
+        return {"log_prob": self.log_prob, "steps": [step.to_json() for step in self.steps], "text": self.text}
+
+
+def path_of(paths: Paths, query: int, place: int, start: int, vocabulary: Vocabulary, calendar: Calendar) -> Path:
+    """The path at ``place`` (0 is the best) of a query that started at entity ``start``."""
+    relations = vocabulary.relation_ids
+    here = start
+    steps: list[Step] = []
+    for trail in paths.trail:
+        relation, there = int(trail.relation[query, place]), int(trail.entity[query, place])
+        if relation != relations.self_loop:
+            forward = not relations.is_inverse(relation)
+            subject, object = (here, there) if forward else (there, here)
+            confidence = float(trail.confidence[query, place])
+            steps.append(
+                Step(
+                    vocabulary.entities[subject],
+                    vocabulary.relations[relations.base(relation)],
+                    vocabulary.entities[object],
+                    calendar.label(int(trail.time[query, place])),
+                    math.exp(trail.log_probability[query, place]),
+                    None if math.isnan(confidence) else confidence,
+                    forward,
+                )
+            )
+        here = there
+    names = vocabulary.entities
+    return Path(names[start], names[here], float(paths.score[query, place]), tuple(steps))
+
+
+def paths_to(paths: Paths, query: int, entity: int, most: int) -> list[int]:
+    """Places of a query's best paths that end at an entity, best first."""
+    there = np.flatnonzero((paths.entity[query] == entity) & np.isfinite(paths.score[query]))
+    return [int(place) for place in there[:most]]

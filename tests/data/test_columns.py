@@ -1,0 +1,75 @@
+"""Which columns of a file are the facts, and whether its first row is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fitcarl.errors import InputError
+from tests.data.files import GOOD, names, read
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "subject\trelation\tobject\ttime\na\tr\tb\t2014-01-01\n",
+        "Date\thead\tpredicate\ttail\n2014-01-01\ta\tr\tb\n",
+        "id\tObject_ID\tsubject id\trelation-name\ttimestamp\n7\tb\ta\tr\t2014-01-01\n",
+        "wer\twas\twen\twann\na\tr\tb\t2014-01-01\n",
+        "a\tr\tb\t2014-01-01\n",
+    ],
+)
+def test_header_and_columns_are_found(tmp_path: Path, content: str) -> None:
+    facts = read(tmp_path, "f.tsv", content)
+    assert names(facts) == [("a", "r", "b", "2014-01-01")]
+    assert facts.rows == 1
+
+
+def test_a_broken_first_fact_is_no_header(tmp_path: Path) -> None:
+    for date in ("2014-02-30", "unknown", "n/a", ""):
+        with pytest.raises(InputError, match="row 1, field time"):
+            read(tmp_path, "f.tsv", f"a\tr\tb\t{date}\na\tr\tb\t2014-02-28\n")
+
+
+def test_header_can_be_forced_and_denied(tmp_path: Path) -> None:
+    content = "a\tr\tb\t1\nb\tr\ta\t2\n"
+    assert names(read(tmp_path, "f.tsv", content, header=True)) == [("b", "r", "a", "2")]
+    assert len(names(read(tmp_path, "f.tsv", content, header=False))) == 2
+    with pytest.raises(InputError, match="row 1, field time"):
+        read(tmp_path, "f.tsv", "subject\trelation\tobject\ttime\n" + GOOD, header=False)
+
+
+@pytest.mark.parametrize("columns", [("z", "x", "y", "w"), (4, 2, 3, 1), ("4", "2", "3", "1"), ("z", 2, "y", 1)])
+def test_columns_by_name_or_position_from_one(tmp_path: Path, columns: tuple[str | int, ...]) -> None:
+    facts = read(tmp_path, "f.csv", "w,x,y,z\n2014-01-01,r,b,a\n", columns=columns)
+    assert names(facts) == [("a", "r", "b", "2014-01-01")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [
+        (("z", "x", "y", "tome"), "no such column; found 'tome'; expected one of time, x, y, z (did you mean 'time'?)"),
+        ((0, 1, 2, 3), "no such column; found 0; expected a position from 1 to 4"),
+        ((1, 2, 3, 5), "no such column; found 5; expected a position from 1 to 4"),
+        ((1, 1, 3, 4), "not four different columns"),
+        ((1, 2, 3), "not four different columns"),
+    ],
+)
+def test_columns_that_are_not_there(tmp_path: Path, columns: tuple[str | int, ...], complaint: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(tmp_path, "f.csv", "time,x,y,z\n1,r,b,a\n", columns=columns, header=True)
+    assert complaint in str(error.value)
+
+
+def test_a_header_that_contradicts_the_order_is_not_guessed_about(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot tell which column is the subject"):
+        read(tmp_path, "f.csv", "who,object,relation,time\na,b,r,2014-01-01\n")
+
+
+def test_jsonl_arrays_are_columns_by_position_and_objects_by_key(tmp_path: Path) -> None:
+    assert names(read(tmp_path, "f.jsonl", '["a", 5, "b", 7]\n')) == [("a", "5", "b", "7")]
+    odd = '{"who": "a", "did": "r", "whom": "b", "at": 7}'
+    assert names(read(tmp_path, "f.jsonl", odd, columns=("who", "did", "whom", "at"))) == [("a", "r", "b", "7")]
+    with pytest.raises(InputError, match="cannot tell which column is the subject"):
+        read(tmp_path, "f.jsonl", odd)

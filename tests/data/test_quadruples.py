@@ -1,0 +1,57 @@
+"""Facts as arrays, and how relations turn around."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.relations import RelationIds
+
+R = RelationIds(3)
+ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5), st.integers(0, 9)), max_size=15)
+
+
+@given(ROWS)
+def test_rows_come_back_as_they_were_given(rows: list[tuple[int, int, int, int]]) -> None:
+    facts = Quadruples.from_rows(rows)
+    assert list(facts) == rows
+    assert len(facts) == len(rows)
+    assert facts.rows().shape == (len(rows), 4)
+    assert all(column.dtype == np.int32 for column in (facts.subject, facts.relation, facts.object, facts.time))
+    assert Quadruples.concat([facts.take(slice(0, 4)), facts.take(slice(4, None))]) == facts
+
+
+@given(ROWS)
+def test_turning_every_fact_twice_changes_nothing(rows: list[tuple[int, int, int, int]]) -> None:
+    facts = Quadruples.from_rows(rows)
+    assert facts.inverted(R).inverted(R) == facts
+    assert list(facts.inverted(R)) == [(o, (r + 3) % 6, s, t) for s, r, o, t in rows]
+
+
+def test_a_fact_is_seen_from_the_end_that_asks() -> None:
+    facts = Quadruples.of([1, 1, 2], [0, 2, 1], [2, 2, 2], [7, 8, 9])
+    turned = facts.seen_from(np.array([1, 2, 2], np.int32), R)
+    assert list(turned) == [(1, 0, 2, 7), (2, 5, 1, 8), (2, 1, 2, 9)]
+    with pytest.raises(ValueError, match="no end of its fact"):
+        facts.seen_from(np.array([1, 2, 1], np.int32), R)
+
+
+def test_columns_must_be_equally_long() -> None:
+    with pytest.raises(ValueError, match="differ in length"):
+        Quadruples.of([1], [1, 2], [1], [1])
+
+
+def test_no_facts_are_facts() -> None:
+    assert Quadruples.concat([]) == Quadruples.empty() == Quadruples.from_rows([])
+    assert list(Quadruples.empty().inverted(R)) == []
+    assert Quadruples.empty() != Quadruples.of([0], [0], [0], [0])
+
+
+def test_relation_ids_are_relations_inverses_self_loop_and_dummy() -> None:
+    assert (R.directed, R.self_loop, R.dummy, R.total) == (6, 6, 7, 8)
+    assert [R.inverse(r) for r in range(6)] == [3, 4, 5, 0, 1, 2]
+    assert [R.base(r) for r in range(6)] == [0, 1, 2, 0, 1, 2]
+    assert [R.is_inverse(r) for r in range(8)] == [False] * 3 + [True] * 3 + [False] * 2

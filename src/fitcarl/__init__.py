@@ -1,3 +1,65 @@
-"""Whom will a new actor deal with, how, when, and why?"""
+"""Whom will a new actor deal with, how, when, and why?
+
+The names below are the public interface; each is imported when it is first used, so ``import fitcarl`` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from fitcarl.data.catalogue import load_dataset
+    from fitcarl.data.dataset import Dataset
+    from fitcarl.data.describe import describe
+    from fitcarl.data.facts import Facts
+    from fitcarl.data.folder import write_dataset
+    from fitcarl.data.quadruples import Quadruples
+    from fitcarl.data.read import read_facts
+    from fitcarl.data.split import split_facts as split
+    from fitcarl.data.world import generate_world
+    from fitcarl.errors import InputError
+    from fitcarl.graph.temporal import TemporalGraph
+
+_HOMES = {
+    "Dataset": "fitcarl.data.dataset",
+    "Facts": "fitcarl.data.facts",
+    "InputError": "fitcarl.errors",
+    "Quadruples": "fitcarl.data.quadruples",
+    "TemporalGraph": "fitcarl.graph.temporal",
+    "describe": "fitcarl.data.describe",
+    "generate_world": "fitcarl.data.world",
+    "load_dataset": "fitcarl.data.catalogue",
+    "read_facts": "fitcarl.data.read",
+    "split": "fitcarl.data.split:split_facts",
+    "write_dataset": "fitcarl.data.folder",
+}
+"""Public name → the module that defines it (``module:name`` where it is called differently there)."""
+
+__all__ = [
+    "Dataset",
+    "Facts",
+    "InputError",
+    "Quadruples",
+    "TemporalGraph",
+    "__version__",
+    "describe",
+    "generate_world",
+    "load_dataset",
+    "read_facts",
+    "split",
+    "write_dataset",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fitcarl' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    value = getattr(import_module(module), attribute or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,13 @@ _WORTH_A_THREAD = 64
 def thread_count() -> int:
     """How many threads the compiled loops use: ``FITCARL_THREADS``, or the cores this process may run on."""
     given = os.environ.get("FITCARL_THREADS", "")
-    return max(1, int(given)) if given.isdigit() else max(1, len(os.sched_getaffinity(0)))
+    return max(1, int(given)) if given.isdigit() else _cores()
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def spread(count: int) -> list[tuple[int, int]]:

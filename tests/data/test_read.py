@@ -75,6 +75,11 @@ def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path, end: str, 
     assert names(facts) == [("a", "r", "b", "2014-01-01"), ("b", "r", "a", "2014-01-02")]
 
 
+def test_a_quoted_field_may_end_a_crlf_line(tmp_path: Path) -> None:
+    facts = read(tmp_path, "f.csv", 'time,subject,relation,object\r\n1,a,r,"b"\r\n2,a,r,"c"\r\n')
+    assert names(facts) == [("a", "r", "b", "1"), ("a", "r", "c", "2")]
+
+
 @pytest.mark.slow
 def test_a_million_rows_take_seconds(tmp_path: Path) -> None:
     with (tmp_path / "f.tsv").open("w") as out:

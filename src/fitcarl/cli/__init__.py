@@ -1,0 +1,54 @@
+"""The command line: one file a command or group of commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from fitcarl import __version__
+from fitcarl.cli import benchmark, console, data, demo, doctor
+
+
+def main() -> None:
+    """The console script ``fitcarl``."""
+    raise SystemExit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line; gives its exit code."""
+    command = typer.main.get_command(build())
+
+    def invoke() -> None:
+        with command.make_context("fitcarl", list(arguments)) as context:
+            command.invoke(context)
+
+    return console.exit_code_of(invoke)
+
+
+def build() -> typer.Typer:
+    """All commands. A new one, or a new group, is one line here."""
+    app = console.group("Whom will a new actor deal with, how, when, and why? Few-shot prediction from dated facts.")
+    app.callback(invoke_without_command=True)(_root)
+    app.command("demo")(demo.demo)
+    app.add_typer(data.build(), name="data")
+    app.add_typer(benchmark.build(), name="benchmark")
+    app.command("doctor")(doctor.doctor)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fitcarl {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback does all
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    console.help_when_alone(context)

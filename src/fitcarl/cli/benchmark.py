@@ -1,0 +1,59 @@
+"""``fitcarl benchmark``: how fast it is on this machine, beside something straightforward in the same run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from fitcarl.cli import console
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Data = Annotated[str, typer.Option("--data", metavar="DATA", help="A folder, or a name of the catalogue.")]
+
+
+def build() -> typer.Typer:
+    app = console.group("Measure speed and memory on this machine.")
+    app.command("actions")(actions)
+    app.command("index")(index)
+    return app
+
+
+def actions(
+    data: Data = "demo",
+    states: Annotated[int, typer.Option("--states", min=1, help="How many action spaces to ask for.")] = 20_000,
+    size: Annotated[int, typer.Option("--size", min=1, help="Edges in an action space.")] = 50,
+    json: Json = False,
+) -> None:
+    """Time action spaces on one thread, at nodes drawn by degree."""
+    from fitcarl.benchmark.actions import States, time_actions
+    from fitcarl.data.catalogue import load_dataset
+    from fitcarl.graph.temporal import TemporalGraph
+
+    dataset = load_dataset(data)
+    entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
+    graph = TemporalGraph.index(dataset.background, entities, relations)
+    _show(asdict(time_actions(graph, States.by_degree(graph, states), size)), json)
+
+
+def index(
+    facts: Annotated[int, typer.Option("--facts", min=1000, help="How many facts to generate and index.")] = 1_000_000,
+    json: Json = False,
+) -> None:
+    """Time the indexing of generated facts, then action spaces on the large graph."""
+    from fitcarl.benchmark.index import time_index
+
+    with console.progress() as bar:
+        result = time_index(facts, progress=lambda what: bar(what, 0, None))
+    _show(asdict(result), json)
+
+
+def _show(result: dict[str, Any], json: bool) -> None:
+    if json:
+        console.show_json(result)
+        return
+    width = max(len(name) for name in result)
+    for name, value in result.items():
+        shown = f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+        console.show(f"{name.replace('_', ' '):<{width}}  {shown}")

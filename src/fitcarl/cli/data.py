@@ -1,0 +1,186 @@
+"""``fitcarl data``: which datasets there are, what is in one, how to get one, and how to make one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fitcarl.cli import console
+from fitcarl.errors import InputError
+
+if TYPE_CHECKING:
+    from fitcarl.data.facts import Facts
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def build() -> typer.Typer:
+    app = console.group("List, describe, fetch and make datasets.")
+    app.command("list")(list_datasets)
+    app.command("describe")(describe_dataset)
+    app.command("get")(get_dataset)
+    app.command("split")(split_file)
+    return app
+
+
+def list_datasets(json: Json = False) -> None:
+    """Show the datasets that have a name, and which of them are on this machine."""
+    found = catalogue_on_disk()
+    if json:
+        console.show_json(found)
+        return
+    width = max(len(entry["name"]) for entry in found)
+    for entry in found:
+        console.show(f"{entry['name']:<{width}}  {entry['title']}", f"{'':<{width}}  {_where(entry)}")
+
+
+def describe_dataset(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
+    json: Json = False,
+) -> None:
+    """Show what is in a dataset: its size, its groups of unseen entities, and its quirks."""
+    from fitcarl.data.catalogue import load_dataset
+    from fitcarl.data.describe import describe
+
+    description = describe(load_dataset(data))
+    if json:
+        console.show_json(description.to_json())
+    else:
+        console.show(description.render())
+
+
+def get_dataset(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that 'fitcarl data list' shows.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where to write it; a place fitcarl knows by default.")
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="FOLDER", help="Take the raw files from this folder.")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="Download from here, laid out as the original is.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    json: Json = False,
+) -> None:
+    """Fetch a public dataset: download the raw facts, check them, and split them as published."""
+    from fitcarl.data.catalogue import get
+    from fitcarl.data.describe import describe
+    from fitcarl.data.folder import read_dataset
+
+    with console.progress() as progress:
+        folder = get(name, out, source=source, base_address=base_url, overwrite=overwrite, progress=progress)
+    description = describe(read_dataset(folder))
+    if json:
+        console.show_json({"folder": str(folder), "dataset": description.to_json()})
+    else:
+        console.show(description.render(), "", f"written to {folder}")
+
+
+def split_file(
+    facts: Annotated[Path, typer.Option("--facts", metavar="FILE", help="Facts as TSV, CSV, JSONL or Parquet.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same split.")] = 42,
+    low: Annotated[int, typer.Option("--low", help="Unseen entities have at least so many facts.")] = 10,
+    high: Annotated[int, typer.Option("--high", help="Unseen entities have at most so many facts.")] = 25,
+    share: Annotated[float, typer.Option("--share", help="How much of those entities is made unseen.")] = 0.5,
+    parts: Annotated[str, typer.Option("--parts", help="How the unseen go to train, valid and test.")] = "80/10/10",
+    concepts: Annotated[
+        Path | None, typer.Option("--concepts", metavar="FILE", help="Kinds of entities, as TSV, CSV or JSON.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="S,R,O,T", help="Names or numbers (from 1) of the four columns."),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first row holds names; found out if not said."),
+    ] = None,
+    granularity: Annotated[
+        str, typer.Option("--granularity", help="hour, day, month, year; for integer times the units a tick; or auto.")
+    ] = "auto",
+    format: Annotated[
+        str | None, typer.Option("--format", help="tsv, csv, jsonl or parquet; else the file's name tells.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace DIR if it is there.")] = False,
+    json: Json = False,
+) -> None:
+    """Make a dataset of your own facts: some entities become unseen, and their facts leave the background.
+
+    A fact is a row of subject, relation, object and time.
+    """
+    from fitcarl.data.describe import describe
+    from fitcarl.data.folder import write_dataset
+    from fitcarl.data.formats import format_of
+    from fitcarl.data.read import read_facts
+    from fitcarl.data.split import split_facts
+
+    shares = parse_parts(parts)
+    read = read_facts(
+        facts,
+        name=str(facts),
+        format=format_of(facts, format),
+        header="auto" if header is None else header,
+        columns=None if columns is None else [column.strip() for column in columns.split(",")],
+        granularity=granularity,
+        concepts=concepts,
+    )
+    name = out.resolve().name
+    dataset = split_facts(read, name=name, seed=seed, bounds=(low, high), share=share, parts=shares)
+    write_dataset(dataset, out, overwrite=overwrite)
+    description = describe(dataset)
+    if json:
+        source = {name: getattr(read, name) for name in ("rows", "duplicates", "self_loops", "times_cut")}
+        console.show_json({"folder": str(out), "source": source, "dataset": description.to_json()})
+    else:
+        console.show(_source_line(facts, read), "", description.render(), "", f"written to {out}")
+
+
+def _source_line(path: Path, facts: Facts) -> str:
+    """What was noticed while the facts were read."""
+    noticed = [
+        f"{facts.rows:,} rows",
+        f"{facts.duplicates:,} exact duplicates merged",
+        f"{facts.self_loops:,} facts of an entity with itself kept",
+    ]
+    if facts.times_cut:
+        noticed.append(f"{facts.times_cut:,} times cut to the {facts.calendar.granularity}")
+    return f"{path}: {', '.join(noticed)}"
+
+
+def parse_parts(text: str) -> tuple[float, float, float]:
+    """Shares of train, valid and test from ``80/10/10``, ``8/1/1`` or ``0.8/0.1/0.1``."""
+    try:
+        train, valid, test = (float(part) for part in text.split("/"))
+    except ValueError:
+        raise InputError("not parts", field="--parts", found=text, expected="three numbers such as 80/10/10") from None
+    whole = train + valid + test
+    if not min(train, valid, test) > 0 or whole == float("inf"):
+        raise InputError("not parts", field="--parts", found=text, expected="three numbers above 0 such as 80/10/10")
+    return train / whole, valid / whole, test / whole
+
+
+def catalogue_on_disk() -> list[dict[str, Any]]:
+    """The catalogue's entries, and the folder of each that is on this machine."""
+    from fitcarl.data.catalogue import CATALOGUE, find
+
+    entries = []
+    for entry in CATALOGUE.values():
+        folder = find(entry.name)
+        entries.append(
+            {
+                "name": entry.name,
+                "title": entry.title,
+                "generated": not entry.files,
+                "folder": None if folder is None else str(folder.resolve()),
+            }
+        )
+    return entries
+
+
+def _where(entry: dict[str, Any]) -> str:
+    if entry["folder"]:
+        return f"here: {entry['folder']}"
+    return "always here: it is generated" if entry["generated"] else f"get it: fitcarl data get {entry['name']}"

@@ -1,0 +1,129 @@
+"""``fitcarl doctor``: what this machine has, and whether something is in the way."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fitcarl import __version__
+from fitcarl.cli import console
+
+PACKAGES = ("torch", "numpy", "polars", "numba", "pydantic", "safetensors", "matplotlib", "typer", "rich")
+
+
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+    """Show versions, processor, memory, caches and where data is found; say what is wrong, if anything."""
+    found = examine()
+    if json:
+        console.show_json(found)
+    else:
+        console.show(*_lines(found))
+    if found["problems"]:
+        raise typer.Exit(console.FAULT)
+
+
+def examine() -> dict[str, Any]:
+    """Everything the report says, as plain values."""
+    problems: list[str] = []
+    versions = {package: _version(package) for package in PACKAGES}
+    missing = [package for package, version in versions.items() if version is None]
+    if missing:
+        problems.append(f"not installed: {', '.join(missing)}; install fitcarl again with pip install fitcarl")
+    cache = None if "numba" in missing else _compiled_loops()
+    if cache is not None and not cache["writable"]:
+        problems.append(f"{cache['folder']} is not writable: every start compiles anew; set NUMBA_CACHE_DIR")
+    return {
+        "fitcarl": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": versions,
+        "torch": None if "torch" in missing else _torch(),
+        "cores": _cores(),
+        "memory_mb": _memory(),
+        "compiled_loops": cache,
+        "data": _data(),
+        "problems": problems,
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _torch() -> dict[str, Any]:
+    import torch
+
+    return {
+        "build": "cuda " + torch.version.cuda if torch.version.cuda else "cpu",
+        "gpus": torch.cuda.device_count(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _cores() -> dict[str, int]:
+    """Cores of the machine, and those this process may use."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return {"machine": os.cpu_count() or 1, "usable": usable}
+
+
+def _memory() -> dict[str, int | None]:
+    """Megabytes in all and available now; None where the system does not say."""
+    table = Path("/proc/meminfo")
+    if not table.exists():
+        known = hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20 if known else None
+        return {"total": total, "available": None}
+    kilobytes = {name: int(rest.split()[0]) for name, rest in (line.split(":") for line in table.open())}
+    return {"total": kilobytes["MemTotal"] // 1024, "available": kilobytes.get("MemAvailable", 0) // 1024}
+
+
+def _compiled_loops() -> dict[str, Any]:
+    """Where numba keeps the compiled loops of the graph room, so that only the first start has to compile them."""
+    from fitcarl.graph import kernels
+
+    folder = Path(str(kernels.select_actions.stats.cache_path))
+    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
+    return {"folder": str(folder), "files": len(list(folder.glob("*.nbc"))), "writable": writable}
+
+
+def _data() -> dict[str, Any]:
+    """Where datasets are looked for, and the folder of each that was found."""
+    from fitcarl.cli.data import catalogue_on_disk
+    from fitcarl.data.catalogue import home
+
+    found = {entry["name"]: entry["folder"] for entry in catalogue_on_disk() if not entry["generated"]}
+    return {"FITCARL_DATA": os.environ.get("FITCARL_DATA"), "home": str(home()), "datasets": found}
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    torch, cores, memory, cache = found["torch"], found["cores"], found["memory_mb"], found["compiled_loops"]
+    there = [name for name, folder in found["data"]["datasets"].items() if folder]
+    rows = [
+        ("fitcarl", f"{found['fitcarl']}, Python {found['python']} ({sys.executable})"),
+        ("system", found["platform"]),
+        ("packages", ", ".join(f"{package} {version or 'MISSING'}" for package, version in found["packages"].items())),
+        ("torch", f"{torch['build']} build, {torch['gpus']} GPUs, {torch['threads']} threads" if torch else "MISSING"),
+        ("cores", f"{cores['usable']} of {cores['machine']}"),
+        ("memory", f"{_gigabytes(memory['available'])} available of {_gigabytes(memory['total'])}"),
+        ("compiled loops", f"{cache['files']} files in {cache['folder']}" if cache else "MISSING"),
+        (
+            "datasets",
+            f"{', '.join(there) or 'none yet'} (FITCARL_DATA is {found['data']['FITCARL_DATA'] or 'not set'}, "
+            f"downloads go to {found['data']['home']})",
+        ),
+    ]
+    verdict = [f"problem: {problem}" for problem in found["problems"]] or ["all is well"]
+    return [*(f"{label:<15} {value}" for label, value in rows), "", *verdict]
+
+
+def _gigabytes(megabytes: int | None) -> str:
+    return "unknown" if megabytes is None else f"{megabytes / 1024:.1f} GB"

@@ -1,0 +1,1 @@
+"""What a person looks at when a run is done."""

@@ -1,0 +1,131 @@
+"""Whatever goes wrong is one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from fitcarl import __version__
+from fitcarl.cli import console
+from fitcarl.errors import InputError
+from tests.cli.conftest import Command
+
+
+def _raising(reason: BaseException) -> None:
+    raise reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "line"),
+    [
+        (InputError("no name", file="f.tsv", row=3), 2, "error: f.tsv, row 3: no name"),
+        (FileNotFoundError(2, "No such file or directory", "x.tsv"), 2, "error: x.tsv: No such file or directory"),
+        (KeyboardInterrupt(), 130, "stopped"),
+        (typer.Abort(), 130, "stopped"),
+        (
+            KeyError("x"),
+            1,
+            "this is a fault of fitcarl, not yours: KeyError: 'x'; run with FITCARL_TRACEBACK=1 for the traceback",
+        ),
+        (
+            ValueError("two\nlines"),
+            1,
+            "this is a fault of fitcarl, not yours: ValueError: two lines; "
+            "run with FITCARL_TRACEBACK=1 for the traceback",
+        ),
+    ],
+)
+def test_a_failure_is_one_line_and_a_code(
+    capsys: pytest.CaptureFixture[str], reason: BaseException, code: int, line: str
+) -> None:
+    assert console.exit_code_of(lambda: _raising(reason)) == code
+    assert capsys.readouterr() == ("", line + "\n")
+
+
+def test_the_traceback_is_shown_to_who_asks_for_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FITCARL_TRACEBACK", "1")
+    assert console.exit_code_of(lambda: _raising(KeyError("x"))) == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("Traceback")
+    assert "_raising" in stderr
+    assert stderr.rstrip().splitlines()[-1].startswith("this is a fault of fitcarl")
+
+
+def test_a_command_that_ends_well_gives_zero() -> None:
+    assert console.exit_code_of(lambda: None) == 0
+    assert console.exit_code_of(lambda: _raising(typer.Exit(5))) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["dat"], "error: no such command 'dat'. Did you mean 'data'? See fitcarl --help"),
+        (["data", "spilt"], "error: no such command 'spilt'. Did you mean 'split'? See fitcarl data --help"),
+        (
+            ["data", "get", "demo", "--ot", "x"],
+            "error: no such option --ot. Did you mean '--out'? See fitcarl data get",
+        ),
+        (["data", "split", "--facts", "f.tsv"], "error: missing option '--out'. See fitcarl data split --help"),
+        (["data", "split", "--facts", "f.tsv", "--out", "d", "--seed", "x"], "error: invalid value for '--seed'"),
+        (["data", "describe"], "error: missing argument 'DATA'. See fitcarl data describe --help"),
+    ],
+)
+def test_a_mistyped_command_line_is_told_in_one_line(fitcarl: Command, arguments: list[str], line: str) -> None:
+    outcome = fitcarl(*arguments)
+    assert outcome.code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith(line)
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_process_fails_in_one_line_too(process: Command, tmp_path: Path) -> None:
+    outcome = process("data", "describe", tmp_path / "nowhere")
+    assert (outcome.code, outcome.stdout, outcome.stderr.count("\n")) == (2, "", 1)
+    assert outcome.stderr.startswith("error: ")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = [sys.executable, "-m", "fitcarl", "demo", "--help"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+@pytest.mark.parametrize("arguments", [[], ["data"]])
+def test_a_group_alone_shows_its_help(fitcarl: Command, arguments: list[str]) -> None:
+    outcome = fitcarl(*arguments)
+    assert outcome.code == 0
+    assert outcome.stdout == fitcarl(*arguments, "--help").stdout
+    assert "Commands:" in outcome.stdout
+
+
+def test_the_version_is_told(fitcarl: Command) -> None:
+    assert fitcarl("--version").stdout == f"fitcarl {__version__}\n"
+
+
+def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.progress() as progress:
+        progress("file", 1, 2)
+        progress("file", 2, None)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_json_is_one_value_with_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    console.show_json({"name": "İzmir\u00a0x"})
+    assert capsys.readouterr().out == '{\n  "name": "İzmir\u00a0x"\n}\n'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        console.show_json(float("nan"))
+
+
+def test_text_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    console.show("[bold]x[/bold] :smile: " + "long " * 100)
+    assert capsys.readouterr().out == "[bold]x[/bold] :smile: " + "long " * 100 + "\n"

@@ -1,0 +1,214 @@
+"""The commands that list, describe, fetch and make datasets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fitcarl.cli.data import parse_parts
+from fitcarl.errors import InputError
+from tests.cli.conftest import Command, fact_lines
+
+FILES = {
+    *("background.tsv", "meta_train.tsv", "meta_valid.tsv", "meta_test.tsv"),
+    *("entities.tsv", "relations.tsv", "times.tsv", "concepts.tsv"),
+}
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_split_makes_a_dataset_and_tells_what_is_in_it(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+    outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", "--seed", 3)
+    assert (outcome.code, outcome.stderr) == (0, "")
+    assert set(_contents(tmp_path / "made")) >= FILES - {"concepts.tsv"}
+    assert "720 rows, 0 exact duplicates merged, 0 facts of an entity with itself kept" in outcome.stdout
+    assert "made: 66 entities, 3 relations" in outcome.stdout
+    assert outcome.stdout.rstrip().endswith(f"written to {tmp_path / 'made'}")
+
+
+def test_split_tells_duplicates_and_self_loops(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+    lines = fact_lines()
+    lines += [lines[0], lines[0], "hub 0\tAccuse\thub 0\t2024-01-01"]
+    facts.write_text("\n".join(lines) + "\n")
+    outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", "--json")
+    assert json.loads(outcome.stdout)["source"] == {"rows": 723, "duplicates": 2, "self_loops": 1, "times_cut": 0}
+
+
+def test_split_is_decided_by_its_seed(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        assert fitcarl("data", "split", "--facts", facts, "--out", tmp_path / name, "--seed", seed).code == 0
+    assert _contents(tmp_path / "one") == _contents(tmp_path / "again")
+    assert _contents(tmp_path / "one") != _contents(tmp_path / "other")
+
+
+def test_split_takes_columns_header_concepts_and_bounds(fitcarl: Command, tmp_path: Path) -> None:
+    rows = [line.split("\t") for line in fact_lines()]
+    table = ["when,note,b,verb,a", *(f"{t},x,{o},{r},{s}" for s, r, o, t in rows)]
+    (tmp_path / "facts.csv").write_text("\n".join(table) + "\n")
+    (tmp_path / "kinds.json").write_text(json.dumps({"actor 1": ["person"], "hub 2": ["place", "state"]}))
+    outcome = fitcarl(
+        *("data", "split", "--facts", tmp_path / "facts.csv", "--out", tmp_path / "made", "--columns", "a,verb,b,when"),
+        *("--header", "--concepts", tmp_path / "kinds.json", "--low", 12, "--high", 12, "--share", 0.4),
+        *("--parts", "50/25/25", "--granularity", "month", "--json"),
+    )
+    assert outcome.stderr == ""
+    dataset = json.loads(outcome.stdout)["dataset"]
+    assert dataset["unseen"] == {"train": 12, "valid": 6, "test": 6}
+    assert dataset["time"]["granularity"] == "month"
+    assert (dataset["times"], dataset["concepts"]["names"]) == (12, 3)
+
+
+def _truncated_parquet(path: Path) -> None:
+    import polars as pl
+
+    pl.DataFrame(
+        {"subject": ["a"] * 99, "relation": ["r"] * 99, "object": ["b"] * 99, "time": ["2024-01-01"] * 99}
+    ).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def _text(*lines: str) -> Callable[[Path], None]:
+    return lambda path: path.write_text("\n".join(lines), encoding="utf-8") and None
+
+
+BAD = {
+    "missing.tsv": lambda _: None,
+    "empty.tsv": _text(),
+    "narrow.tsv": _text("a\tr\tb"),
+    "ragged.tsv": _text("a\tr\tb\t2024-01-01", "a\tr\tb"),
+    "date.tsv": _text("a\tr\tb\t2024-01-01", "a\tr\tb\t2024-02-31"),
+    "name.tsv": _text("a\tr\tb\t2024-01-01", "\tr\tb\t2024-01-02"),
+    "few.tsv": _text("a\tr\tb\t2024-01-01", "a\tr\tb\t2024-01-02"),
+    "header.csv": _text("who,did,whom", "a,r,b"),
+    "latin.tsv": lambda path: path.write_bytes("é\tr\tb\t2024-01-01\n".encode("latin-1")) and None,
+    "line.jsonl": _text('{"subject": "a"'),
+    "cut.parquet": _truncated_parquet,
+    "unknown.xyz": _text("a\tr\tb\t2024-01-01"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_one_line_and_leaves_nothing_behind(fitcarl: Command, tmp_path: Path, name: str) -> None:
+    BAD[name](tmp_path / name)
+    before = {*tmp_path.iterdir()}
+    outcome = fitcarl("data", "split", "--facts", tmp_path / name, "--out", tmp_path / "made", "--seed", 1)
+    assert outcome.code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
+    assert name in outcome.stderr
+    assert {*tmp_path.iterdir()} == before
+
+
+def test_a_broken_row_is_named_with_its_number_and_field(fitcarl: Command, tmp_path: Path) -> None:
+    BAD["date.tsv"](tmp_path / "date.tsv")
+    outcome = fitcarl("data", "split", "--facts", tmp_path / "date.tsv", "--out", tmp_path / "made")
+    assert f"{tmp_path / 'date.tsv'}, row 2, field time" in outcome.stderr
+    assert "'2024-02-31'" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--parts", "80/10"],
+        ["--parts", "80/20/0"],
+        ["--parts", "a/b/c"],
+        ["--low", "30"],
+        ["--share", "0"],
+        ["--seed", "-1"],
+        ["--granularity", "fortnight"],
+        ["--format", "xml"],
+        ["--columns", "a,b"],
+        ["--concepts", "nowhere.json"],
+    ],
+)
+def test_an_option_that_makes_no_sense_is_one_line(
+    fitcarl: Command, facts: Path, tmp_path: Path, options: list[str]
+) -> None:
+    outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", *options)
+    assert (outcome.code, outcome.stdout, outcome.stderr.count("\n")) == (2, "", 1)
+    assert not (tmp_path / "made").exists()
+
+
+def test_split_does_not_write_over_what_is_there(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "mine.txt").write_text("keep me")
+    outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made")
+    assert outcome.code == 2
+    assert str(tmp_path / "made") in outcome.stderr
+    assert _contents(tmp_path / "made") == {"mine.txt": b"keep me"}
+
+
+@pytest.mark.parametrize("text", ["80/10/10", "8/1/1", "0.8/0.1/0.1"])
+def test_parts_may_be_written_in_several_ways(text: str) -> None:
+    assert parse_parts(text) == pytest.approx((0.8, 0.1, 0.1))
+
+
+@pytest.mark.parametrize("text", ["nan/1/1", "inf/1/1", "-1/1/1", ""])
+def test_parts_that_are_no_numbers_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="not parts"):
+        parse_parts(text)
+
+
+def test_describe_prints_the_promised_object(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+    fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made")
+    found = json.loads(fitcarl("data", "describe", tmp_path / "made", "--json").stdout)
+    assert (found["entities"], found["relations"]) == (66, 3)
+    assert found["unseen"] == {"train": 24, "valid": 3, "test": 3}
+    assert found["facts"] == {"background": 360, "train": 288, "valid": 36, "test": 36}
+    assert found["name"] == "made"
+
+
+def test_describe_shows_people_the_same_as_split_did(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+    made = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made").stdout
+    assert fitcarl("data", "describe", tmp_path / "made").stdout.strip() in made
+
+
+def test_an_unknown_dataset_is_told_with_the_nearest_name(fitcarl: Command) -> None:
+    outcome = fitcarl("data", "describe", "icews14-og")
+    assert outcome.code == 2
+    assert "'icews14-oog'" in outcome.stderr
+
+
+def test_list_tells_which_datasets_are_here(fitcarl: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert "fitcarl data get icews14-oog" in fitcarl("data", "list").stdout
+    (tmp_path / "icews14-oog").mkdir()
+    (tmp_path / "icews14-oog" / "background.tsv").touch()
+    monkeypatch.setenv("FITCARL_DATA", str(tmp_path))
+    found = {entry["name"]: entry for entry in json.loads(fitcarl("data", "list", "--json").stdout)}
+    assert found["icews14-oog"]["folder"] == str(tmp_path / "icews14-oog")
+    assert found["icews18-oog"]["folder"] is None
+    assert found["demo"]["generated"]
+    assert str(tmp_path / "icews14-oog") in fitcarl("data", "list").stdout
+
+
+def test_get_writes_the_demo_world_without_a_network(fitcarl: Command, tmp_path: Path) -> None:
+    outcome = fitcarl("data", "get", "demo", "--out", tmp_path / "world", "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.stdout)["folder"] == str(tmp_path / "world")
+    assert set(_contents(tmp_path / "world")) >= FILES
+    assert fitcarl("data", "get", "demo", "--out", tmp_path / "world").code == 2
+    assert fitcarl("data", "get", "demo", "--out", tmp_path / "world", "--overwrite").code == 0
+
+
+def test_get_from_a_folder_without_the_files_leaves_nothing(fitcarl: Command, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    outcome = fitcarl("data", "get", "icews14-oog", "--from", tmp_path / "raw", "--out", tmp_path / "made")
+    assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.data
+def test_get_from_local_raw_files_writes_the_official_dataset(
+    process: Command, benchmarks: Path, tmp_path: Path
+) -> None:
+    raw = benchmarks / "raw" / "icews14"
+    outcome = process("data", "get", "icews14-oog", "--from", raw, "--out", tmp_path / "made")
+    assert (outcome.code, outcome.stderr) == (0, "")
+    for name in FILES:
+        assert (tmp_path / "made" / name).read_bytes() == (benchmarks / "icews14-oog" / name).read_bytes(), name

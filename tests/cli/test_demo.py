@@ -1,0 +1,70 @@
+"""The demo runs from nothing, and what it tells is true."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fitcarl.cli.example import Example, find_example
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.split import split_facts
+from fitcarl.data.world import World, generate_world
+from tests.cli.conftest import Command
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return generate_world()
+
+
+@pytest.fixture(scope="module")
+def dataset(world: World) -> Dataset:
+    return split_facts(world.facts, name="demo")
+
+
+@pytest.fixture(scope="module")
+def example(world: World, dataset: Dataset) -> Example:
+    return find_example(world, dataset)
+
+
+def test_the_demo_runs_twice_and_says_the_same(process: Command, fitcarl: Command, tmp_path: Path) -> None:
+    first = process("demo", "--out", tmp_path / "demo")
+    assert (first.code, first.stderr) == (0, "")
+    assert (tmp_path / "demo" / "data" / "background.tsv").is_file()
+    assert "← the answer" in first.stdout
+    assert fitcarl("demo", "--out", tmp_path / "demo") == first
+
+
+def test_the_demo_for_programs(fitcarl: Command, tmp_path: Path) -> None:
+    outcome = fitcarl("demo", "--out", tmp_path / "demo", "--json")
+    found = json.loads(outcome.stdout)
+    assert outcome.code == 0
+    assert sum(found["world"]["rules"].values()) == found["world"]["facts"]
+    assert (
+        json.loads(fitcarl("data", "describe", tmp_path / "demo" / "data", "--json").stdout)["facts"]
+        == (found["dataset"]["facts"])
+    )
+
+
+def test_the_hidden_fact_is_no_edge_of_what_the_search_sees(example: Example) -> None:
+    [(actor, relation, answer, time)] = list(example.hidden)
+    first = example.steps[0]
+    seen = set(zip(first.relation[0].tolist(), first.entity[0].tolist(), first.time[0].tolist(), strict=True))
+    assert int(first.entity[0, 0]) == actor
+    assert (relation, answer, time) not in seen
+    assert first.mask[0].sum() == 1 + len(example.support)
+
+
+def test_the_example_is_answered_in_two_steps_through_its_causes(example: Example) -> None:
+    middle = int(example.steps[1].entity[0, 0])
+    ends = {*example.causes.subject.tolist(), *example.causes.object.tolist()}
+    assert example.reached
+    assert middle in ends
+    assert {int(example.hidden.subject[0]), int(example.hidden.object[0])} <= ends
+    assert (example.causes.time <= example.hidden.time).all()
+
+
+def test_the_example_is_the_same_every_time(world: World, dataset: Dataset, example: Example) -> None:
+    assert find_example(world, dataset).lines() == example.lines()

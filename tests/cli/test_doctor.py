@@ -1,0 +1,32 @@
+"""The doctor tells what is here and what is in the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fitcarl.cli import doctor
+from tests.cli.conftest import Command
+
+
+def test_the_doctor_tells_versions_machine_and_data(fitcarl: Command, tmp_path: Path) -> None:
+    outcome = fitcarl("doctor", "--json")
+    found = json.loads(outcome.stdout)
+    assert (outcome.code, found["problems"]) == (0, [])
+    assert set(found["packages"]) == set(doctor.PACKAGES)
+    assert found["torch"]["threads"] >= 1
+    assert 1 <= found["cores"]["usable"] <= found["cores"]["machine"]
+    assert found["memory_mb"]["total"] > 0
+    assert found["data"]["home"] == str(tmp_path / "home")
+    text = fitcarl("doctor").stdout
+    assert "all is well" in text
+    assert found["packages"]["torch"] in text
+
+
+def test_a_missing_package_is_a_problem(fitcarl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "PACKAGES", (*doctor.PACKAGES, "no-such-package"))
+    outcome = fitcarl("doctor")
+    assert outcome.code == 1
+    assert "problem: not installed: no-such-package" in outcome.stdout

@@ -1,0 +1,111 @@
+"""Importing is quick, and rooms import only from the rooms before them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fitcarl
+
+PACKAGE = Path(fitcarl.__file__).parent
+ROOMS = (
+    *("errors", "config", "threads", "ragged", "data", "graph", "tasks", "answers", "embed", "model"),
+    *("search", "evaluation", "learn", "baselines", "predict", "report", "serve", "benchmark", "cli"),
+)
+HEAVY = {"torch", "polars", "numba", "matplotlib", "numpy", "rich", "pydantic"}
+
+
+def _modules_after(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nsys.stderr.write(' '.join({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    return set(done.stderr.split())
+
+
+def _cpu_seconds(*arguments: str) -> float:
+    """The least of three tries; processor time, because the clock on the wall counts what else the machine does."""
+    tries = []
+    for _ in range(3):
+        before = os.times()
+        subprocess.run([sys.executable, *arguments], capture_output=True, timeout=60, check=True)
+        after = os.times()
+        tries.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    return min(tries)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert not _modules_after("import fitcarl") & HEAVY
+
+
+def test_showing_help_loads_nothing_heavy() -> None:
+    assert not _modules_after("from fitcarl.cli import run\nassert run(['--help']) == 0") & HEAVY
+
+
+def test_describing_data_does_not_load_torch() -> None:
+    loaded = _modules_after("import fitcarl\nfitcarl.load_dataset, fitcarl.read_facts, fitcarl.split, fitcarl.describe")
+    assert "numpy" in loaded
+    assert "torch" not in loaded
+
+
+def test_importing_takes_less_than_three_tenths_of_a_second() -> None:
+    assert _cpu_seconds("-c", "import fitcarl") < 0.3
+
+
+def test_help_takes_less_than_half_a_second() -> None:
+    assert _cpu_seconds("-m", "fitcarl", "--help") < 0.5
+
+
+@pytest.mark.parametrize("name", fitcarl.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(fitcarl, name) is not None
+    assert name in dir(fitcarl)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = fitcarl.nonsense
+
+
+def test_names_for_type_checkers_are_the_names_at_run_time() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        (alias.asname or alias.name, statement.module, alias.name)
+        for statement in guarded.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    homes = {(name, *home.partition(":")[::2]) for name, home in fitcarl._HOMES.items()}
+    assert {(name, module, there or name) for name, module, there in homes} == typed
+    assert {*fitcarl._HOMES, "__version__"} == set(fitcarl.__all__)
+
+
+def _room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def _imported_rooms(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            if node.module == "fitcarl":
+                rooms |= {alias.name for alias in node.names if alias.name in ROOMS}
+            elif node.module.startswith("fitcarl."):
+                rooms.add(_room(node.module))
+        elif isinstance(node, ast.Import):
+            rooms |= {_room(alias.name) for alias in node.names if alias.name.startswith("fitcarl.")}
+    return rooms
+
+
+def test_a_room_imports_only_from_the_rooms_before_it() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if room in ("__init__", "__main__"):
+            continue
+        assert room in ROOMS, f"{room} has no place in the order of the rooms yet"
+        later = {other for other in _imported_rooms(path) if ROOMS.index(other) > ROOMS.index(room)}
+        assert not later, f"{path.relative_to(PACKAGE)} imports from {later}"

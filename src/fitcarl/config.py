@@ -97,7 +97,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 def configure(preset: str = "paper", settings: Iterable[str] = (), **given: Any) -> Config:
     """The settings of a preset, then ``a.b=c`` assignments in order, then keyword arguments."""
     if preset not in PRESETS:
-        raise InputError("unknown preset", found=preset, expected=did_you_mean(preset, PRESETS) or ", ".join(PRESETS))
+        hint = did_you_mean(preset, PRESETS)
+        raise InputError("unknown preset", found=preset, expected="one of " + ", ".join(PRESETS), hint=hint)
     tree: dict[str, Any] = {"preset": preset}
     for name, value in PRESETS[preset].items():
         _assign(tree, name, value)
@@ -128,7 +129,7 @@ def setting_names() -> dict[str, str]:
 def _assign(tree: dict[str, Any], name: str, value: Any) -> None:
     if name not in setting_names():
         hint = did_you_mean(name, setting_names())
-        raise InputError("unknown setting", found=name, expected=hint or "a name such as learn.rate")
+        raise InputError("unknown setting", found=name, expected="a name such as learn.rate", hint=hint)
     *sections, leaf = name.split(".")
     for section in sections:
         tree = tree.setdefault(section, {})

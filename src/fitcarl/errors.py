@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,6 +24,7 @@ class InputError(FitcarlError):
         field: str | None = None,
         found: object = None,
         expected: str | None = None,
+        hint: str = "",
     ) -> None:
         self.problem = problem
         self.file = None if file is None else str(file)
@@ -44,7 +46,9 @@ class InputError(FitcarlError):
             line += f"; found {_quoted(found)}"
         if expected is not None:
             line += f"; expected {expected}"
-        super().__init__(" ".join(line.split()))
+        if hint:
+            line += f"; {hint}"
+        super().__init__(re.sub(r"\s*[\r\n]+\s*", " ", line))
 
 
 def _quoted(found: object) -> str:

@@ -143,7 +143,7 @@ def entry_of(name: str) -> Entry:
     if name in CATALOGUE:
         return CATALOGUE[name]
     hint = did_you_mean(name, CATALOGUE)
-    raise InputError("not in the catalogue", found=name, expected=hint or "one of " + ", ".join(CATALOGUE))
+    raise InputError("not in the catalogue", found=name, expected="one of " + ", ".join(CATALOGUE), hint=hint)
 
 
 def find(name: str) -> Path | None:
@@ -172,7 +172,7 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
     if folder.is_dir():
         return read_dataset(folder)
     hint = did_you_mean(name, CATALOGUE)
-    raise InputError("no such dataset", found=name, expected=hint or "a folder, or one of " + ", ".join(CATALOGUE))
+    raise InputError("no such dataset", found=name, expected="a folder, or one of " + ", ".join(CATALOGUE), hint=hint)
 
 
 def get(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -146,6 +149,20 @@ def _series(path: Path, fields: Sequence[str], values: Sequence[list[str]]) -> t
         ) from None
 
 
+@contextmanager
+def _no_word_on_stderr() -> Iterator[None]:
+    """Keeps compiled code from writing to stderr, which Python's own streams cannot."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
     import polars as pl
 
@@ -155,9 +172,10 @@ def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumn
     if content[-4:] != b"PAR1" or len(content) < 12:
         raise InputError("a Parquet file that was cut off", file=path, found=content[-4:], expected="PAR1 at its end")
     try:
-        names = list(pl.read_parquet_schema(io.BytesIO(content)))
-        places = find_columns(path, names, len(names), columns)
-        frame = pl.read_parquet(io.BytesIO(content), columns=[names[place] for place in places])
+        with _no_word_on_stderr():  # polars itself tells of some kinds of damage, at length
+            names = list(pl.read_parquet_schema(io.BytesIO(content)))
+            places = find_columns(path, names, len(names), columns)
+            frame = pl.read_parquet(io.BytesIO(content), columns=[names[place] for place in places])
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = " ".join(str(error).split())[:160]
         raise InputError(f"a damaged Parquet file ({reason})", file=path) from None

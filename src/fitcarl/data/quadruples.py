@@ -72,6 +72,14 @@ class Quadruples:
         """The facts at these positions, or where this mask is true."""
         return Quadruples(self.subject[index], self.relation[index], self.object[index], self.time[index])
 
+    def distinct(self) -> Quadruples:
+        """The facts without later repetitions, in their order."""
+        import polars as pl  # hashing is several times faster than a sort of four columns
+
+        columns = {"s": self.subject, "r": self.relation, "o": self.object, "t": self.time}
+        kept = pl.DataFrame(columns).unique(keep="first", maintain_order=True)
+        return Quadruples(*(column.to_numpy(writable=True) for column in kept.get_columns()))
+
     def rows(self) -> NDArray[np.int32]:
         """int32 [facts, 4], one row a fact."""
         return np.stack([self.subject, self.relation, self.object, self.time], axis=1)

@@ -37,9 +37,8 @@ def raw_to_facts(raw: Path | Mapping[str, Path], name: str | None = None) -> Fac
     calendar = _calendar(files["time2id.txt"])
     limits = (len(entities), len(relations), len(entities))
     rows = np.concatenate([_fact_rows(files[file], limits, calendar) for file in FACT_FILES])
-    kept = _distinct(rows)
     vocabulary = Vocabulary(entities, relations)
-    quadruples = Quadruples.from_rows(kept)
+    quadruples = Quadruples.from_rows(rows).distinct()
     return Facts(
         name="raw" if name is None else name,
         quadruples=quadruples,
@@ -47,7 +46,7 @@ def raw_to_facts(raw: Path | Mapping[str, Path], name: str | None = None) -> Fac
         calendar=calendar,
         concepts=read_concepts(files["ent2sec.json"], vocabulary.entity_index),
         rows=len(rows),
-        duplicates=len(rows) - len(kept),
+        duplicates=len(rows) - len(quadruples),
         self_loops=int(np.count_nonzero(quadruples.subject == quadruples.object)),
     )
 
@@ -154,12 +153,3 @@ def _bad_row(path: Path, lines: list[str]) -> InputError:
             if not (digits.isascii() and digits.isdecimal() and len(digits) < 19):
                 return InputError("not an id", file=path, row=row, field=field, found=cell, expected="an integer")
     return InputError("not a table of integers", file=path, expected="subject, relation, object and time in each row")
-
-
-def _distinct(rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The rows without repetitions, in the order of their first appearance."""
-    order = np.lexsort(rows.T)  # stable: of equal rows the earliest comes first
-    ordered = rows[order]
-    repeated = np.zeros(len(rows), dtype=np.bool_)
-    repeated[order[1:]] = (ordered[1:] == ordered[:-1]).all(axis=1)
-    return rows[~repeated]

@@ -59,7 +59,7 @@ def read_facts(
     entities, (subject, object) = _numbered(source, (_SUBJECT, _OBJECT))
     relations, (relation,) = _numbered(source, (_RELATION,))
     calendar, ticks, times_cut = _times(source, granularity)
-    quadruples = _distinct(Quadruples(subject, relation, object, ticks))
+    quadruples = Quadruples(subject, relation, object, ticks).distinct()
     vocabulary = Vocabulary(entities, relations)
     return Facts(
         name=name or path.stem,
@@ -161,13 +161,3 @@ def _times(source: FactColumns, granularity: str) -> tuple[Calendar, Ids, int]:
     ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
     place = _places_in(texts, values)
     return calendar, ticks[place], int(np.count_nonzero(times.cut[place]))
-
-
-def _distinct(quadruples: Quadruples) -> Quadruples:
-    """The facts without later repetitions, in their order."""
-    import polars as pl
-
-    frame = pl.DataFrame(
-        {"s": quadruples.subject, "r": quadruples.relation, "o": quadruples.object, "t": quadruples.time}
-    ).unique(keep="first", maintain_order=True)
-    return Quadruples(*(column.to_numpy(writable=True) for column in frame.get_columns()))

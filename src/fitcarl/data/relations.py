@@ -38,7 +38,7 @@ class RelationIds:
         return 2 * self.count + 2
 
     def inverse(self, relation: IntOrArray) -> IntOrArray:
-        """The same fact's relation seen from its other end; the inverse of an inverse is the relation itself."""
+        """The same fact's relation seen from its other end (not for self-loop and dummy); twice changes nothing."""
         return (relation + self.count) % (2 * self.count)
 
     def base(self, relation: IntOrArray) -> IntOrArray:

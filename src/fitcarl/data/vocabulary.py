@@ -52,4 +52,4 @@ class Vocabulary:
         if name in index:
             return index[name]
         hint = did_you_mean(name, index)
-        raise InputError(f"unknown {what}", found=name, expected=hint or f"one of the {len(index)} known names")
+        raise InputError(f"unknown {what}", found=name, expected=f"one of the {len(index)} known names", hint=hint)

@@ -66,7 +66,7 @@ def world_size(size: str | int | WorldSize) -> WorldSize:
         if size == name:
             return SIZES[name]
     hint = did_you_mean(size, SIZE_NAMES)
-    raise InputError("unknown size of world", found=size, expected=hint or "one of " + ", ".join(SIZE_NAMES))
+    raise InputError("unknown size of world", found=size, expected="one of " + ", ".join(SIZE_NAMES), hint=hint)
 
 
 def _of_facts(facts: int) -> WorldSize:

@@ -222,7 +222,7 @@ def test_only_the_default_is_called_demo(demo: World, tiny: World) -> None:
 def test_a_size_that_makes_no_sense_is_refused_in_one_line() -> None:
     with pytest.raises(
         InputError,
-        match="unknown size of world; found 'larg'; .* did you mean 'large'",
+        match=r"unknown size of world; found 'larg'; .* did you mean 'large'",
     ):
         generate_world("larg")
     with pytest.raises(InputError, match="field facts: no world of this size; found 10; expected 3000"):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fitcarl import __version__
-from fitcarl.cli import benchmark, console, data, demo, doctor
+from fitcarl.cli import benchmark, console, data, demo, doctor, evaluate, train
 
 
 def main() -> None:
@@ -34,6 +34,9 @@ def build() -> typer.Typer:
     app.callback(invoke_without_command=True)(_root)
     app.command("demo")(demo.demo)
     app.add_typer(data.build(), name="data")
+    app.command("pretrain")(train.pretrain_data)
+    app.command("train")(train.train_model)
+    app.command("evaluate")(evaluate.evaluate_run)
     app.add_typer(benchmark.build(), name="benchmark")
     app.command("doctor")(doctor.doctor)
     return app

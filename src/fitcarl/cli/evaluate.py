@@ -1,0 +1,49 @@
+"""``fitcarl evaluate``: how good a run is, counted honestly, with the paper's way of counting beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fitcarl.cli import console
+
+
+def evaluate_run(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")],
+    split: Annotated[str, typer.Option("--split", help="train, valid or test.")] = "test",
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="DATA", help="Another dataset with the same names.")
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", min=0, help="Resample the supports so many times as well.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="For the resampled supports.")] = 0,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the performance over time (svg or png).")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Rank the answers to a split's queries and print the table, with its signature."""
+    from fitcarl.data.dataset import SPLITS, Split
+    from fitcarl.errors import InputError
+    from fitcarl.evaluation.figures import performance_over_time
+    from fitcarl.learn.judgement import evaluate
+
+    chosen: list[Split] = [name for name in SPLITS if name == split]
+    if not chosen:
+        raise InputError("no such split", field="--split", found=split, expected=", ".join(SPLITS))
+    with console.progress() as bar:
+        report = evaluate(
+            run,
+            split=chosen[0],
+            data=data,
+            draws=draws,
+            seed=seed,
+            progress=lambda done, total: bar("queries", done, total),
+        )
+    if figure is not None:
+        performance_over_time(report, figure)
+    if json:
+        console.show_json(report.to_json())
+    else:
+        console.show(report.render())

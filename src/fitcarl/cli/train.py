@@ -1,0 +1,136 @@
+"""``fitcarl train`` and ``fitcarl pretrain``: from a dataset to a run."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fitcarl.cli import console
+from fitcarl.errors import InputError
+
+if TYPE_CHECKING:
+    from fitcarl.config import Config
+    from fitcarl.data.dataset import Dataset
+    from fitcarl.embed.embeddings import Embeddings
+    from fitcarl.learn.trainer import Progress
+
+
+def train_model(
+    data: Annotated[
+        str | None, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")
+    ] = None,
+    shots: Annotated[int, typer.Option("--shots", metavar="K", help="Facts known of a new actor.")] = 3,
+    preset: Annotated[str, typer.Option("--preset", help="Named settings to start from.")] = "paper",
+    seed: Annotated[int, typer.Option("--seed", help="Everything random follows from it.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="A new folder for the run.")] = None,
+    episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Training tasks at most.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
+    ] = None,
+    resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a stopped run.")] = None,
+) -> None:
+    """Train a model; Ctrl-C stops it cleanly, and --resume goes on as if nothing had happened."""
+    if (data is None) == (resume is None):
+        raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
+    from fitcarl.learn import start
+
+    with stop_on_interrupt() as stop, watching() as watch:
+        if resume is not None:
+            run = start.resume(resume, episodes=episodes, embeddings=pretrain_with_progress, watch=watch, stop=stop)
+        else:
+            folder = out or Path("runs") / f"{Path(str(data)).name}-{shots}shot-{preset}-{seed}"
+            run = start.train(
+                str(data),
+                out=folder,
+                shots=shots,
+                preset=preset,
+                seed=seed,
+                episodes=episodes,
+                settings=setting or (),
+                embeddings=pretrain_with_progress,
+                watch=watch,
+                stop=stop,
+            )
+    console.show(f"{run.folder.path}: trained; 'fitcarl evaluate {run.folder.path}' says how good it is")
+
+
+def pretrain_data(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
+    dimension: Annotated[int, typer.Option("--dimension", help="Real numbers per embedding.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Everything random follows from it.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Train the ComplEx embeddings that every model starts from; 'train' does it by itself, and both cache it."""
+    from fitcarl.benchmark.clock import peak_mb
+    from fitcarl.config import configure
+    from fitcarl.data.catalogue import load_dataset
+    from fitcarl.embed.quality import static_filtered_mrr
+
+    dataset = load_dataset(data)
+    began = time.perf_counter()
+    embeddings = pretrain_with_progress(dataset, configure(settings=[f"embedding.dimension={dimension}"], seed=seed))
+    seconds = time.perf_counter() - began
+    by_object, by_subject = static_filtered_mrr(embeddings, dataset.background, seed=seed)
+    result = {"mrr_object": by_object, "mrr_subject": by_subject, "seconds": seconds, "peak_mb": peak_mb()}
+    if json:
+        console.show_json(result)
+        return
+    console.show(f"{dataset.name}: filtered MRR on 1,000 background facts {by_object:.3f} / {by_subject:.3f}")
+    console.show(f"{seconds:.0f} s, {result['peak_mb']:.0f} MB at most")
+
+
+def pretrain_with_progress(dataset: Dataset, config: Config) -> Embeddings:
+    """The dataset's embeddings, with a bar while they are trained."""
+    from fitcarl.embed.cache import embeddings_for
+
+    with console.progress() as bar:
+        return embeddings_for(
+            dataset,
+            config.embedding,
+            config.seed,
+            progress=lambda now: bar(f"embeddings, loss {now.loss:.3f}", now.epoch, now.epochs),
+        )
+
+
+@contextmanager
+def watching() -> Iterator[Callable[[Progress], None]]:
+    """Tells of every episode: a bar on a terminal, a line for each look at meta-validation otherwise."""
+    with console.progress() as bar:
+
+        def watch(now: Progress) -> None:
+            line = now.line
+            best = "" if now.best_mrr < 0 else f", validation MRR {now.best_mrr:.3f} at best"
+            bar(f"loss {line.loss:+.4f}, reward {line.reward:.3f}{best}", line.episode, now.episodes)
+            if line.valid_mrr is not None:
+                console.say(
+                    f"episode {line.episode}/{now.episodes}: loss {line.loss:+.4f}, reward {line.reward:.3f}, "
+                    f"arrived {line.arrived:.1%}, validation MRR {line.valid_mrr:.3f} (best {now.best_mrr:.3f}), "
+                    f"{line.seconds:.0f} s so far, about {now.seconds_left:.0f} s left"
+                )
+
+        yield watch
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks learning to stop after the episode; a second one stops at once."""
+    asked = False
+
+    def ask(_signal: int, _frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        console.say("stopping after this episode; once more to stop at once")
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,56 @@
+"""Everything learning needs to go on where it was stopped, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from fitcarl.learn.files import read_tensors, write_tensors
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far learning has come. Random numbers follow from the seed and the episode, so there is no more to keep."""
+
+    episode: int = 0
+    """Episodes that are finished."""
+    best_mrr: float = -1.0
+    best_episode: int = 0
+    looks_since_best: int = 0
+    seconds: float = 0.0
+    """Time spent so far, over all sittings."""
+
+    def after_look(self, mrr: float) -> Standing:
+        """The standing after a look at meta-validation."""
+        if mrr > self.best_mrr:
+            return replace(self, best_mrr=mrr, best_episode=self.episode, looks_since_best=0)
+        return replace(self, looks_since_best=self.looks_since_best + 1)
+
+
+def save_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, standing: Standing) -> None:
+    """Weights, the optimiser's moments and the standing, in one file that is replaced atomically."""
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        tensors[f"weight/{name}"] = parameter
+        for moment in _MOMENTS:
+            if optimizer.state[parameter]:
+                tensors[f"{moment}/{name}"] = optimizer.state[parameter][moment]
+    write_tensors(file, tensors, vars(standing))
+
+
+def load_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Standing:
+    """Puts weights and moments back and returns the standing."""
+    tensors, about = read_tensors(file)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(tensors[f"weight/{name}"])
+            if f"step/{name}" in tensors:
+                moments: dict[str, Any] = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS}
+                optimizer.state[parameter] = moments
+    return Standing(**about)

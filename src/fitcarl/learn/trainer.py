@@ -1,0 +1,145 @@
+"""The training loop: sample a task, walk, weigh, step; look at meta-validation now and then; keep the best."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from fitcarl.config import Config
+from fitcarl.data.concepts import concept_distribution
+from fitcarl.data.dataset import Dataset
+from fitcarl.embed.embeddings import Embeddings
+from fitcarl.errors import InputError
+from fitcarl.evaluation.filter import KnownAnswers
+from fitcarl.evaluation.protocol import judge
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.learn import trace
+from fitcarl.learn.episode import play
+from fitcarl.learn.files import write_json
+from fitcarl.learn.run import Run, RunFolder
+from fitcarl.learn.state import Standing, load_state, save_state
+from fitcarl.model.fitcarl import Fitcarl
+from fitcarl.search.rollout import ConceptGuide
+from fitcarl.search.scorer import FitcarlScorer
+from fitcarl.tasks import official_task, sampled_task
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a watcher is told after every episode."""
+
+    line: trace.Line
+    episodes: int
+    """Episodes at most."""
+    best_mrr: float
+    seconds_left: float
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """Learning was asked to stop; the run folder holds what is needed to go on."""
+
+
+def train_run(
+    dataset: Dataset,
+    config: Config,
+    out: str | Path,
+    *,
+    source: str | None = None,
+    embeddings: Callable[[], Embeddings],
+    watch: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Run:
+    """Learns, or goes on learning, in the folder ``out`` and returns the run with the best weights.
+
+    ``embeddings`` is called when the folder has none yet. ``stop`` is asked after every episode; when it says yes the
+    state is saved and ``Stopped`` is raised. The same seed gives the same weights, however often it was stopped.
+    """
+    folder = RunFolder(Path(out))
+    folder.create(dataset, source or dataset.name, config)
+    if not folder.embeddings.exists():
+        embeddings().save(folder.embeddings)
+    relations = dataset.vocabulary.relation_ids
+    torch.manual_seed(config.seed)
+    model = Fitcarl(config.model, Embeddings.load(folder.embeddings), relations)
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
+    standing = load_state(folder.state, model, optimizer) if folder.state.exists() else Standing()
+    trace.cut(folder.trace, standing.episode)
+
+    background = TemporalGraph.index(dataset.background, len(dataset.vocabulary.entities), relations)
+    guide = concept_guide(dataset) if config.model.concepts else None
+    reach = dataset.calendar.span - 1
+    look = validation(dataset, model, background, config)
+    learn = config.learn
+    before, began = standing.seconds, perf_counter()
+    while standing.episode < learn.episodes and standing.looks_since_best < learn.patience:
+        number = standing.episode + 1
+        rng = np.random.default_rng([config.seed, number])
+        task = sampled_task(dataset.train, config.shots, relations, rng, learn.queries_per_entity)
+        if not len(task.queries):
+            raise InputError(f"no meta-train entity has more than {config.shots} facts", file=dataset.name)
+        episode = play(model, background, task, config, guide, reach, _seed(config.seed, number))
+        optimizer.zero_grad(set_to_none=True)
+        episode.loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), learn.clip)
+        optimizer.step()
+
+        standing = replace(standing, episode=number, seconds=before + perf_counter() - began)
+        line = trace.Line(number, float(episode.loss.detach()), episode.reward, episode.arrived, standing.seconds)
+        if number % learn.validate_every == 0 or number == learn.episodes:
+            line = replace(line, valid_mrr=look())
+            standing = standing.after_look(line.valid_mrr or 0.0)
+            if standing.best_episode == number:
+                folder.save_weights(model)
+        trace.append(folder.trace, line)
+        asked_to_stop = stop is not None and stop()
+        if line.valid_mrr is not None or asked_to_stop:
+            save_state(folder.state, model, optimizer, standing)
+        if watch is not None:
+            left = (learn.episodes - number) * standing.seconds / number
+            watch(Progress(line, learn.episodes, standing.best_mrr, left))
+        if asked_to_stop:
+            raise Stopped(f"stopped after episode {number}; `fitcarl train --resume {folder.path}` goes on")
+    trace.draw(trace.read(folder.trace), folder.curve)
+    write_json(
+        folder.result,
+        {
+            "episodes": standing.episode,
+            "best_episode": standing.best_episode,
+            "best_valid_mrr": standing.best_mrr,
+            "seconds": standing.seconds,
+            "ended_by": "patience" if standing.looks_since_best >= learn.patience else "episodes",
+        },
+    )
+    return Run.load(folder.path)
+
+
+def concept_guide(dataset: Dataset) -> ConceptGuide:
+    """C_e and P(c | r), counted on the background."""
+    relations = dataset.vocabulary.relation_ids
+    return ConceptGuide(dataset.concepts, concept_distribution(dataset.background, dataset.concepts, relations))
+
+
+def validation(dataset: Dataset, model: Fitcarl, background: TemporalGraph, config: Config) -> Callable[[], float]:
+    """A function that gives the present meta-validation MRR: official draw, realistic ranks, time-aware filter."""
+    task = official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids)
+    if not len(task.queries):
+        raise InputError(f"no meta-validation entity has more than {config.shots} facts", file=dataset.name)
+    known = KnownAnswers.of(dataset)
+
+    def look() -> float:
+        scorer = FitcarlScorer(model, background, config, dataset.calendar.span - 1)
+        ranks = judge(scorer, task, known, len(dataset.vocabulary.entities)).ranks["time-aware"]
+        return float((1 / ranks.of("realistic")).mean())
+
+    return look
+
+
+def _seed(seed: int, episode: int) -> int:
+    """A seed for the random choices within an episode."""
+    return zlib.crc32(f"{seed}/{episode}".encode())

@@ -1,0 +1,190 @@
+"""Whole training runs on a tiny world: what is kept, what can be resumed, what follows from the seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from fitcarl.data.folder import write_dataset
+from fitcarl.data.split import split_facts
+from fitcarl.data.world import generate_world
+from fitcarl.errors import InputError
+from fitcarl.learn.files import read_tensors
+from fitcarl.learn.judgement import evaluate
+from fitcarl.learn.run import Run
+from fitcarl.learn.start import resume, train
+from fitcarl.learn.trace import read
+from fitcarl.learn.trainer import Progress, Stopped
+
+SMALL = (
+    "embedding.dimension=16",
+    "model.feedforward=16",
+    "model.action_space=10",
+    "search.beam=10",
+    "learn.queries_per_entity=3",
+    "learn.validate_every=2",
+)
+EPISODES = 8
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world") / "tiny"
+    write_dataset(split_facts(generate_world("tiny").facts, name="tiny"), folder)
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    os.environ["FITCARL_HOME"] = str(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that nobody disturbed."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    return train(data, out=out, shots=2, episodes=EPISODES, settings=SMALL, seed=3)
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return read_tensors(run / "weights.safetensors")[0] | read_tensors(run / "state.safetensors")[0]
+
+
+def assert_same_weights(one: Path, other: Path) -> None:
+    ours, theirs = weights(one), weights(other)
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        assert torch.equal(ours[name], theirs[name]), name
+
+
+def test_a_run_holds_what_it_was_made_of(whole: Run) -> None:
+    folder = whole.folder.path
+    there = {part.name for part in folder.iterdir()}
+    assert {"config.json", "data.json", "environment.json", "vocabulary.json", "trace.jsonl", "curve.svg"} <= there
+    lines = read(folder / "trace.jsonl")
+    assert [line.episode for line in lines] == list(range(1, EPISODES + 1))
+    assert [line.episode for line in lines if line.valid_mrr is not None] == [2, 4, 6, 8]
+    result = json.loads((folder / "result.json").read_text())
+    assert result["best_valid_mrr"] == max(line.valid_mrr for line in lines if line.valid_mrr is not None)
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(whole: Run, data: Path, tmp_path: Path) -> None:
+    again = train(data, out=tmp_path / "again", shots=2, episodes=EPISODES, settings=SMALL, seed=3)
+    assert_same_weights(whole.folder.path, again.folder.path)
+    other = train(data, out=tmp_path / "other", shots=2, episodes=2, settings=SMALL, seed=4)
+    assert not torch.equal(other.model.policy.w1, whole.model.policy.w1)
+
+
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def watch(now: Progress) -> None:
+        seen.append(now.line.episode)
+
+    with pytest.raises(Stopped, match="episode 5"):
+        train(
+            data,
+            out=tmp_path / "run",
+            shots=2,
+            episodes=EPISODES,
+            settings=SMALL,
+            seed=3,
+            watch=watch,
+            stop=lambda: len(seen) == 4,
+        )
+    assert seen == [1, 2, 3, 4, 5]
+    resume(tmp_path / "run", watch=watch)
+    assert seen == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert_same_weights(whole.folder.path, tmp_path / "run")
+
+
+def command(data: Path, out: Path) -> list[str]:
+    settings = [part for setting in SMALL for part in ("--set", setting)]
+    ways = ["--shots", "2", "--episodes", str(EPISODES), "--seed", "3", "--out", str(out)]
+    return [sys.executable, "-m", "fitcarl", "train", str(data), *ways, *settings]
+
+
+def wait_for(there: Callable[[], bool], process: subprocess.Popen[bytes], most: float = 60.0) -> None:
+    end = time.monotonic() + most
+    while not there() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("luck", range(3))
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path, luck: int) -> None:
+    run = tmp_path / "run"
+    chance = random.Random(luck)
+    process = subprocess.Popen(command(data, run), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    kills = 0
+    for _ in range(6):
+        wait_for((run / "config.json").exists, process)
+        lines = len(read(run / "trace.jsonl"))
+        wait_for(lambda before=lines: len(read(run / "trace.jsonl")) > before, process)  # type: ignore[misc]
+        time.sleep(chance.random() * 0.5)
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        again = [sys.executable, "-m", "fitcarl", "train", "--resume", str(run)]
+        process = subprocess.Popen(again, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    assert process.wait(120) == 0
+    assert kills > 0
+    assert_same_weights(whole.folder.path, run)
+    assert [line.episode for line in read(run / "trace.jsonl")] == list(range(1, EPISODES + 1))
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = subprocess.Popen(command(data, run), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    wait_for(lambda: len(read(run / "trace.jsonl")) > 0, process)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"--resume" in told
+    assert b"Traceback" not in told
+
+
+def test_a_loaded_run_gives_the_report_of_the_trained_one(whole: Run) -> None:
+    trained = evaluate(whole, split="valid").to_json()
+    loaded = evaluate(whole.folder.path, split="valid").to_json()
+    assert trained["results"] == loaded["results"]
+    best = json.loads((whole.folder.path / "result.json").read_text())["best_valid_mrr"]
+    honest = [row for row in loaded["results"] if (row["ranks"], row["filter"]) == ("realistic", "time-aware")]
+    assert honest[0]["mrr"] == pytest.approx(best, abs=1e-12)
+
+
+def test_an_existing_folder_is_not_trained_over(whole: Run, data: Path) -> None:
+    with pytest.raises(InputError, match="--resume"):
+        train(data, out=whole.folder.path, shots=2, settings=SMALL)
+
+
+def test_a_run_is_not_resumed_on_other_data(whole: Run, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    write_dataset(split_facts(generate_world("tiny", seed=8).facts, name="tiny"), other)
+    with pytest.raises(InputError, match="is not the dataset"):
+        resume(whole.folder.path, data=other)
+
+
+def test_damaged_weights_are_named(whole: Run, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    (copy / "weights.safetensors").write_bytes(b"not weights")
+    with pytest.raises(InputError, match=r"weights\.safetensors"):
+        Run.load(copy)

@@ -11,7 +11,7 @@ from fitcarl.errors import InputError, did_you_mean
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ModelConfig(_Section):
@@ -106,8 +106,12 @@ def configure(preset: str = "paper", settings: Iterable[str] = (), **given: Any)
         name, sign, text = setting.partition("=")
         if not sign:
             raise InputError("not a setting", found=setting, expected="name=value, such as learn.rate=0.001")
-        _assign(tree, name.strip(), _value(text.strip()))
-    tree.update(given)
+        _assign(tree, name.strip(), text.strip())
+    for name, value in given.items():
+        if name not in Config.model_fields:
+            hint = did_you_mean(name, Config.model_fields)
+            raise InputError("unknown setting", found=name, expected=hint or ", ".join(Config.model_fields))
+        tree[name] = value
     try:
         return Config.model_validate(tree)
     except ValidationError as trouble:
@@ -121,7 +125,7 @@ def setting_names() -> dict[str, str]:
         section = field.annotation
         if isinstance(section, type) and issubclass(section, _Section):
             names.update({f"{name}.{inner}": entry.description or "" for inner, entry in section.model_fields.items()})
-        else:
+        elif name != "preset":  # chosen, not assigned: it stands for other settings
             names[name] = field.description or ""
     return names
 
@@ -136,12 +140,9 @@ def _assign(tree: dict[str, Any], name: str, value: Any) -> None:
     tree[leaf] = value
 
 
-def _value(text: str) -> Any:
-    return {"on": True, "off": False}.get(text.lower(), text)
-
-
 def _one_line(trouble: ValidationError) -> InputError:
     first = trouble.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
     found = None if isinstance(first["input"], dict) else first["input"]
-    return InputError(f"setting {name}: {first['msg']}" if name else first["msg"], found=found)
+    problem = first["msg"].removeprefix("Value error, ")
+    return InputError(f"setting {name}: {problem}" if name else problem, found=found)

@@ -17,6 +17,7 @@ from fitcarl.errors import InputError
 if TYPE_CHECKING:
     from fitcarl.config import Config
     from fitcarl.data.dataset import Dataset
+    from fitcarl.embed.complex import Progress as EmbeddingProgress
     from fitcarl.embed.embeddings import Embeddings
     from fitcarl.learn.trainer import Progress
 
@@ -39,24 +40,33 @@ def train_model(
     if (data is None) == (resume is None):
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
     from fitcarl.learn import start
+    from fitcarl.learn.trainer import Stopped
 
     with stop_on_interrupt() as stop, watching() as watch:
-        if resume is not None:
-            run = start.resume(resume, episodes=episodes, embeddings=pretrain_with_progress, watch=watch, stop=stop)
-        else:
-            folder = out or Path("runs") / f"{Path(str(data)).name}-{shots}shot-{preset}-{seed}"
-            run = start.train(
-                str(data),
-                out=folder,
-                shots=shots,
-                preset=preset,
-                seed=seed,
-                episodes=episodes,
-                settings=setting or (),
-                embeddings=pretrain_with_progress,
-                watch=watch,
-                stop=stop,
-            )
+
+        def embeddings(dataset: Dataset, config: Config) -> Embeddings:
+            return pretrain_with_progress(dataset, config, stop)
+
+        try:
+            if resume is not None:
+                run = start.resume(resume, episodes=episodes, embeddings=embeddings, watch=watch, stop=stop)
+            else:
+                folder = out or Path("runs") / f"{Path(str(data)).name}-{shots}shot-{preset}-{seed}"
+                run = start.train(
+                    str(data),
+                    out=folder,
+                    shots=shots,
+                    preset=preset,
+                    seed=seed,
+                    episodes=episodes,
+                    settings=setting or (),
+                    embeddings=embeddings,
+                    watch=watch,
+                    stop=stop,
+                )
+        except Stopped as stopped:
+            console.say(str(stopped))
+            raise typer.Exit(console.STOPPED) from None
     console.show(f"{run.folder.path}: trained; 'fitcarl evaluate {run.folder.path}' says how good it is")
 
 
@@ -85,17 +95,18 @@ def pretrain_data(
     console.show(f"{seconds:.0f} s, {result['peak_mb']:.0f} MB at most")
 
 
-def pretrain_with_progress(dataset: Dataset, config: Config) -> Embeddings:
-    """The dataset's embeddings, with a bar while they are trained."""
+def pretrain_with_progress(dataset: Dataset, config: Config, stop: Callable[[], bool] = lambda: False) -> Embeddings:
+    """The dataset's embeddings, with a bar while they are trained; nothing is kept of a training that was stopped."""
     from fitcarl.embed.cache import embeddings_for
 
     with console.progress() as bar:
-        return embeddings_for(
-            dataset,
-            config.embedding,
-            config.seed,
-            progress=lambda now: bar(f"embeddings, loss {now.loss:.3f}", now.epoch, now.epochs),
-        )
+
+        def watch(now: EmbeddingProgress) -> None:
+            bar(f"embeddings, loss {now.loss:.3f}", now.epoch, now.epochs)
+            if stop():
+                raise KeyboardInterrupt
+
+        return embeddings_for(dataset, config.embedding, config.seed, progress=watch, note=console.say)
 
 
 @contextmanager
@@ -127,7 +138,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
         if asked:
             raise KeyboardInterrupt
         asked = True
-        console.say("stopping after this episode; once more to stop at once")
+        console.say("stopping as soon as the run can be resumed; once more to stop at once")
 
     before = signal.signal(signal.SIGINT, ask)
     try:

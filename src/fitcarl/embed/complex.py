@@ -140,7 +140,7 @@ class _Training:
         ((loss + self.config.regularizer * cubed) / len(answer)).backward()
         self.entity.descend(touched, candidates.grad, self.config.rate)
         self.relation.descend(None, relation.grad, self.config.rate)
-        return float(loss), float(weight.sum())
+        return loss.item(), weight.sum().item()
 
 
 @dataclass(frozen=True, eq=False)

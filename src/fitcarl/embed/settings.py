@@ -13,7 +13,7 @@ class ComplexConfig(EmbeddingConfig):
     """The settings of a run's embeddings, and those of their training."""
 
     epochs: int = Field(12, ge=1, description="how often every background fact is seen")
-    least_steps: int = Field(1000, ge=1, description="updates at least; small graphs get more epochs")
+    least_steps: int = Field(500, ge=1, description="updates at least; small graphs get more epochs")
     batch: int = Field(500, ge=1, description="(entity, relation) pairs per update, each with all its answers")
     negatives: int = Field(
         8192, ge=1, description="entities a batch is compared with besides its own; all of them where they are no more"

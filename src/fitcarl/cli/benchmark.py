@@ -17,6 +17,8 @@ def build() -> typer.Typer:
     app = console.group("Measure speed and memory on this machine.")
     app.command("actions")(actions)
     app.command("index")(index)
+    app.command("episode")(episode)
+    app.command("evaluate")(evaluate)
     return app
 
 
@@ -46,6 +48,35 @@ def index(
 
     with console.progress() as bar:
         result = time_index(facts, progress=lambda what: bar(what, 0, None))
+    _show(asdict(result), json)
+
+
+def episode(
+    data: Data = "demo",
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to time.")] = 5,
+    json: Json = False,
+) -> None:
+    """Time training episodes beside a literal formulation of the paper's equations."""
+    from fitcarl.benchmark.episode import time_episode
+
+    with console.progress() as bar:
+        bar("training episodes", 0, None)
+        result = time_episode(data, shots, episodes)
+    _show(asdict(result), json)
+
+
+def evaluate(
+    data: Data = "demo",
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
+    json: Json = False,
+) -> None:
+    """Time beam search over all test queries."""
+    from fitcarl.benchmark.episode import time_answers
+
+    with console.progress() as bar:
+        bar("test queries", 0, None)
+        result = time_answers(data, shots)
     _show(asdict(result), json)
 
 

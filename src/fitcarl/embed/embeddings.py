@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -80,15 +80,15 @@ class Embeddings:
         content = save(arrays, metadata={"fitcarl": about})
 
         file = Path(file)
-        handle, sibling = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        sibling = file.with_name(f".{file.name}.{os.getpid()}.{get_ident()}")
         try:
-            with os.fdopen(handle, "wb") as out:
+            with sibling.open("wb") as out:
                 out.write(content)
                 out.flush()
                 os.fsync(out.fileno())
-            os.replace(sibling, file)
+            sibling.replace(file)
         except BaseException:
-            Path(sibling).unlink(missing_ok=True)
+            sibling.unlink(missing_ok=True)
             raise
 
     @classmethod

@@ -136,6 +136,7 @@ class Fitcarl(nn.Module):
 
     def ask(self, scene: Scene, queries: Queries) -> Asked:
         """h_e' of every query at its own t_q, and the vectors that meet its actions."""
+        _check_reach(scene, queries)
         owner = torch.from_numpy(scene.rows.slot[queries.entity].astype(np.int64))
         when, relation = _long(queries.time), _long(queries.relation)
         own = self.encoder(scene.neighbours, owner, when, scene.time, self.config.biased)
@@ -215,6 +216,13 @@ class Fitcarl(nn.Module):
         if self.config.sampling == "nearest":
             return Nearest()
         return Adaptive.by_score(time_score.detach().double().numpy())
+
+
+def _check_reach(scene: Scene, queries: Queries) -> None:
+    """The compiled loops do not check bounds: a time difference beyond the table must be noticed before them."""
+    times = np.concatenate([queries.time, np.array(scene.graph.time_range, dtype=np.int32)])
+    if (furthest := int(times.max()) - int(times.min())) > scene.time.reach:
+        raise ValueError(f"a time difference of {furthest} ticks is beyond the table, which ends at {scene.time.reach}")
 
 
 def _long(column: NDArray[np.int32]) -> Tensor:

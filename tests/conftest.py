@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Tests run side by side and their tensors are tiny: more threads would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile("fitcarl", deadline=None, max_examples=60, print_blob=True, derandomize=True)
 settings.load_profile("fitcarl")
 

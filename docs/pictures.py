@@ -36,7 +36,7 @@ def draw(name: str, title: str, text: str) -> None:
 
 def main() -> None:
     demo = output("demo")
-    draw("demo", "fitcarl demo", demo[demo.index("3. ") : demo.rindex("\nThe dataset is in")])
+    draw("demo", "fitcarl demo", demo[demo.index("4. ") : demo.rindex("\nThe report is in")])
     draw("describe", "fitcarl data describe demo", output("data", "describe", "demo"))
 
 

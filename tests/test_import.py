@@ -14,8 +14,8 @@ import fitcarl
 
 PACKAGE = Path(fitcarl.__file__).parent
 ROOMS = (
-    *("errors", "config", "threads", "ragged", "data", "graph", "tasks", "answers", "embed", "model"),
-    *("search", "evaluation", "learn", "baselines", "predict", "report", "serve", "benchmark", "cli"),
+    *("errors", "config", "memory", "threads", "ragged", "data", "graph", "tasks", "answers", "embed", "model"),
+    *("search", "evaluation", "plus", "learn", "baselines", "predict", "report", "serve", "benchmark", "cli"),
 )
 HEAVY = {"torch", "polars", "numba", "matplotlib", "numpy", "rich", "pydantic"}
 

@@ -71,9 +71,19 @@ class SearchConfig(_Section):
     )
 
 
+class PlusConfig(_Section):
+    """The walker of preset ``plus``."""
+
+    hidden: int = Field(32, ge=1, description="width of the small networks that choose")
+    action_space: int = Field(50, ge=1, description="edges to choose from at the second step, nearest in time to t_q")
+
+
 class Config(_Section):
     """A run's settings."""
 
+    agent: Literal["paper", "plus"] = Field(
+        "paper", description="who walks: FITCARL as in the paper, or the walker of preset plus"
+    )
     preset: str = Field("paper", description="the named settings this started from")
     shots: int = Field(3, ge=1, description="K, facts known of an unseen entity")
     seed: int = Field(0, ge=0, description="everything random follows from it")
@@ -81,6 +91,7 @@ class Config(_Section):
     embedding: EmbeddingConfig = EmbeddingConfig()
     learn: LearnConfig = LearnConfig()
     search: SearchConfig = SearchConfig()
+    plus: PlusConfig = PlusConfig()
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
@@ -91,6 +102,12 @@ class Config(_Section):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
+    "plus": {
+        "agent": "plus",
+        "learn.episodes": 100,
+        "learn.queries_per_entity": 4,
+        "learn.rate": 2e-3,
+    },
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -15,9 +14,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from fitcarl.data.folder import write_dataset
-from fitcarl.data.split import split_facts
-from fitcarl.data.world import generate_world
 from fitcarl.errors import InputError
 from fitcarl.learn.files import read_tensors
 from fitcarl.learn.judgement import evaluate
@@ -25,37 +21,16 @@ from fitcarl.learn.run import Run
 from fitcarl.learn.start import resume, train
 from fitcarl.learn.trace import read
 from fitcarl.learn.trainer import Progress, Stopped
+from tests.learn.conftest import SMALL, write_tiny
 
-SMALL = (
-    "embedding.dimension=16",
-    "model.feedforward=16",
-    "model.action_space=10",
-    "search.beam=10",
-    "learn.queries_per_entity=3",
-    "learn.validate_every=2",
-)
 EPISODES = 8
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world") / "tiny"
-    write_dataset(split_facts(generate_world("tiny").facts, name="tiny"), folder)
-    return folder
-
-
-@pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("home")
-    os.environ["FITCARL_HOME"] = str(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that nobody disturbed."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    return train(data, out=out, shots=2, episodes=EPISODES, settings=SMALL, seed=3)
+    return train(data, out=out, shots=2, episodes=EPISODES, preset="paper", settings=SMALL, seed=3)
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
@@ -78,13 +53,15 @@ def test_a_run_holds_what_it_was_made_of(whole: Run) -> None:
     assert [line.episode for line in lines if line.valid_mrr is not None] == [2, 4, 6, 8]
     result = json.loads((folder / "result.json").read_text())
     assert result["best_valid_mrr"] == max(line.valid_mrr for line in lines if line.valid_mrr is not None)
+    assert 0 < result["seconds"] < 600
+    assert 50 < result["peak_mb"] < 8000
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(whole: Run, data: Path, tmp_path: Path) -> None:
-    again = train(data, out=tmp_path / "again", shots=2, episodes=EPISODES, settings=SMALL, seed=3)
+    again = train(data, out=tmp_path / "again", shots=2, episodes=EPISODES, preset="paper", settings=SMALL, seed=3)
     assert_same_weights(whole.folder.path, again.folder.path)
-    other = train(data, out=tmp_path / "other", shots=2, episodes=2, settings=SMALL, seed=4)
-    assert not torch.equal(other.model.policy.w1, whole.model.policy.w1)
+    other = train(data, out=tmp_path / "other", shots=2, episodes=2, preset="paper", settings=SMALL, seed=4)
+    assert not torch.equal(other.agent.module.policy.w1, whole.agent.module.policy.w1)
 
 
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path) -> None:
@@ -99,6 +76,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path
             out=tmp_path / "run",
             shots=2,
             episodes=EPISODES,
+            preset="paper",
             settings=SMALL,
             seed=3,
             watch=watch,
@@ -112,7 +90,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path
 
 def command(data: Path, out: Path) -> list[str]:
     settings = [part for setting in SMALL for part in ("--set", setting)]
-    ways = ["--shots", "2", "--episodes", str(EPISODES), "--seed", "3", "--out", str(out)]
+    ways = ["--preset", "paper", "--shots", "2", "--episodes", str(EPISODES), "--seed", "3", "--out", str(out)]
     return [sys.executable, "-m", "fitcarl", "train", str(data), *ways, *settings]
 
 
@@ -170,12 +148,11 @@ def test_a_loaded_run_gives_the_report_of_the_trained_one(whole: Run) -> None:
 
 def test_an_existing_folder_is_not_trained_over(whole: Run, data: Path) -> None:
     with pytest.raises(InputError, match="--resume"):
-        train(data, out=whole.folder.path, shots=2, settings=SMALL)
+        train(data, out=whole.folder.path, shots=2, preset="paper", settings=SMALL)
 
 
 def test_a_run_is_not_resumed_on_other_data(whole: Run, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    write_dataset(split_facts(generate_world("tiny", seed=8).facts, name="tiny"), other)
+    other = write_tiny(tmp_path / "other", seed=8)
     with pytest.raises(InputError, match="is not the dataset"):
         resume(whole.folder.path, data=other)
 

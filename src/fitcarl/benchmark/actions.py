@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fitcarl.benchmark.clock import best_of, peak_mb
+from fitcarl.benchmark.clock import best_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import Adaptive, action_space
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.memory import peak_mb
 
 _REFERENCE_STATES = 300
 

@@ -1,9 +1,7 @@
-"""Time and memory of a piece of work."""
+"""How long a piece of work takes."""
 
 from __future__ import annotations
 
-import resource
-import sys
 from collections.abc import Callable
 from time import perf_counter, process_time
 
@@ -23,9 +21,3 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
     wall, cpu = perf_counter(), process_time()
     work()
     return perf_counter() - wall, process_time() - cpu
-
-
-def peak_mb() -> float:
-    """The most memory this process ever held, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

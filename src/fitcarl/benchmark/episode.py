@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from fitcarl.benchmark.clock import peak_mb
 from fitcarl.benchmark.literal import literal_episode
 from fitcarl.config import Config, configure
 from fitcarl.data.catalogue import load_dataset
 from fitcarl.data.dataset import Dataset
 from fitcarl.embed.embeddings import Embeddings, trained_entities
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.learn.agent import Surroundings, concept_guide
 from fitcarl.learn.episode import Episode, play
-from fitcarl.learn.trainer import concept_guide
+from fitcarl.memory import peak_mb
 from fitcarl.model.fitcarl import Fitcarl
 from fitcarl.search.scorer import FitcarlScorer
 from fitcarl.tasks import official_task, sampled_task
@@ -125,7 +125,7 @@ def _setting(data: str, shots: int) -> tuple[Dataset, Config, Fitcarl, TemporalG
 def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
     dataset, config, model, background = _setting(data, shots)
     way: Play = literal_episode if literal else play
-    guide, reach = concept_guide(dataset), dataset.calendar.span - 1
+    guide, reach = concept_guide(Surroundings.of(dataset)), dataset.calendar.span - 1
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
     small = sampled_task(
         dataset.train, shots, dataset.vocabulary.relation_ids, np.random.default_rng(0), queries_per_entity=1

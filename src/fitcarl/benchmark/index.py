@@ -12,11 +12,11 @@ from time import perf_counter
 import numpy as np
 
 from fitcarl.benchmark.actions import States, time_actions
-from fitcarl.benchmark.clock import peak_mb
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.data.world import generate_world
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
+from fitcarl.memory import peak_mb
 
 _COLUMNS = ("subject", "relation", "object", "time")
 _STATES = 20_000

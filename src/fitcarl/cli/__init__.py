@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fitcarl import __version__
-from fitcarl.cli import benchmark, console, data, demo, doctor, evaluate, train
+from fitcarl.cli import benchmark, console, data, demo, doctor, evaluate, reproduce, train
 
 
 def main() -> None:
@@ -37,6 +37,7 @@ def build() -> typer.Typer:
     app.command("pretrain")(train.pretrain_data)
     app.command("train")(train.train_model)
     app.command("evaluate")(evaluate.evaluate_run)
+    app.command("reproduce")(reproduce.reproduce_results)
     app.add_typer(benchmark.build(), name="benchmark")
     app.command("doctor")(doctor.doctor)
     return app

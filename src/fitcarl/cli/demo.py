@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,18 +13,21 @@ from fitcarl.cli import console
 
 if TYPE_CHECKING:
     from fitcarl.data.world import World
+    from fitcarl.learn.run import Run
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write what it makes.")] = Path("demo"),
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Training tasks at most.")] = 80,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Make a small world whose rules are known, make some of its actors unseen, and ask about one of them."""
+    """Make a small world whose rules are known; train, evaluate, predict and explain on it; write a report."""
     from fitcarl.cli.example import find_example
     from fitcarl.data.describe import describe
     from fitcarl.data.folder import write_dataset
     from fitcarl.data.split import split_facts
     from fitcarl.data.world import generate_world
+    from fitcarl.report.story import tell
 
     world = generate_world()
     dataset = split_facts(world.facts, name="demo")
@@ -31,18 +35,45 @@ def demo(
     write_dataset(dataset, folder, overwrite=True)
     description = describe(dataset)
     example = find_example(world, dataset)
+    if not json:
+        _act("1. A world of invented events, each made by a known rule", world_lines(world))
+        _act("2. Some actors become unseen: all their facts leave the background", description.render().splitlines())
+        _act("3. A question about one of them, and two steps of a search for the answer", example.lines())
 
+    run = _train(folder, _new_run(out), episodes)
+    story = tell(run, dataset, world, out / "report.html")
     if json:
         acts = {"world": world_json(world), "dataset": description.to_json(), "example": example.to_json()}
-        console.show_json(acts | {"folder": str(folder)})
+        console.show_json(acts | {"folder": str(folder)} | story.to_json())
         return
-    _act("1. A world of invented events, each made by a known rule", world_lines(world))
-    _act("2. Some actors become unseen: all their facts leave the background", description.render().splitlines())
-    _act("3. A question about one of them, and two steps of a search for the answer", example.lines())
+    _act("4. A trained agent beside scorers that learn nothing, on the same questions", story.table())
+    _act("5. What it says, and why", story.case_lines())
     console.show(
+        f"The report is in {story.file}; open it in a browser.",
+        f"The trained run is in {run.folder.path}; look closer with: fitcarl evaluate {run.folder.path}",
         f"The dataset is in {folder}; see it again with: fitcarl data describe {folder}",
         "Make one of your own facts with: fitcarl data split --facts FILE --out DIR",
     )
+
+
+def _new_run(out: Path) -> Path:
+    """A folder for the run; that of an earlier demo is replaced, as the rest of the demo is."""
+    folder = out / "run"
+    if (folder / "config.json").exists():
+        shutil.rmtree(folder)
+    return folder
+
+
+def _train(data: Path, folder: Path, episodes: int) -> Run:
+    from fitcarl.cli.train import stop_on_interrupt, watching
+    from fitcarl.learn.start import train
+    from fitcarl.learn.trainer import Stopped
+
+    with stop_on_interrupt() as stop, watching() as watch:
+        try:
+            return train(data, out=folder, shots=3, episodes=episodes, watch=watch, stop=stop)
+        except Stopped:
+            raise KeyboardInterrupt from None
 
 
 def _act(title: str, lines: list[str]) -> None:

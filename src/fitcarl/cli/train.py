@@ -27,7 +27,7 @@ def train_model(
         str | None, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")
     ] = None,
     shots: Annotated[int, typer.Option("--shots", metavar="K", help="Facts known of a new actor.")] = 3,
-    preset: Annotated[str, typer.Option("--preset", help="Named settings to start from.")] = "paper",
+    preset: Annotated[str, typer.Option("--preset", help="plus (accurate, quick) or paper (as published).")] = "plus",
     seed: Annotated[int, typer.Option("--seed", help="Everything random follows from it.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="A new folder for the run.")] = None,
     episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Training tasks at most.")] = None,
@@ -77,10 +77,10 @@ def pretrain_data(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Train the ComplEx embeddings that every model starts from; 'train' does it by itself, and both cache it."""
-    from fitcarl.benchmark.clock import peak_mb
     from fitcarl.config import configure
     from fitcarl.data.catalogue import load_dataset
     from fitcarl.embed.quality import static_filtered_mrr
+    from fitcarl.memory import peak_mb
 
     dataset = load_dataset(data)
     began = time.perf_counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from time import perf_counter
 
@@ -17,6 +16,7 @@ from fitcarl.evaluation.ranks import Ranks, rank
 from fitcarl.evaluation.report import Report
 from fitcarl.evaluation.signature import Signature
 from fitcarl.evaluation.slices import slices
+from fitcarl.memory import peak_mb
 from fitcarl.tasks import Queries, Task, official_task, sampled_task
 
 CHUNK = 256
@@ -117,13 +117,3 @@ def judge(
 def blinded(queries: Queries) -> Queries:
     """The same questions without their answers (-1 each), so that no scorer can look."""
     return Queries(queries.entity, queries.relation, queries.time, np.full_like(queries.answer, -1))
-
-
-def peak_mb() -> float:
-    """Peak resident memory of this process in MB; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

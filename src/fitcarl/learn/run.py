@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,8 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import ValidationError
+from torch import nn
 
 import fitcarl
+from fitcarl.answers import Scorer
 from fitcarl.config import Config
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
@@ -23,9 +27,8 @@ from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import InputError
 from fitcarl.graph.storage import open_graph, save_graph
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.learn.agent import Agent, Surroundings, agent_for
 from fitcarl.learn.files import read_json, read_tensors, write_json, write_tensors
-from fitcarl.model.fitcarl import Fitcarl
-from fitcarl.search.scorer import FitcarlScorer
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,29 @@ class RunFolder:
             save_graph(TemporalGraph.index(dataset.background, entities, relations), self.graph)
 
     def read_config(self) -> Config:
-        return Config.model_validate(read_json(self.config))
+        try:
+            return Config.model_validate(read_json(self.config))
+        except ValidationError as trouble:
+            raise InputError(f"not the settings of a run ({trouble.errors()[0]['msg']})", file=self.config) from None
 
-    def save_weights(self, model: Fitcarl) -> None:
+    def save_weights(self, model: nn.Module) -> None:
         write_tensors(self.weights, dict(model.named_parameters()))
+
+    def load_weights(self, model: nn.Module) -> None:
+        """Puts stored weights into a model; one line where they do not fit."""
+        weights, _ = read_tensors(self.weights)
+        parameters = {name: parameter.shape for name, parameter in model.named_parameters()}
+        wrong = sorted(parameters.keys() ^ weights.keys())
+        wrong += [name for name in parameters.keys() & weights.keys() if parameters[name] != weights[name].shape]
+        if wrong:
+            raise InputError("does not fit the model", file=self.weights, found=", ".join(wrong[:3]))
+        model.load_state_dict(weights, strict=False)
+
+    def keep_embeddings(self, make: Callable[[], Embeddings]) -> Embeddings:
+        """The embeddings of this run; they are made when they are first asked for."""
+        if not self.embeddings.exists():
+            make().save(self.embeddings)
+        return Embeddings.load(self.embeddings)
 
 
 @dataclass(frozen=True)
@@ -85,8 +107,8 @@ class Run:
     vocabulary: Vocabulary
     calendar: Calendar
     concepts: Concepts
-    background: TemporalGraph
-    model: Fitcarl
+    surroundings: Surroundings
+    agent: Agent
 
     @classmethod
     def load(cls, path: str | Path) -> Run:
@@ -101,32 +123,18 @@ class Run:
             )
         data = read_json(folder.data)
         vocabulary, calendar, concepts = _names_from_json(read_json(folder.vocabulary))
-        model = Fitcarl(config.model, Embeddings.load(folder.embeddings), vocabulary.relation_ids)
-        weights, _ = read_tensors(folder.weights)
-        try:
-            missing, unexpected = model.load_state_dict(weights, strict=False)
-        except RuntimeError as trouble:
-            raise InputError(f"does not fit the model ({trouble})", file=folder.weights) from None
-        lacking = [name for name, _ in model.named_parameters() if name in missing] + list(unexpected)
-        if lacking:
-            raise InputError("does not fit the model", file=folder.weights, found=", ".join(lacking[:3]))
-        return cls(
-            folder,
-            config,
-            data["source"],
-            data["digest"],
-            vocabulary,
-            calendar,
-            concepts,
-            open_graph(folder.graph),
-            model.eval(),
-        )
+        surroundings = Surroundings(open_graph(folder.graph), concepts, calendar.span)
+        agent = agent_for(config, surroundings, lambda: Embeddings.load(folder.embeddings))
+        folder.load_weights(agent.module)
+        return cls(folder, config, data["source"], data["digest"], vocabulary, calendar, concepts, surroundings, agent)
 
-    def scorer_for(self, dataset: Dataset) -> FitcarlScorer:
-        """The model over a dataset's background, which may be another than the one it was trained on."""
-        entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-        background = TemporalGraph.index(dataset.background, entities, relations)
-        return FitcarlScorer(self.model, background, self.config, dataset.calendar.span - 1)
+    def scorer_for(self, dataset: Dataset) -> Scorer:
+        """The agent over a dataset's background, which may be another than the one it was trained on."""
+        if dataset.digest == self.digest:
+            return self.agent.scorer()
+        other = agent_for(self.config, Surroundings.of(dataset), lambda: Embeddings.load(self.folder.embeddings))
+        self.folder.load_weights(other.module)
+        return other.scorer()
 
 
 def environment() -> dict[str, Any]:

@@ -21,7 +21,7 @@ def train(
     *,
     out: str | Path,
     shots: int = 3,
-    preset: str = "paper",
+    preset: str = "plus",
     seed: int = 0,
     episodes: int | None = None,
     settings: Iterable[str] = (),
@@ -36,7 +36,7 @@ def train(
     """
     config = configure(preset, [*settings, *_limit(episodes)], shots=shots, seed=seed)
     folder = Path(out)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not (folder.is_dir() and _not_begun(folder)):
         raise InputError(
             "exists already", file=out, expected=f"a new folder, or `fitcarl train --resume {out}` to go on"
         )
@@ -98,6 +98,11 @@ def _learn(
 def pretrained(dataset: Dataset, config: Config) -> Embeddings:
     """ComplEx embeddings of the dataset's background, from the cache where they are there."""
     return embeddings_for(dataset, config.embedding, config.seed)
+
+
+def _not_begun(folder: Path) -> bool:
+    """Whether a folder is empty, or a run that was killed before it knew its data, which cannot be resumed."""
+    return {part.name for part in folder.iterdir() if not part.name.startswith(".")} <= {"config.json"}
 
 
 def _limit(episodes: int | None) -> list[str]:

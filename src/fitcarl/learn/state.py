@@ -25,6 +25,8 @@ class Standing:
     looks_since_best: int = 0
     seconds: float = 0.0
     """Time spent so far, over all sittings."""
+    peak_mb: float = 0.0
+    """The most memory that a process of any sitting held."""
 
     def after_look(self, mrr: float) -> Standing:
         """The standing after a look at meta-validation."""

@@ -12,21 +12,17 @@ import numpy as np
 import torch
 
 from fitcarl.config import Config
-from fitcarl.data.concepts import concept_distribution
 from fitcarl.data.dataset import Dataset
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import InputError
 from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import judge
-from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn import trace
-from fitcarl.learn.episode import play
+from fitcarl.learn.agent import Agent, Surroundings, agent_for
 from fitcarl.learn.files import write_json
 from fitcarl.learn.run import Run, RunFolder
 from fitcarl.learn.state import Standing, load_state, save_state
-from fitcarl.model.fitcarl import Fitcarl
-from fitcarl.search.rollout import ConceptGuide
-from fitcarl.search.scorer import FitcarlScorer
+from fitcarl.memory import peak_mb
 from fitcarl.tasks import official_task, sampled_task
 
 
@@ -62,19 +58,15 @@ def train_run(
     """
     folder = RunFolder(Path(out))
     folder.create(dataset, source or dataset.name, config)
-    if not folder.embeddings.exists():
-        embeddings().save(folder.embeddings)
-    relations = dataset.vocabulary.relation_ids
-    torch.manual_seed(config.seed)
-    model = Fitcarl(config.model, Embeddings.load(folder.embeddings), relations)
+    surroundings = Surroundings.of(dataset)
+    agent = agent_for(config, surroundings, lambda: folder.keep_embeddings(embeddings))
+    model = agent.module
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
     standing = load_state(folder.state, model, optimizer) if folder.state.exists() else Standing()
     trace.cut(folder.trace, standing.episode)
 
-    background = TemporalGraph.index(dataset.background, len(dataset.vocabulary.entities), relations)
-    guide = concept_guide(dataset) if config.model.concepts else None
-    reach = dataset.calendar.span - 1
-    look = validation(dataset, model, background, config)
+    relations = dataset.vocabulary.relation_ids
+    look = validation(dataset, agent, config.shots)
     learn = config.learn
     before, began = standing.seconds, perf_counter()
     while standing.episode < learn.episodes and standing.looks_since_best < learn.patience:
@@ -83,7 +75,7 @@ def train_run(
         task = sampled_task(dataset.train, config.shots, relations, rng, learn.queries_per_entity)
         if not len(task.queries):
             raise InputError(f"no meta-train entity has more than {config.shots} facts", file=dataset.name)
-        episode = play(model, background, task, config, guide, reach, _seed(config.seed, number))
+        episode = agent.play(task, _seed(config.seed, number))
         optimizer.zero_grad(set_to_none=True)
         episode.loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), learn.clip)
@@ -99,6 +91,7 @@ def train_run(
         trace.append(folder.trace, line)
         asked_to_stop = stop is not None and stop()
         if line.valid_mrr is not None or asked_to_stop:
+            standing = replace(standing, peak_mb=max(standing.peak_mb, peak_mb()))
             save_state(folder.state, model, optimizer, standing)
         if watch is not None:
             left = (learn.episodes - number) * standing.seconds / number
@@ -113,28 +106,22 @@ def train_run(
             "best_episode": standing.best_episode,
             "best_valid_mrr": standing.best_mrr,
             "seconds": standing.seconds,
+            "peak_mb": standing.peak_mb,
             "ended_by": "patience" if standing.looks_since_best >= learn.patience else "episodes",
         },
     )
     return Run.load(folder.path)
 
 
-def concept_guide(dataset: Dataset) -> ConceptGuide:
-    """C_e and P(c | r), counted on the background."""
-    relations = dataset.vocabulary.relation_ids
-    return ConceptGuide(dataset.concepts, concept_distribution(dataset.background, dataset.concepts, relations))
-
-
-def validation(dataset: Dataset, model: Fitcarl, background: TemporalGraph, config: Config) -> Callable[[], float]:
+def validation(dataset: Dataset, agent: Agent, shots: int) -> Callable[[], float]:
     """A function that gives the present meta-validation MRR: official draw, realistic ranks, time-aware filter."""
-    task = official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids)
+    task = official_task(dataset.valid, shots, dataset.vocabulary.relation_ids)
     if not len(task.queries):
-        raise InputError(f"no meta-validation entity has more than {config.shots} facts", file=dataset.name)
+        raise InputError(f"no meta-validation entity has more than {shots} facts", file=dataset.name)
     known = KnownAnswers.of(dataset)
 
     def look() -> float:
-        scorer = FitcarlScorer(model, background, config, dataset.calendar.span - 1)
-        ranks = judge(scorer, task, known, len(dataset.vocabulary.entities)).ranks["time-aware"]
+        ranks = judge(agent.scorer(), task, known, len(dataset.vocabulary.entities)).ranks["time-aware"]
         return float((1 / ranks.of("realistic")).mean())
 
     return look

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from fitcarl.answers import Scorer
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.search.beam import Paths
+from fitcarl.tasks import Queries, Task
+
+
+class Explainer(Scorer, Protocol):
+    """A scorer that can say why."""
+
+    def explain(
+        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
+    ) -> list[Path]:
+        """The most probable paths of one query that end at an entity, best first."""
+        ...
 
 
 @dataclass(frozen=True)

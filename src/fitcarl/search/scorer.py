@@ -6,10 +6,13 @@ import torch
 
 from fitcarl.answers import Answers
 from fitcarl.config import Config
+from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
+from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.model.fitcarl import Fitcarl, Scene
 from fitcarl.search.beam import answers_of, beam_search
+from fitcarl.search.explanation import Path, path_of, paths_to
 from fitcarl.tasks import Queries, Task
 
 
@@ -29,6 +32,14 @@ class FitcarlScorer:
         scene = self._scene(task.support)
         found = beam_search(self._model, scene, queries, self._config.search.beam)
         return Answers.concat([answers_of(paths, self._config.search.aggregate) for paths in found])
+
+    def explain(
+        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
+    ) -> list[Path]:
+        """The most probable paths of one query that end at an entity, best first."""
+        [paths] = beam_search(self._model, self._scene(task.support), query, self._config.search.beam)
+        places = paths_to(paths, 0, entity, most)
+        return [path_of(paths, 0, place, int(query.entity[0]), vocabulary, calendar) for place in places]
 
     def _scene(self, support: MetaSet) -> Scene:
         """Chunks of one task share a scene."""

@@ -1,0 +1,67 @@
+"""``fitcarl reproduce``: every run behind a table of results, and the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fitcarl.cli import console
+from fitcarl.errors import InputError
+
+
+def reproduce_results(
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", metavar="DATA", help="A folder or a name; may be repeated. [default: icews14-oog]"),
+    ] = None,
+    shots: Annotated[str, typer.Option("--shots", metavar="K,…", help="Facts known of a new actor.")] = "1,3",
+    preset: Annotated[str, typer.Option("--preset", metavar="NAME,…", help="Named settings.")] = "paper",
+    seeds: Annotated[str, typer.Option("--seeds", metavar="S,…", help="One run for each.")] = "0,1,2",
+    episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Training tasks at most.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs and the table are.")] = Path("runs"),
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Train every combination that is not trained yet, judge all on test, and write one table; call again to go on."""
+    numbers = {"--shots": _numbers(shots, "--shots"), "--seeds": _numbers(seeds, "--seeds")}
+    from fitcarl.learn.trainer import Stopped
+    from fitcarl.report.reproduction import Plan, TrainingError, reproduce
+    from fitcarl.report.results import markdown
+
+    limit = [] if episodes is None else [f"learn.episodes={episodes}"]
+    plan = Plan(
+        tuple(data or ["icews14-oog"]),
+        numbers["--shots"],
+        tuple(_parts(preset)),
+        numbers["--seeds"],
+        (*(setting or ()), *limit),
+    )
+    try:
+        rows = reproduce(plan, out, say=console.say)
+    except Stopped as stopped:
+        console.say(str(stopped))
+        raise typer.Exit(console.STOPPED) from None
+    except TrainingError as failed:
+        console.say(f"error: {failed}")
+        raise typer.Exit(failed.code) from None
+    if json:
+        console.show_json({"rows": [row.to_json() for row in rows]})
+    else:
+        console.show(markdown(rows).rstrip())
+    console.say(f"written to {out / 'results.md'} and {out / 'results.json'}")
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between commas, each once."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
+def _numbers(text: str, option: str) -> tuple[int, ...]:
+    parts = _parts(text)
+    if not all(part.isdecimal() for part in parts):
+        raise InputError("not a list of numbers", field=option, found=text, expected="such as 0,1,2")
+    return tuple(map(int, parts))

@@ -1,0 +1,177 @@
+"""Every choice an agent has for a query, with its features: the first step, stopping, the second step, the crowd."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.dataset import MetaSet
+from fitcarl.data.quadruples import Ids
+from fitcarl.graph.actions import ActionSpace, Nearest, action_space
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.plus.kernels import describe_entities, hash_rules, multiplicity
+from fitcarl.plus.statistics import BUCKETS, Statistics
+from fitcarl.ragged import offsets_of
+from fitcarl.tasks import Queries
+from fitcarl.threads import in_parallel, spread
+
+ENTITY = 7
+FIRST = ENTITY + 9
+SECOND = ENTITY + 13
+CROWD = ENTITY + 1
+QUERY = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What can be done for a batch of queries."""
+
+    entity: Ids
+    """int32 [queries, K], where the support's edges lead; padding repeats the asking entity."""
+    relation: Ids
+    """int32 [queries, K]."""
+    time: Ids
+    """int32 [queries, K]."""
+    known: NDArray[np.bool_]
+    """bool [queries, K], false on padding."""
+    first: NDArray[np.float32]
+    """float32 [queries, K, FIRST]: features of going there, and of stopping there."""
+    space: ActionSpace
+    """[queries × K, n + 1]: actions from there; column 0 is stopping."""
+    open: NDArray[np.bool_]
+    """bool [queries × K, n + 1]: stopping, and edges that do not lead back to the asking entity."""
+    second: NDArray[np.float32]
+    """float32 [queries × K, n + 1, SECOND]; column 0 is not used."""
+    crowd_offsets: NDArray[np.int64]
+    """int64 [queries + 1]: whom anybody ever met through r_q."""
+    crowd_entity: Ids
+    crowd: NDArray[np.float32]
+    """float32 [listed, CROWD]."""
+    query: NDArray[np.float32]
+    """float32 [queries, QUERY]."""
+
+    @property
+    def shots(self) -> int:
+        return int(self.entity.shape[1])
+
+
+def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, queries: Queries, size: int) -> Choices:
+    """Everything that could be done, on the background with its supports laid over it."""
+    relations = graph.relations
+    slot = np.full(graph.entities, -1, dtype=np.int64)
+    slot[support.entities] = np.arange(len(support.entities))
+    owner = slot[queries.entity]
+    turned = support.facts.seen_from(support.owner, relations)
+    counts = np.diff(support.offsets)[owner]
+    column = np.arange(int(counts.max(initial=1)))
+    known = column < counts[:, None]
+    row = np.where(known, support.offsets[owner][:, None] + column, 0)
+    asked, now = queries.relation[:, None], queries.time[:, None]
+    entity = np.where(known, turned.object[row], queries.entity[:, None]).astype(np.int32)
+    relation, time = turned.relation[row], turned.time[row]
+
+    gap = now - time
+    same = ((entity[:, :, None] == entity[:, None, :]) & known[:, None, :]).sum(2)
+    first = np.zeros((*entity.shape, FIRST), dtype=np.float32)
+    _describe(statistics, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), first)
+    for place, feature in enumerate(
+        (
+            statistics.follows[_bucket(gap), relation, asked] + 6,
+            statistics.ever[relation, asked] + 4,
+            np.log1p(np.abs(gap)),
+            np.sign(gap),
+            relation == asked,
+            relation == relations.inverse(asked),
+            gap == 0,
+            np.log(np.maximum(same, 1)),
+            np.log(np.maximum(counts, 1))[:, None],
+        )
+    ):
+        first[..., ENTITY + place] = feature
+
+    states = entity.ravel(), np.repeat(queries.time, entity.shape[1])
+    space = action_space(graph, states[0], states[1], states[1], Nearest(), size)
+    asker = np.repeat(queries.entity, entity.shape[1])[:, None]
+    open_ = space.mask & (space.entity != asker)
+    open_[:, 0] = True
+    second = _second(statistics, queries, relation.ravel(), time.ravel(), entity, space, graph)
+
+    low, high = statistics.relation_offsets[queries.relation], statistics.relation_offsets[queries.relation + 1]
+    crowd_offsets = offsets_of(high - low)
+    asking = np.repeat(np.arange(len(queries)), high - low)
+    listed = np.arange(len(asking)) - crowd_offsets[asking] + low[asking]
+    crowd_entity = (statistics.keys[listed] % statistics.entities).astype(np.int32)
+    crowd = np.zeros((len(asking), CROWD), dtype=np.float32)
+    _describe(statistics, queries, asking, crowd_entity, crowd)
+    crowd[:, ENTITY] = ((entity[asking] == crowd_entity[:, None]) & known[asking]).any(1)
+
+    best = np.where(known, statistics.ever[relation, asked], -12).max(1) + 4
+    query = np.stack(
+        [best, np.log1p(high - low), np.log(np.maximum(counts, 1)), np.log1p(np.abs(gap).min(1))], axis=1
+    ).astype(np.float32)
+    return Choices(
+        entity, relation, time, known, first, space, open_, second, crowd_offsets, crowd_entity, crowd, query
+    )
+
+
+def _second(
+    statistics: Statistics,
+    queries: Queries,
+    first_relation: Ids,
+    first_time: Ids,
+    reached: Ids,
+    space: ActionSpace,
+    graph: TemporalGraph,
+) -> NDArray[np.float32]:
+    shots = reached.shape[1]
+    query = np.repeat(np.arange(len(queries)), shots)
+    asked, now = queries.relation[query][:, None], queries.time[query][:, None]
+    relation = np.minimum(space.relation, graph.relations.directed - 1)  # stopping has no relation; it is not used
+    out = np.zeros((*space.entity.shape, SECOND), dtype=np.float32)
+    _describe(statistics, queries, np.repeat(query, space.width), space.entity.ravel(), out)
+    rule = np.empty(space.entity.shape, dtype=np.int64)
+    directed = graph.relations.directed
+    hash_rules(first_relation, relation, queries.relation[query], directed, len(statistics.rule), rule)
+    gap, between = now - space.time, space.time - first_time[:, None]
+    times_there = np.empty(space.entity.shape, dtype=np.float32)
+    multiplicity(space.entity, times_there)
+    met = (space.entity[:, :, None] == reached[query][:, None, :]).any(2)
+    for place, feature in enumerate(
+        (
+            statistics.rule[rule] + 4,
+            statistics.rule_tries[rule],
+            statistics.second[relation, asked] + 4,
+            np.log1p(np.abs(gap)),
+            np.sign(gap),
+            gap == 0,
+            np.log1p(np.abs(between)),
+            relation == first_relation[:, None],
+            relation == asked,
+            relation == graph.relations.inverse(asked),
+            np.log(times_there),
+            met,
+            np.log1p(graph.degree(reached.ravel()))[:, None],
+        )
+    ):
+        out[..., ENTITY + place] = feature
+    return out
+
+
+def _describe(
+    statistics: Statistics, queries: Queries, query: NDArray[np.int64], entity: Ids, out: NDArray[np.float32]
+) -> None:
+    flat = out.reshape(-1, out.shape[-1])
+    given = (
+        *(queries.relation, queries.time, query, np.ascontiguousarray(entity)),
+        *(statistics.keys, statistics.key_offsets, statistics.key_times, statistics.degree),
+        *(statistics.concepts.offsets, statistics.concepts.ids, statistics.concept_probability),
+        *(statistics.scales, statistics.entities, flat),
+    )
+    in_parallel(spread(len(query)), lambda _, low, high: describe_entities(low, high, *given))
+
+
+def _bucket(gap: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The bucket of ``gap_bucket`` for an array."""
+    return np.clip(np.searchsorted(np.array([-45, -10, -2, 0, 1, 3, 11, 46]), gap, side="right"), 0, BUCKETS - 1)

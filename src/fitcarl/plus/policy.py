@@ -1,0 +1,80 @@
+"""How an agent of preset ``plus`` chooses: small networks over features, and probabilities that add up over paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from fitcarl.plus.choices import CROWD, FIRST, QUERY, SECOND, Choices
+
+
+@dataclass(frozen=True)
+class Mass:
+    """Log-probabilities of every way to end a walk."""
+
+    stop: Tensor
+    """[queries, K]: go along a fact of the support and stop there."""
+    go: Tensor
+    """[queries, K, n + 1]: go on from there and stop; column 0 is -inf."""
+    crowd: Tensor
+    """[listed]: follow the crowd."""
+
+
+class PlusPolicy(nn.Module):
+    """First step, stopping, second step and crowd: four small networks over features."""
+
+    def __init__(self, hidden: int = 32) -> None:
+        super().__init__()
+        self.first = _network(FIRST, hidden)
+        self.stop = _network(FIRST, hidden)
+        self.go = _network(SECOND, hidden)
+        self.crowd = _network(CROWD, hidden)
+        self.ask_crowd = _network(QUERY, hidden)
+
+    def forward(self, choices: Choices) -> Mass:
+        """log p of all ends of all walks of every query."""
+        queries, shots = choices.entity.shape
+        first = torch.from_numpy(choices.first)
+        known = torch.from_numpy(choices.known)
+        start = self.first(first).squeeze(-1).masked_fill(~known, float("-inf"))
+        start = torch.cat([start, self.ask_crowd(torch.from_numpy(choices.query))], 1).log_softmax(1)
+
+        stop = self.stop(first).view(queries * shots, 1)
+        go = self.go(torch.from_numpy(choices.second[:, 1:])).squeeze(-1)
+        then = torch.cat([stop, go], 1).masked_fill(~torch.from_numpy(choices.open), float("-inf")).log_softmax(1)
+        then = then.view(queries, shots, -1) + start[:, :shots, None]
+
+        crowd = self.crowd(torch.from_numpy(choices.crowd)).squeeze(-1)
+        offsets = torch.from_numpy(choices.crowd_offsets)
+        owner = torch.repeat_interleave(torch.arange(queries), offsets.diff())
+        crowd = crowd - _segment_logsumexp(crowd, owner, queries)[owner] + start[:, shots][owner]
+        nothing = torch.full_like(then[:, :, :1], float("-inf"))
+        return Mass(then[:, :, 0], torch.cat([nothing, then[:, :, 1:]], 2), crowd)
+
+
+def log_likelihood(mass: Mass, choices: Choices, answer: Tensor) -> Tensor:
+    """log p(answer) [queries], summed over all walks that end there; floored, since some answers have no walk."""
+    queries, shots = choices.entity.shape
+    there = torch.from_numpy(choices.entity) == answer[:, None]
+    there &= torch.from_numpy(choices.known)
+    beyond = torch.from_numpy(choices.space.entity).view(queries, shots, -1) == answer[:, None, None]
+    owner = torch.repeat_interleave(torch.arange(queries), torch.from_numpy(choices.crowd_offsets).diff())
+    in_crowd = torch.from_numpy(choices.crowd_entity) == answer[owner]
+    total = mass.stop.exp().masked_fill(~there, 0).sum(1)
+    total = total + mass.go.exp().masked_fill(~beyond, 0).sum((1, 2))
+    total = total.index_add(0, owner[in_crowd], mass.crowd[in_crowd].exp())
+    return (total + 1e-6).log()
+
+
+def _network(features: int, hidden: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1)
+    )
+
+
+def _segment_logsumexp(values: Tensor, owner: Tensor, segments: int) -> Tensor:
+    top = torch.full((segments,), float("-inf")).scatter_reduce(0, owner, values.detach(), "amax")
+    top = torch.nan_to_num(top, neginf=0.0)
+    return torch.zeros(segments).index_add(0, owner, (values - top[owner]).exp()).clamp_min(1e-30).log() + top

@@ -1,0 +1,157 @@
+"""Preset ``plus`` as a scorer: answers are sums over walks, and the best walks explain them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fitcarl.answers import Answers
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.dataset import MetaSet
+from fitcarl.data.quadruples import Ids
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.plus.choices import Choices, choices
+from fitcarl.plus.policy import Mass, PlusPolicy
+from fitcarl.plus.statistics import Statistics
+from fitcarl.search.explanation import Path, Step
+from fitcarl.tasks import Queries, Task
+
+_QUERIES_AT_ONCE = 128  # bounds memory: a query costs about 60 kB of features, and more where its crowd is large
+
+
+class PlusScorer:
+    """Answers with the probability that a walk ends at an entity."""
+
+    name = "fitcarl (plus)"
+
+    def __init__(self, policy: PlusPolicy, background: TemporalGraph, statistics: Statistics, size: int) -> None:
+        self._policy = policy
+        self._background = background
+        self._statistics = statistics
+        self._size = size
+        self._last: tuple[MetaSet, TemporalGraph] | None = None
+
+    def answer(self, task: Task, queries: Queries) -> Answers:
+        """Every entity that some walk ends at, with the log of its probability."""
+        parts = []
+        for low in range(0, len(queries), _QUERIES_AT_ONCE):
+            part = queries.take(slice(low, low + _QUERIES_AT_ONCE))
+            walks = Walks.of(*self._walk(task.support, part))
+            summed = Answers.summed(
+                walks.query, walks.entity, np.exp(walks.score), len(part), self._background.entities
+            )
+            parts.append(Answers(summed.offsets, summed.entity, np.log(np.maximum(summed.score, 1e-300))))
+        return Answers.concat(parts)
+
+    def explain(
+        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
+    ) -> list[Path]:
+        """The most probable walks of one query that end at an entity, best first."""
+        options, mass = self._walk(task.support, query)
+        walks = Walks.of(options, mass)
+        there = np.flatnonzero(walks.entity == entity)
+        best = there[np.argsort(-walks.score[there], kind="stable")][:most]
+        return [self._path(options, query, walks, int(place), vocabulary, calendar) for place in best]
+
+    def _path(
+        self,
+        options: Choices,
+        query: Queries,
+        walks: Walks,
+        place: int,
+        vocabulary: Vocabulary,
+        calendar: Calendar,
+    ) -> Path:
+        start, end, score = int(query.entity[0]), int(walks.entity[place]), float(walks.score[place])
+        shot, column = int(walks.shot[place]), int(walks.column[place])
+        hops: list[tuple[int, int, int, int]] = []
+        if shot < 0:
+            hops.append(self._crowd_fact(int(query.relation[0]), end, int(query.time[0])))
+        else:
+            middle = int(options.entity[0, shot])
+            hops.append((start, int(options.relation[0, shot]), middle, int(options.time[0, shot])))
+            if column > 0:
+                space = options.space
+                hops.append((middle, int(space.relation[shot, column]), end, int(space.time[shot, column])))
+        steps = [_step(hop, math.exp(score / len(hops)), vocabulary, calendar) for hop in hops]
+        names = vocabulary.entities
+        return Path(names[start], names[end], score, tuple(steps))
+
+    def _crowd_fact(self, relation: int, entity: int, now: int) -> tuple[int, int, int, int]:
+        """The background fact nearest in time in which somebody met this entity through the relation."""
+        base = self._background.base
+        low, high = base.offsets[entity], base.offsets[entity + 1]
+        inverse = self._background.relations.inverse(relation)
+        edges = low + np.flatnonzero(base.relation[low:high] == inverse)
+        edge = int(edges[np.argmin(np.abs(base.time[edges] - now))])
+        return int(base.target[edge]), relation, entity, int(base.time[edge])
+
+    def _walk(self, support: MetaSet, queries: Queries) -> tuple[Choices, Mass]:
+        if self._last is None or self._last[0] is not support:
+            self._last = support, self._background.overlay(support.facts)
+        options = choices(self._last[1], support, self._statistics, queries, self._size)
+        with torch.no_grad():
+            return options, self._policy(options)
+
+
+class Walks:
+    """Every way to end, as flat columns."""
+
+    def __init__(
+        self,
+        query: NDArray[np.int64],
+        shot: NDArray[np.int64],
+        column: NDArray[np.int64],
+        entity: Ids,
+        score: NDArray[np.float64],
+    ) -> None:
+        self.query = query
+        self.shot = shot
+        """Which fact of the support the walk begins with; -1 for the crowd."""
+        self.column = column
+        """Which action it goes on with; 0 for stopping."""
+        self.entity = entity
+        self.score = score
+        """Log-probability."""
+
+    @classmethod
+    def of(cls, options: Choices, mass: Mass) -> Walks:
+        queries, shots = options.entity.shape
+        query, shot = np.nonzero(options.known)
+        state, column = np.nonzero(options.open[:, 1:] & options.known.reshape(-1, 1))
+        column = column + 1
+        owner = np.repeat(np.arange(queries), np.diff(options.crowd_offsets))
+        nobody = np.full(len(owner), -1)
+        return cls(
+            np.concatenate([query, state // shots, owner]),
+            np.concatenate([shot, state % shots, nobody]),
+            np.concatenate([np.zeros_like(query), column, np.zeros_like(owner)]),
+            np.concatenate([options.entity[query, shot], options.space.entity[state, column], options.crowd_entity]),
+            np.concatenate(
+                [
+                    mass.stop.numpy()[query, shot],
+                    mass.go.numpy().reshape(queries * shots, -1)[state, column],
+                    mass.crowd.numpy(),
+                ]
+            ).astype(np.float64),
+        )
+
+
+def _step(hop: tuple[int, int, int, int], probability: float, vocabulary: Vocabulary, calendar: Calendar) -> Step:
+    here, relation, there, time = hop
+    relations = vocabulary.relation_ids
+    forward = not relations.is_inverse(relation)
+    subject, object = (here, there) if forward else (there, here)
+    return Step(
+        vocabulary.entities[subject],
+        vocabulary.relations[relations.base(relation)],
+        vocabulary.entities[object],
+        calendar.label(time),
+        probability,
+        None,
+        forward,
+    )

@@ -1,0 +1,168 @@
+"""Training and evaluating as people and scripts do it: exit codes, one line for each mistake, keys to rely on."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from fitcarl.cli import run
+from tests.cli.conftest import Command, Outcome
+from tests.learn.conftest import SMALL, write_tiny
+
+ROW = {
+    *("ranks", "filter", "mrr", "hits@1", "hits@3", "hits@10", "amri", "ci_low", "ci_high", "queries", "entities"),
+}
+CONTRACT = {"results", "slices", "reach", "tie_alarm", "signature", "seconds", "peak_mb"}
+BESIDES = {"scorer", "paper_protocol", "draws"}
+
+Trained = tuple[Path, Path]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A dataset's folder and a run on it, made by the command."""
+    folder = tmp_path_factory.mktemp("trained")
+    data, out = write_tiny(folder / "tiny"), folder / "run"
+    settings = [part for setting in SMALL for part in ("--set", setting)]
+    ways = ["--shots", "2", "--preset", "paper", "--seed", "1", "--episodes", "2", "--out", str(out)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FITCARL_HOME", str(folder / "home"))
+        assert run(["train", str(data), *ways, *settings]) == 0
+    return data, out
+
+
+def assert_one_line(outcome: Outcome, *parts: str) -> None:
+    """Exit code 2, nothing on stdout, one line on stderr that says all this."""
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
+    for part in parts:
+        assert part in outcome.stderr
+
+
+def test_a_run_keeps_what_the_command_line_said(trained: Trained) -> None:
+    config = json.loads((trained[1] / "config.json").read_text())
+    assert (config["preset"], config["shots"], config["seed"]) == ("paper", 2, 1)
+    assert (config["learn"]["episodes"], config["search"]["beam"]) == (2, 10)
+
+
+def test_evaluate_for_programs_has_the_keys_that_scripts_rely_on(trained: Trained, fitcarl: Command) -> None:
+    outcome = fitcarl("evaluate", trained[1], "--split", "test", "--json")
+    assert outcome.code == 0
+    found = json.loads(outcome.stdout)
+    assert found.keys() == CONTRACT | BESIDES
+    assert all(row.keys() == ROW for row in found["results"])
+    combinations = itertools.product(("optimistic", "realistic", "pessimistic"), ("time-aware", "time-unaware"))
+    assert sorted((row["ranks"], row["filter"]) for row in found["results"]) == sorted(combinations)
+    assert found["tie_alarm"].keys() == {"alarm", "gap", "tied", "threshold"}
+    assert 0 <= found["reach"] <= 1
+    assert found["seconds"] > 0
+    assert found["peak_mb"] > 0
+    assert "|split:test|shots:2|draws:1+0|seeds:1|data:tiny@" in found["signature"]
+
+
+def test_ranks_are_ordered_from_optimistic_to_pessimistic(trained: Trained, fitcarl: Command) -> None:
+    rows = json.loads(fitcarl("evaluate", trained[1], "--json").stdout)["results"]
+    for filter in ("time-aware", "time-unaware"):
+        mrr = {row["ranks"]: row["mrr"] for row in rows if row["filter"] == filter}
+        assert mrr["optimistic"] >= mrr["realistic"] >= mrr["pessimistic"]
+
+
+def test_evaluate_for_people_shows_both_protocols_and_the_signature(trained: Trained, fitcarl: Command) -> None:
+    outcome = fitcarl("evaluate", trained[1], "--split", "valid")
+    assert outcome.code == 0
+    for part in ("honest", "paper", "reach", "95 % interval", "ranks:realistic|filter:time-aware|cand:all|split:valid"):
+        assert part in outcome.stdout
+
+
+def test_supports_are_resampled_as_often_as_asked(trained: Trained, fitcarl: Command) -> None:
+    plain = json.loads(fitcarl("evaluate", trained[1], "--json").stdout)
+    more = json.loads(fitcarl("evaluate", trained[1], "--draws", 2, "--json").stdout)
+    assert len(more["draws"]["mrr"]) == 3
+    assert more["draws"]["std"] > 0
+    assert "|draws:1+2|" in more["signature"]
+    assert more["results"] == plain["results"]  # the headline stays the official draw
+
+
+def test_a_run_is_evaluated_on_another_folder_of_the_same_names(
+    trained: Trained, fitcarl: Command, tmp_path: Path
+) -> None:
+    same = write_tiny(tmp_path / "elsewhere")
+    here, there = (
+        json.loads(fitcarl("evaluate", trained[1], *more, "--json").stdout) for more in ([], ["--data", same])
+    )
+    assert here["results"] == there["results"]
+    assert_one_line(fitcarl("evaluate", trained[1], "--data", "demo"), "other entities or relations")
+
+
+def test_performance_over_time_is_drawn(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
+    assert fitcarl("evaluate", trained[1], "--figure", tmp_path / "time.svg").code == 0
+    assert "<svg" in (tmp_path / "time.svg").read_text()
+
+
+def test_an_unknown_setting_is_one_line_with_the_nearest_name(
+    trained: Trained, fitcarl: Command, tmp_path: Path
+) -> None:
+    outcome = fitcarl("train", trained[0], "--set", "learn.rat=1", "--out", tmp_path / "run")
+    assert_one_line(outcome, "learn.rat", "did you mean 'learn.rate'")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("setting", ["learn.rate=fast", "learn.rate=-1", "model.heads=3", "learn.rate"])
+def test_a_value_that_makes_no_sense_is_one_line(
+    trained: Trained, fitcarl: Command, tmp_path: Path, setting: str
+) -> None:
+    assert_one_line(
+        fitcarl("train", trained[0], "--set", setting, "--out", tmp_path / "run"), setting.partition("=")[0]
+    )
+
+
+def test_a_run_is_never_trained_over(trained: Trained, fitcarl: Command) -> None:
+    before = (trained[1] / "weights.safetensors").read_bytes()
+    assert_one_line(fitcarl("train", trained[0], "--out", trained[1]), "exists already", "--resume")
+    assert (trained[1] / "weights.safetensors").read_bytes() == before
+
+
+def test_what_is_no_run_can_be_neither_evaluated_nor_resumed(fitcarl: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder in ("empty", "absent"):
+        assert_one_line(fitcarl("evaluate", tmp_path / folder), str(tmp_path / folder))
+        assert_one_line(fitcarl("train", "--resume", tmp_path / folder), str(tmp_path / folder))
+    assert not (tmp_path / "absent").exists()
+
+
+def test_an_unknown_split_is_one_line(trained: Trained, fitcarl: Command) -> None:
+    assert_one_line(fitcarl("evaluate", trained[1], "--split", "tests"), "train, valid, test")
+
+
+def test_either_data_or_a_run_is_needed(trained: Trained, fitcarl: Command) -> None:
+    assert_one_line(fitcarl("train"), "DATA", "--resume RUN")
+    assert_one_line(fitcarl("train", trained[0], "--resume", trained[1]), "DATA", "--resume RUN")
+
+
+def test_resuming_a_finished_run_changes_nothing(trained: Trained, fitcarl: Command) -> None:
+    before = (trained[1] / "weights.safetensors").read_bytes()
+    assert fitcarl("train", "--resume", trained[1]).code == 0
+    assert (trained[1] / "weights.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--shots", "one", "--shots"),
+        ("--seeds", "0,-1", "--seeds"),
+        ("--shots", "0", "shots"),
+        ("--preset", "papers", "did you mean 'paper'"),
+        ("--set", "model.layer=1", "did you mean 'model.layers'"),
+        ("--data", "icews-14-oog", "did you mean 'icews14-oog'"),
+    ],
+)
+def test_a_mistake_in_a_reproduction_is_one_line_before_anything_is_done(
+    trained: Trained, fitcarl: Command, tmp_path: Path, option: str, value: str, told: str
+) -> None:
+    data = [] if option == "--data" else ["--data", trained[0]]
+    assert_one_line(fitcarl("reproduce", *data, option, value, "--out", tmp_path / "runs"), told)
+    assert not (tmp_path / "runs").exists()

@@ -41,6 +41,15 @@ class EmbeddingConfig(_Section):
     """The ComplEx embeddings everything starts from."""
 
     dimension: int = Field(100, ge=2, multiple_of=2, description="d, real numbers per embedding")
+    epochs: int = Field(12, ge=1, description="how often every background fact is seen")
+    least_steps: int = Field(1000, ge=1, description="updates at least; small graphs get more epochs")
+    batch: int = Field(500, ge=1, description="(entity, relation) pairs per update, each with all its answers")
+    negatives: int = Field(
+        8192, ge=1, description="entities a batch is compared with besides its own; all of them where they are no more"
+    )
+    rate: float = Field(0.1, gt=0, description="Adagrad's learning rate")
+    regularizer: float = Field(0.005, ge=0, description="weight of N3, the sum of cubed moduli, per fact")
+    deviation: float = Field(0.1, gt=0, description="standard deviation of the first, random rows")
 
 
 class LearnConfig(_Section):

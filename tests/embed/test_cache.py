@@ -11,10 +11,9 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.embed import complex
 from fitcarl.embed.cache import cache_file, embeddings_for
 from fitcarl.embed.embeddings import Embeddings
-from fitcarl.embed.settings import ComplexConfig
 from tests.embed.graphs import dataset_of, small_background
 
-QUICK = ComplexConfig(dimension=8, epochs=1, least_steps=5)
+QUICK = EmbeddingConfig(dimension=8, epochs=1, least_steps=5)
 
 
 @pytest.fixture
@@ -100,9 +99,3 @@ def test_the_default_place_is_below_the_home_of_fitcarl(tmp_path: Path, monkeypa
     file = cache_file(dataset_of(small_background()), QUICK, 1)
     assert file.parent == tmp_path / "embeddings"
     assert file.suffix == ".safetensors"
-
-
-def test_a_runs_own_settings_are_completed(tmp_path: Path) -> None:
-    assert ComplexConfig.completing(EmbeddingConfig(dimension=6)) == ComplexConfig(dimension=6)
-    assert ComplexConfig.completing(QUICK) is QUICK
-    assert embeddings_for(dataset_of(small_background()), EmbeddingConfig(dimension=6), 0, tmp_path).dimension == 6

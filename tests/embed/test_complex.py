@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
+from fitcarl.config import EmbeddingConfig
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.embed.complex import Progress, compose, pretrain
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.embed.quality import static_filtered_mrr
-from fitcarl.embed.settings import ComplexConfig
 from tests.embed.graphs import ENTITIES, KNOWN, RELATIONS, small_background
 
-QUICK = ComplexConfig(dimension=20, epochs=2, least_steps=40, batch=8)
+QUICK = EmbeddingConfig(dimension=20, epochs=2, least_steps=40, batch=8)
 
 
 def _complex(rows: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def test_the_score_is_the_real_part_of_the_complex_product() -> None:
 @pytest.fixture(scope="module")
 def remembered() -> tuple[Quadruples, Embeddings]:
     background = small_background()
-    return background, pretrain(background, ENTITIES, RELATIONS, ComplexConfig(dimension=40, batch=16), seed=1)
+    return background, pretrain(background, ENTITIES, RELATIONS, EmbeddingConfig(dimension=40, batch=16), seed=1)
 
 
 def test_a_small_graph_is_remembered_in_both_directions(remembered: tuple[Quadruples, Embeddings]) -> None:
@@ -118,7 +118,7 @@ def test_no_facts_at_all_give_zeros() -> None:
 
 def test_sampled_negatives_remember_too() -> None:
     background = small_background()
-    config = ComplexConfig(dimension=40, batch=16, negatives=6)
+    config = EmbeddingConfig(dimension=40, batch=16, negatives=6)
     assert min(static_filtered_mrr(pretrain(background, ENTITIES, RELATIONS, config), background)) > 0.9
 
 

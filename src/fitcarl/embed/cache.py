@@ -15,7 +15,6 @@ from fitcarl.config import EmbeddingConfig
 from fitcarl.data.catalogue import home
 from fitcarl.data.dataset import Dataset
 from fitcarl.embed.embeddings import Embeddings
-from fitcarl.embed.settings import ComplexConfig
 from fitcarl.embed.triples import Triples
 from fitcarl.errors import InputError
 
@@ -41,7 +40,7 @@ def embeddings_for(
     ``cache`` is a folder, by default ``embeddings`` in ``home()``. A cached file that cannot be read is replaced, and a
     cache that cannot be written is done without; ``note`` is told of either.
     """
-    full = ComplexConfig() if config is None else ComplexConfig.completing(config)
+    full = config or EmbeddingConfig()
     file = cache_file(dataset, full, seed, cache)
     if file.exists():
         try:
@@ -61,7 +60,7 @@ def embeddings_for(
     return embeddings
 
 
-def cache_file(dataset: Dataset, config: ComplexConfig, seed: int, cache: str | Path | None = None) -> Path:
+def cache_file(dataset: Dataset, config: EmbeddingConfig, seed: int, cache: str | Path | None = None) -> Path:
     """Where the embeddings of these facts, settings and seed are or will be kept."""
     triples = Triples.of(dataset.background, dataset.vocabulary.relation_ids)
     sha = hashlib.sha256()

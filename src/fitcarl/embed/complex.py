@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
+from fitcarl.config import EmbeddingConfig
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.embed.embeddings import Embeddings, trained_entities
 from fitcarl.embed.loss import cubes, filtered_softmax
-from fitcarl.embed.settings import ComplexConfig
 from fitcarl.embed.triples import Triples
 from fitcarl.ragged import Positions
 
@@ -50,7 +50,7 @@ def pretrain(
     background: Quadruples,
     entities: int,
     relations: RelationIds,
-    config: ComplexConfig | None = None,
+    config: EmbeddingConfig | None = None,
     seed: int = 0,
     progress: Callable[[Progress], object] | None = None,
 ) -> Embeddings:
@@ -60,7 +60,7 @@ def pretrain(
     machine with the same number of threads. ``progress`` is called about twice a second and at the end; whatever it
     raises stops the training, as Ctrl-C does.
     """
-    config = config or ComplexConfig()
+    config = config or EmbeddingConfig()
     triples = Triples.of(background, relations)
     trained = trained_entities(background, entities)
     number = np.cumsum(trained) - 1  # among the trained: nothing else is ever touched
@@ -81,7 +81,7 @@ class _Training:
     """The rows under training and the order in which facts are shown to them."""
 
     def __init__(
-        self, triples: Triples, number: Positions, entities: int, config: ComplexConfig, generator: torch.Generator
+        self, triples: Triples, number: Positions, entities: int, config: EmbeddingConfig, generator: torch.Generator
     ) -> None:
         self.config = config
         self.triples = triples
@@ -151,7 +151,7 @@ class _Rows:
     squares: Tensor
 
     @classmethod
-    def random(cls, count: int, config: ComplexConfig, generator: torch.Generator) -> _Rows:
+    def random(cls, count: int, config: EmbeddingConfig, generator: torch.Generator) -> _Rows:
         values = torch.randn(count, config.dimension, generator=generator) * config.deviation
         return cls(values, torch.zeros_like(values))
 

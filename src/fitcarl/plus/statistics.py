@@ -129,7 +129,7 @@ def _rules(
                 *(query.relation, query.object, first[fine], space.relation, entity, space.mask.sum(1)),
                 *(tries, hits, pair_tries, pair_hits, n),
             )
-    usual = hits.sum() / max(tries.sum(), 1)
+    usual = (hits.sum() + 1) / (tries.sum() + 100)  # never 0, however few paths there are
     second = (pair_hits + 20 * usual) / (pair_tries + 20)
     share = (hits + 20 * usual) / (tries + 20)
     return (

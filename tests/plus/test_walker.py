@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fitcarl.config import configure
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.split import split_facts
+from fitcarl.data.world import generate_world
+from fitcarl.learn.agent import PlusAgent, Surroundings
+from fitcarl.plus.choices import Choices, choices
+from fitcarl.plus.policy import log_likelihood
+from fitcarl.plus.scorer import Walks
+from fitcarl.plus.statistics import Statistics, count
+from fitcarl.tasks import Queries, Task, official_task, sampled_task
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return split_facts(generate_world("tiny").facts, name="tiny")
+
+
+@pytest.fixture(scope="module")
+def surroundings(dataset: Dataset) -> Surroundings:
+    return Surroundings.of(dataset)
+
+
+@pytest.fixture(scope="module")
+def statistics(surroundings: Surroundings) -> Statistics:
+    return count(surroundings.facts, surroundings.graph, surroundings.concepts)
+
+
+@pytest.fixture(scope="module")
+def task(dataset: Dataset) -> Task:
+    return official_task(dataset.valid, 3, dataset.vocabulary.relation_ids)
+
+
+@pytest.fixture(scope="module")
+def agent(surroundings: Surroundings) -> PlusAgent:
+    torch.manual_seed(0)
+    return PlusAgent(configure("plus"), surroundings)
+
+
+def options_of(surroundings: Surroundings, statistics: Statistics, task: Task, queries: Queries) -> Choices:
+    return choices(surroundings.graph.overlay(task.support.facts), task.support, statistics, queries, 20)
+
+
+def test_probabilities_of_all_walks_add_up_to_one(
+    surroundings: Surroundings, statistics: Statistics, task: Task, agent: PlusAgent
+) -> None:
+    options = options_of(surroundings, statistics, task, task.queries)
+    with torch.no_grad():
+        walks = Walks.of(options, agent.module(options))
+    total = np.bincount(walks.query, weights=np.exp(walks.score), minlength=len(task.queries))
+    assert np.allclose(total, 1, atol=1e-4)
+
+
+def test_likelihood_is_the_sum_over_walks_to_the_answer(
+    surroundings: Surroundings, statistics: Statistics, task: Task, agent: PlusAgent
+) -> None:
+    options = options_of(surroundings, statistics, task, task.queries)
+    with torch.no_grad():
+        mass = agent.module(options)
+        found = log_likelihood(mass, options, torch.from_numpy(task.queries.answer)).exp().numpy()
+    walks = Walks.of(options, mass)
+    right = walks.entity == task.queries.answer[walks.query]
+    by_hand = np.bincount(walks.query[right], weights=np.exp(walks.score[right]), minlength=len(task.queries))
+    assert np.allclose(found, by_hand + 1e-6, atol=1e-6)
+
+
+def test_features_do_not_depend_on_the_answer(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
+    queries = task.queries
+    blind = Queries(queries.entity, queries.relation, queries.time, np.full_like(queries.answer, -1))
+    seen, unseen = (options_of(surroundings, statistics, task, asked) for asked in (queries, blind))
+    for name in ("first", "second", "crowd", "query", "open"):
+        assert np.array_equal(getattr(seen, name), getattr(unseen, name)), name
+
+
+def test_statistics_know_nothing_of_the_unseen_entities(dataset: Dataset, statistics: Statistics) -> None:
+    unseen = np.concatenate([dataset.meta(split).entities for split in ("train", "valid", "test")])
+    assert not statistics.degree[unseen].any()
+    assert not np.isin(statistics.keys % statistics.entities, unseen).any()
+
+
+def test_a_batch_changes_nothing(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
+    together = options_of(surroundings, statistics, task, task.queries)
+    alone = options_of(surroundings, statistics, task, task.queries.take(slice(5, 6)))
+    width = alone.space.width
+    shots = alone.shots
+    assert np.array_equal(together.first[5], alone.first[0])
+    rows = slice(5 * shots, 6 * shots)
+    assert np.array_equal(together.second[rows, :width][alone.open], alone.second[alone.open])
+    crowd = slice(together.crowd_offsets[5], together.crowd_offsets[6])
+    assert np.array_equal(together.crowd[crowd], alone.crowd)
+
+
+def test_no_walk_leads_back_to_the_asking_entity(
+    surroundings: Surroundings, statistics: Statistics, task: Task, agent: PlusAgent
+) -> None:
+    options = options_of(surroundings, statistics, task, task.queries)
+    with torch.no_grad():
+        walks = Walks.of(options, agent.module(options))
+    second = walks.column > 0
+    assert second.any()
+    assert not (walks.entity[second] == task.queries.entity[walks.query[second]]).any()
+
+
+def test_explanations_are_facts_of_the_observed_graph(dataset: Dataset, task: Task, agent: PlusAgent) -> None:
+    names, relations, calendar = dataset.vocabulary.entities, dataset.vocabulary.relations, dataset.calendar
+    observed = {
+        (names[s], relations[r], names[o], calendar.label(t))
+        for s, r, o, t in Quadruples.concat([dataset.background, task.support.facts])
+    }
+    scorer = agent.scorer()
+    lengths = set()
+    for number in range(0, len(task.queries), 7):
+        asked = task.queries.take(slice(number, number + 1))
+        answers = scorer.answer(task, asked)
+        best = answers.entity[np.argsort(-answers.score)[:3]]
+        for entity in best.tolist():
+            for path in scorer.explain(task, asked, entity, dataset.vocabulary, calendar):
+                lengths.add(len(path.steps))
+                assert path.end == names[entity]
+                assert all((s.subject, s.relation, s.object, s.time) in observed for s in path.steps)
+    assert lengths == {1, 2}
+
+
+def test_learning_makes_answers_more_likely(dataset: Dataset, surroundings: Surroundings) -> None:
+    torch.manual_seed(0)
+    agent = PlusAgent(configure("plus"), surroundings)
+    relations = dataset.vocabulary.relation_ids
+    fixed = sampled_task(dataset.train, 3, relations, np.random.default_rng(99), 4)
+    before = agent.play(fixed, 0).loss.item()
+    optimizer = torch.optim.Adam(agent.module.parameters(), lr=2e-3)
+    for number in range(30):
+        task = sampled_task(dataset.train, 3, relations, np.random.default_rng(number), 4)
+        optimizer.zero_grad()
+        agent.play(task, number).loss.backward()
+        optimizer.step()
+    assert agent.play(fixed, 0).loss.item() < before - 0.3

@@ -30,6 +30,8 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/fitcarl benchmark actions --data demo
 	$(BIN)/fitcarl benchmark index --facts 15000000
+	$(BIN)/fitcarl benchmark episode --data demo
+	$(BIN)/fitcarl benchmark evaluate --data demo
 
 docs: $(STAMP)
 	$(BIN)/python docs/pictures.py

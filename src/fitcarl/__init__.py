@@ -20,18 +20,25 @@ if TYPE_CHECKING:
     from fitcarl.data.world import generate_world
     from fitcarl.errors import InputError
     from fitcarl.graph.temporal import TemporalGraph
+    from fitcarl.learn.judgement import evaluate
+    from fitcarl.learn.run import Run
+    from fitcarl.learn.start import resume, train
 
 _HOMES = {
     "Dataset": "fitcarl.data.dataset",
     "Facts": "fitcarl.data.facts",
     "InputError": "fitcarl.errors",
     "Quadruples": "fitcarl.data.quadruples",
+    "Run": "fitcarl.learn.run",
     "TemporalGraph": "fitcarl.graph.temporal",
     "describe": "fitcarl.data.describe",
+    "evaluate": "fitcarl.learn.judgement",
     "generate_world": "fitcarl.data.world",
     "load_dataset": "fitcarl.data.catalogue",
     "read_facts": "fitcarl.data.read",
+    "resume": "fitcarl.learn.start",
     "split": "fitcarl.data.split:split_facts",
+    "train": "fitcarl.learn.start",
     "write_dataset": "fitcarl.data.folder",
 }
 """Public name → the module that defines it (``module:name`` where it is called differently there)."""
@@ -41,13 +48,17 @@ __all__ = [
     "Facts",
     "InputError",
     "Quadruples",
+    "Run",
     "TemporalGraph",
     "__version__",
     "describe",
+    "evaluate",
     "generate_world",
     "load_dataset",
     "read_facts",
+    "resume",
     "split",
+    "train",
     "write_dataset",
 ]
 

@@ -34,6 +34,10 @@ def train_model(
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
     ] = None,
+    imported: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option("--embeddings", metavar="ENTITY.npy RELATION.npy", help="Start from these; for preset paper."),
+    ] = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a stopped run.")] = None,
 ) -> None:
     """Train a model; Ctrl-C stops it cleanly, and --resume goes on as if nothing had happened."""
@@ -45,6 +49,8 @@ def train_model(
     with stop_on_interrupt() as stop, watching() as watch:
 
         def embeddings(dataset: Dataset, config: Config) -> Embeddings:
+            if imported is not None:
+                return import_embeddings(*imported, dataset, config)
             return pretrain_with_progress(dataset, config, stop)
 
         try:
@@ -93,6 +99,23 @@ def pretrain_data(
         return
     console.show(f"{dataset.name}: filtered MRR on 1,000 background facts {by_object:.3f} / {by_subject:.3f}")
     console.show(f"{seconds:.0f} s, {result['peak_mb']:.0f} MB at most")
+
+
+def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Config) -> Embeddings:
+    """Published embeddings instead of our own."""
+    from fitcarl.embed.embeddings import import_npy
+
+    names = dataset.vocabulary
+    embeddings = import_npy(entity, relation, dataset.background, len(names.entities), names.relation_ids)
+    wanted = config.embedding.dimension
+    if embeddings.dimension != wanted:
+        raise InputError(
+            "wrong dimension",
+            file=entity,
+            found=embeddings.dimension,
+            expected=f"{wanted}, or --set embedding.dimension={embeddings.dimension}",
+        )
+    return embeddings
 
 
 def pretrain_with_progress(dataset: Dataset, config: Config, stop: Callable[[], bool] = lambda: False) -> Embeddings:

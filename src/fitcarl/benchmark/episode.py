@@ -109,7 +109,8 @@ def _send(connection: Connection, work: Callable[..., _Measured], given: tuple[A
     connection.send(work(*given))
 
 
-def _setting(data: str, shots: int) -> tuple[Dataset, Config, Fitcarl, TemporalGraph]:
+def setting(data: str, shots: int) -> tuple[Dataset, Config, Fitcarl, TemporalGraph]:
+    """A dataset, the settings of preset ``paper``, an untrained model and the bare graph."""
     dataset = load_dataset(data)
     config = configure("paper", shots=shots)
     entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
@@ -123,7 +124,7 @@ def _setting(data: str, shots: int) -> tuple[Dataset, Config, Fitcarl, TemporalG
 
 
 def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
-    dataset, config, model, background = _setting(data, shots)
+    dataset, config, model, background = setting(data, shots)
     way: Play = literal_episode if literal else play
     guide, reach = concept_guide(Surroundings.of(dataset)), dataset.calendar.span - 1
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
@@ -150,7 +151,7 @@ def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
 
 
 def _answer(data: str, shots: int, passes: int) -> _Measured:
-    dataset, config, model, background = _setting(data, shots)
+    dataset, config, model, background = setting(data, shots)
     task = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
     times = []
     for _ in range(passes + 1):  # the first compiles

@@ -19,6 +19,7 @@ def build() -> typer.Typer:
     app.command("index")(index)
     app.command("episode")(episode)
     app.command("evaluate")(evaluate)
+    app.command("profile")(profile)
     return app
 
 
@@ -78,6 +79,23 @@ def evaluate(
         bar("test queries", 0, None)
         result = time_answers(data, shots)
     _show(asdict(result), json)
+
+
+def profile(
+    data: Data = "demo",
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
+    json: Json = False,
+) -> None:
+    """Show where the time of a training episode goes, beside what the machine can do."""
+    from fitcarl.benchmark.profile import profile_episode
+
+    found = asdict(profile_episode(data, shots))
+    if json:
+        console.show_json(found)
+        return
+    for part in found.pop("parts"):
+        console.show(f"{part['seconds']:7.3f} s  {part['share']:5.1%}  {part['name']}")
+    _show(found, json)
 
 
 def _show(result: dict[str, Any], json: bool) -> None:

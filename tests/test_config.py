@@ -48,9 +48,13 @@ def test_assignments_reach_every_kind_of_setting() -> None:
     assert config.learn.margin == 5.0
 
 
-def test_the_last_assignment_wins_and_keyword_arguments_come_after_all() -> None:
-    assert configure("paper", ["shots=1", "shots=2"]).shots == 2
-    assert configure("paper", ["shots=1"], shots=5).shots == 5
+def test_the_last_assignment_wins() -> None:
+    assert configure(settings=["learn.rate=0.1", "learn.rate=0.2"], shots=1).learn.rate == 0.2
+
+
+def test_what_is_given_as_an_argument_is_not_assigned_too() -> None:
+    with pytest.raises(InputError, match="expected --shots 5"):
+        configure(settings=["shots=5"], shots=3)
 
 
 @pytest.mark.parametrize(

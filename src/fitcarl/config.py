@@ -132,6 +132,8 @@ def configure(preset: str = "paper", settings: Iterable[str] = (), **given: Any)
         name, sign, text = setting.partition("=")
         if not sign:
             raise InputError("not a setting", found=setting, expected="name=value, such as learn.rate=0.001")
+        if name.strip() in given:
+            raise InputError("not set this way", found=setting, expected=f"--{name.strip()} {text.strip()}")
         _assign(tree, name.strip(), text.strip())
     for name, value in given.items():
         if name not in Config.model_fields:

@@ -40,11 +40,11 @@ def test_gaps_fall_into_nine_ranges_that_mirror_each_other() -> None:
 @given(FACTS)
 def test_companions_are_counted_as_by_hand(facts: list[tuple[int, int, int, int]]) -> None:
     near, ever, total = np.zeros((BUCKETS, 2, 2)), np.zeros((2, 2)), np.zeros(2)
-    ordered = sorted(facts, key=lambda fact: (fact[0], fact[2]))
+    ordered = sorted(facts, key=lambda fact: (fact[0], fact[2], fact[3]))
     pairs = Counter((s, o) for s, _, o, _ in ordered)
     offsets = np.concatenate(([0], np.cumsum([pairs[pair] for pair in sorted(pairs)]))).astype(np.int64)
     columns = Quadruples.from_rows(ordered)
-    count_followers(offsets, columns.relation, columns.time, near, ever, total)
+    count_followers(offsets, columns.relation, columns.time, 100, near, ever, total)
 
     by_hand = np.zeros_like(near)
     by_hand_ever = np.zeros_like(ever)

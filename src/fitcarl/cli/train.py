@@ -41,7 +41,7 @@ def train_model(
     resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a stopped run.")] = None,
 ) -> None:
     """Train a model; Ctrl-C stops it cleanly, and --resume goes on as if nothing had happened."""
-    if (data is None) == (resume is None):
+    if data is None and resume is None:
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
     from fitcarl.learn import start
     from fitcarl.learn.trainer import Stopped
@@ -55,7 +55,7 @@ def train_model(
 
         try:
             if resume is not None:
-                run = start.resume(resume, episodes=episodes, embeddings=embeddings, watch=watch, stop=stop)
+                run = start.resume(resume, data=data, episodes=episodes, embeddings=embeddings, watch=watch, stop=stop)
             else:
                 folder = out or Path("runs") / f"{Path(str(data)).name}-{shots}shot-{preset}-{seed}"
                 run = start.train(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -17,7 +18,7 @@ from fitcarl.embed.embeddings import Embeddings
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.episode import Episode, play
 from fitcarl.model.fitcarl import Fitcarl
-from fitcarl.plus.choices import choices
+from fitcarl.plus.choices import choices, crowd_sizes
 from fitcarl.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.plus.scorer import PlusScorer
 from fitcarl.plus.statistics import count
@@ -25,6 +26,9 @@ from fitcarl.search.explanation import Explainer
 from fitcarl.search.rollout import ConceptGuide
 from fitcarl.search.scorer import FitcarlScorer
 from fitcarl.tasks import Task
+
+_CROWD_AT_ONCE = 1_600_000
+"""Entities of all crowds together that one update looks at; each costs about 500 bytes while gradients are taken."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,10 @@ class Agent(Protocol):
 
 def agent_for(config: Config, surroundings: Surroundings, embeddings: Callable[[], Embeddings]) -> Agent:
     """A new agent of the configured kind; ``embeddings`` is only called for one that needs them."""
-    torch.manual_seed(config.seed)
-    if config.agent == "plus":
-        return PlusAgent(config, surroundings)
-    return PaperAgent(config, surroundings, embeddings())
+    rows = embeddings() if config.agent == "paper" else None
+    with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to touch
+        torch.manual_seed(config.seed)
+        return PlusAgent(config, surroundings) if rows is None else PaperAgent(config, surroundings, rows)
 
 
 class PaperAgent:
@@ -100,10 +104,14 @@ class PlusAgent:
         self._background = surroundings.graph
         self._statistics = count(surroundings.facts, surroundings.graph, surroundings.concepts)
 
-    def play(self, task: Task, seed: int) -> Episode:  # noqa: ARG002 - nothing random is left to choose
+    def play(self, task: Task, seed: int) -> Episode:
+        """Learns from as many of the task's queries, drawn at random, as memory allows."""
+        order = np.random.default_rng(seed).permutation(len(task.queries))
+        cost = crowd_sizes(self._statistics, task.queries.take(order))
+        queries = task.queries.take(np.sort(order[: max(1, int((np.cumsum(cost) <= _CROWD_AT_ONCE).sum()))]))
         graph = self._background.overlay(task.support.facts)
-        options = choices(graph, task.support, self._statistics, task.queries, self._size)
-        likelihood = log_likelihood(self.module(options), options, torch.from_numpy(task.queries.answer))
+        options = choices(graph, task.support, self._statistics, queries, self._size)
+        likelihood = log_likelihood(self.module(options), options, torch.from_numpy(queries.answer))
         probability = float(likelihood.detach().exp().mean())
         return Episode(-likelihood.mean(), probability, float((likelihood.detach() > -0.7).float().mean()))
 

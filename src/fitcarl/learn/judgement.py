@@ -34,6 +34,14 @@ def evaluate(
         raise InputError(
             "has other entities or relations than the run", file=dataset.name, expected="a dataset with the same names"
         )
+    ours, theirs = run.calendar, dataset.calendar
+    if (ours.granularity, ours.step) != (theirs.granularity, theirs.step):
+        raise InputError(
+            "counts time otherwise than the run",
+            file=dataset.name,
+            found=f"{theirs.granularity}, step {theirs.step}",
+            expected=f"{ours.granularity}, step {ours.step}",
+        )
     if data is None and dataset.digest != run.digest:
         raise InputError(
             "is no longer the dataset the run was trained on",
@@ -41,6 +49,16 @@ def evaluate(
             found=dataset.digest[:12],
             expected=run.digest[:12],
         )
+    # On another split of the same facts the run may have met, as background, an entity that counts as unseen here.
+    met = int((run.surroundings.graph.degree(dataset.meta(split).entities) > 0).sum())
+    extra = {"unseen-in-training-background": str(met)} if met else {}
     return evaluate_scorer(
-        run.scorer_for(dataset), dataset, split, run.config.shots, draws=draws, seed=seed, progress=progress
+        run.scorer_for(dataset),
+        dataset,
+        split,
+        run.config.shots,
+        draws=draws,
+        seed=seed,
+        extra=extra,
+        progress=progress,
     )

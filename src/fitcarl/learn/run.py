@@ -29,6 +29,7 @@ from fitcarl.graph.storage import open_graph, save_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Agent, Surroundings, agent_for
 from fitcarl.learn.files import read_json, read_tensors, write_json, write_tensors
+from fitcarl.threads import thread_count
 
 
 @dataclass(frozen=True)
@@ -37,30 +38,70 @@ class RunFolder:
 
     path: Path
 
-    def __getattr__(self, part: str) -> Path:
-        names = {
-            "config": "config.json",
-            "data": "data.json",
-            "environment": "environment.json",
-            "vocabulary": "vocabulary.json",
-            "graph": "graph",
-            "embeddings": "embeddings.safetensors",
-            "weights": "weights.safetensors",
-            "state": "state.safetensors",
-            "trace": "trace.jsonl",
-            "curve": "curve.svg",
-            "result": "result.json",
-        }
-        if part not in names:
-            raise AttributeError(part)
-        return self.path / names[part]
+    @property
+    def config(self) -> Path:
+        """All settings."""
+        return self.path / "config.json"
+
+    @property
+    def data(self) -> Path:
+        """Which dataset it was started on."""
+        return self.path / "data.json"
+
+    @property
+    def environment(self) -> Path:
+        """What it was made with."""
+        return self.path / "environment.json"
+
+    @property
+    def vocabulary(self) -> Path:
+        """Names, calendar and concepts."""
+        return self.path / "vocabulary.json"
+
+    @property
+    def graph(self) -> Path:
+        """The background graph, a folder."""
+        return self.path / "graph"
+
+    @property
+    def embeddings(self) -> Path:
+        """For preset ``paper``."""
+        return self.path / "embeddings.safetensors"
+
+    @property
+    def weights(self) -> Path:
+        """The best by meta-validation."""
+        return self.path / "weights.safetensors"
+
+    @property
+    def state(self) -> Path:
+        """What learning goes on from."""
+        return self.path / "state.safetensors"
+
+    @property
+    def trace(self) -> Path:
+        """One line an episode."""
+        return self.path / "trace.jsonl"
+
+    @property
+    def curve(self) -> Path:
+        """The learning curve."""
+        return self.path / "curve.svg"
+
+    @property
+    def result(self) -> Path:
+        """How it ended; there once it has."""
+        return self.path / "result.json"
 
     def create(self, dataset: Dataset, source: str, config: Config) -> None:
-        """Writes what is known before learning starts. Safe to repeat: what is there already is left alone."""
+        """Writes what is known before learning starts. Safe to repeat: only the settings, which may have changed
+        (a later end), are written again."""
         self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.config, config.model_dump())
-        write_json(self.data, {"name": dataset.name, "source": source, "digest": dataset.digest})
-        write_json(self.environment, environment())
+        if not self.data.exists():
+            write_json(self.data, {"name": dataset.name, "source": source, "digest": dataset.digest})
+        if not self.environment.exists():
+            write_json(self.environment, environment())
         if not self.vocabulary.exists():
             write_json(self.vocabulary, _names_to_json(dataset.vocabulary, dataset.calendar, dataset.concepts))
         if not self.graph.exists():
@@ -93,6 +134,14 @@ class RunFolder:
             make().save(self.embeddings)
         return Embeddings.load(self.embeddings)
 
+    def fitting_embeddings(self, vocabulary: Vocabulary) -> Embeddings:
+        """The stored embeddings; compiled loops check no bounds, so they must have a row for every name."""
+        found = Embeddings.load(self.embeddings)
+        wanted = len(vocabulary.entities), vocabulary.relation_ids.directed
+        if (len(found.entity), len(found.relation)) != wanted:
+            raise InputError("does not fit the names", file=self.embeddings, expected=f"{wanted} rows")
+        return found
+
 
 @dataclass(frozen=True)
 class Run:
@@ -121,20 +170,45 @@ class Run:
             raise InputError(
                 "has no weights yet", file=folder.path, expected="a run that looked at meta-validation at least once"
             )
-        data = read_json(folder.data)
-        vocabulary, calendar, concepts = _names_from_json(read_json(folder.vocabulary))
+        data, names = read_json(folder.data), read_json(folder.vocabulary)
+        try:
+            source, digest = str(data["source"]), str(data["digest"])
+        except (KeyError, TypeError):
+            raise InputError("is damaged", file=folder.data, expected="the dataset's source and digest") from None
+        try:
+            vocabulary, calendar, concepts = _names_from_json(names)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InputError("is damaged", file=folder.vocabulary, expected="names, calendar and concepts") from None
         surroundings = Surroundings(open_graph(folder.graph), concepts, calendar.span)
-        agent = agent_for(config, surroundings, lambda: Embeddings.load(folder.embeddings))
+        _check_names(folder, vocabulary, concepts, surroundings.graph)
+        agent = agent_for(config, surroundings, lambda: folder.fitting_embeddings(vocabulary))
         folder.load_weights(agent.module)
-        return cls(folder, config, data["source"], data["digest"], vocabulary, calendar, concepts, surroundings, agent)
+        return cls(folder, config, source, digest, vocabulary, calendar, concepts, surroundings, agent)
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
         """The agent over a dataset's background, which may be another than the one it was trained on."""
         if dataset.digest == self.digest:
             return self.agent.scorer()
-        other = agent_for(self.config, Surroundings.of(dataset), lambda: Embeddings.load(self.folder.embeddings))
+        embeddings = self.folder.fitting_embeddings
+        other = agent_for(self.config, Surroundings.of(dataset), lambda: embeddings(self.vocabulary))
         self.folder.load_weights(other.module)
         return other.scorer()
+
+
+def _check_names(folder: RunFolder, vocabulary: Vocabulary, concepts: Concepts, graph: TemporalGraph) -> None:
+    """Names, concepts and graph must be of one run."""
+    entities, relations = len(vocabulary.entities), len(vocabulary.relations)
+    if (graph.entities, graph.relations.count) != (entities, relations):
+        raise InputError(
+            "does not fit the graph",
+            file=folder.vocabulary,
+            found=f"{entities} entities, {relations} relations",
+            expected=f"{graph.entities} and {graph.relations.count}",
+        )
+    ends = concepts.offsets
+    fine = len(ends) == entities + 1 and ends[0] == 0 and ends[-1] == len(concepts.ids) and (np.diff(ends) >= 0).all()
+    if not fine or (len(concepts.ids) and not 0 <= concepts.ids.min() <= concepts.ids.max() < len(concepts.names)):
+        raise InputError("has damaged concepts", file=folder.vocabulary, expected="those of its entities")
 
 
 def environment() -> dict[str, Any]:
@@ -146,6 +220,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "torch_threads": torch.get_num_threads(),
+        "loop_threads": thread_count(),
         **{package: version(package) for package in packages},
     }
 

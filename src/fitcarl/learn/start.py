@@ -41,7 +41,7 @@ def train(
             "exists already", file=out, expected=f"a new folder, or `fitcarl train --resume {out}` to go on"
         )
     dataset = data if isinstance(data, Dataset) else load_dataset(str(data))
-    source = dataset.name if isinstance(data, Dataset) else str(data)
+    source = dataset.name if isinstance(data, Dataset) else _lasting(data)
     return _learn(dataset, config, folder, source, embeddings, watch, stop)
 
 
@@ -98,6 +98,11 @@ def _learn(
 def pretrained(dataset: Dataset, config: Config) -> Embeddings:
     """ComplEx embeddings of the dataset's background, from the cache where they are there."""
     return embeddings_for(dataset, config.embedding, config.seed)
+
+
+def _lasting(data: str | Path) -> str:
+    """A dataset's name, or its folder as it can be found from anywhere."""
+    return str(Path(data).resolve()) if Path(data).is_dir() else str(data)
 
 
 def _not_begun(folder: Path) -> bool:

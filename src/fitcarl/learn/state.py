@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from fitcarl.errors import InputError
 from fitcarl.learn.files import read_tensors, write_tensors
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -49,6 +51,13 @@ def save_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, s
 def load_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Standing:
     """Puts weights and moments back and returns the standing."""
     tensors, about = read_tensors(file)
+    fields = {field.name for field in dataclasses.fields(Standing)}
+    fits = all(
+        f"weight/{name}" in tensors and tensors[f"weight/{name}"].shape == parameter.shape
+        for name, parameter in model.named_parameters()
+    )
+    if not fits or not about.keys() <= fields:
+        raise InputError("does not fit this run", file=file, expected="the state that `fitcarl train` saved here")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors[f"weight/{name}"])

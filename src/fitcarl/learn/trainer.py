@@ -14,7 +14,7 @@ import torch
 from fitcarl.config import Config
 from fitcarl.data.dataset import Dataset
 from fitcarl.embed.embeddings import Embeddings
-from fitcarl.errors import InputError
+from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import judge
 from fitcarl.learn import trace
@@ -24,6 +24,9 @@ from fitcarl.learn.run import Run, RunFolder
 from fitcarl.learn.state import Standing, load_state, save_state
 from fitcarl.memory import peak_mb
 from fitcarl.tasks import official_task, sampled_task
+
+_LONGEST = 2_000_000
+"""Ticks from the first time to the last: every time difference has a row in a table."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,18 @@ def train_run(
     ``embeddings`` is called when the folder has none yet. ``stop`` is asked after every episode; when it says yes the
     state is saved and ``Stopped`` is raised. The same seed gives the same weights, however often it was stopped.
     """
+    relations = dataset.vocabulary.relation_ids
+    if not len(official_task(dataset.train, config.shots, relations).queries):
+        raise InputError(f"no meta-train entity has more than {config.shots} facts", file=dataset.name)
+    if not len(official_task(dataset.valid, config.shots, relations).queries):
+        raise InputError(f"no meta-validation entity has more than {config.shots} facts", file=dataset.name)
+    if dataset.calendar.span > _LONGEST:
+        raise InputError(
+            "too long a time for its granularity",
+            file=dataset.name,
+            found=f"{dataset.calendar.span} ticks",
+            expected=f"at most {_LONGEST}: read the facts with a coarser --granularity",
+        )
     folder = RunFolder(Path(out))
     folder.create(dataset, source or dataset.name, config)
     surroundings = Surroundings.of(dataset)
@@ -65,17 +80,18 @@ def train_run(
     standing = load_state(folder.state, model, optimizer) if folder.state.exists() else Standing()
     trace.cut(folder.trace, standing.episode)
 
-    relations = dataset.vocabulary.relation_ids
     look = validation(dataset, agent, config.shots)
     learn = config.learn
+    if standing.episode < learn.episodes:
+        folder.result.unlink(missing_ok=True)  # it is written again when this is finished
     before, began = standing.seconds, perf_counter()
     while standing.episode < learn.episodes and standing.looks_since_best < learn.patience:
         number = standing.episode + 1
         rng = np.random.default_rng([config.seed, number])
         task = sampled_task(dataset.train, config.shots, relations, rng, learn.queries_per_entity)
-        if not len(task.queries):
-            raise InputError(f"no meta-train entity has more than {config.shots} facts", file=dataset.name)
         episode = agent.play(task, _seed(config.seed, number))
+        if not torch.isfinite(episode.loss):
+            raise FitcarlError(f"the loss of episode {number} is not a number; a smaller learn.rate may help")
         optimizer.zero_grad(set_to_none=True)
         episode.loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), learn.clip)
@@ -116,8 +132,6 @@ def train_run(
 def validation(dataset: Dataset, agent: Agent, shots: int) -> Callable[[], float]:
     """A function that gives the present meta-validation MRR: official draw, realistic ranks, time-aware filter."""
     task = official_task(dataset.valid, shots, dataset.vocabulary.relation_ids)
-    if not len(task.queries):
-        raise InputError(f"no meta-validation entity has more than {shots} facts", file=dataset.name)
     known = KnownAnswers.of(dataset)
 
     def look() -> float:

@@ -13,7 +13,7 @@ class TimeEncoding(nn.Module):
 
     def __init__(self, dimension: int) -> None:
         super().__init__()
-        # Periods from one tick to a billion: some component tells any two differences apart.
+        # Periods from a few ticks to billions: some component tells any two differences apart.
         self.omega = nn.Parameter(10 ** -torch.linspace(0, 9, dimension))
         self.phi = nn.Parameter(torch.zeros(dimension))
 

@@ -57,6 +57,11 @@ class Choices:
         return int(self.entity.shape[1])
 
 
+def crowd_sizes(statistics: Statistics, queries: Queries) -> NDArray[np.int64]:
+    """int64 [queries]: how many entities anybody ever met through each query's relation; what its features cost."""
+    return statistics.relation_offsets[queries.relation + 1] - statistics.relation_offsets[queries.relation]
+
+
 def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, queries: Queries, size: int) -> Choices:
     """Everything that could be done, on the background with its supports laid over it."""
     relations = graph.relations
@@ -108,9 +113,9 @@ def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, quer
     crowd[:, ENTITY] = ((entity[asking] == crowd_entity[:, None]) & known[asking]).any(1)
 
     best = np.where(known, statistics.ever[relation, asked], -12).max(1) + 4
-    query = np.stack(
-        [best, np.log1p(high - low), np.log(np.maximum(counts, 1)), np.log1p(np.abs(gap).min(1))], axis=1
-    ).astype(np.float32)
+    nearest = np.where(known, np.abs(gap), 1 << 20).min(1)
+    facts = np.maximum(counts, 1)
+    query = np.stack([best, np.log1p(high - low), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
     return Choices(
         entity, relation, time, known, first, space, open_, second, crowd_offsets, crowd_entity, crowd, query
     )

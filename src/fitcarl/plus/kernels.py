@@ -25,29 +25,42 @@ def gap_bucket(gap: int) -> int:
 
 @njit(cache=True, nogil=True)
 def count_followers(
-    pair_offsets: Longs, relation: Ints, time: Ints, followers: Floats, anything: Floats, facts: Floats
+    pair_offsets: Longs, relation: Ints, time: Ints, reach: int, followers: Floats, anything: Floats, facts: Floats
 ) -> None:
     """Counts, for facts of one pair of entities, how often r_s comes with r_q at a gap (in buckets, and at all).
 
     ``followers[bucket, r_s, r_q]`` and ``anything[r_s, r_q]`` count facts of r_s that have such a companion,
-    ``facts[r_s]`` all of them. Facts of a pair come together.
+    ``facts[r_s]`` all of them. Facts of a pair come together, by time; for gaps only the ``reach`` facts before and
+    after one are looked at, so that pairs with very many facts take no more than linear time.
     """
     relations = len(facts)
-    seen = np.full((10, relations), -1, dtype=np.int64)
+    seen = np.full((9, relations), -1, dtype=np.int64)
+    times_there = np.zeros(relations, dtype=np.int64)
     for pair in range(len(pair_offsets) - 1):
         low, high = pair_offsets[pair], pair_offsets[pair + 1]
         for i in range(low, high):
-            facts[relation[i]] += 1
-            for j in range(low, high):
+            times_there[relation[i]] += 1
+        for i in range(low, high):
+            mine = relation[i]
+            facts[mine] += 1
+            for j in range(max(low, i - reach), min(high, i + reach + 1)):
                 if i == j:
                     continue
                 bucket = gap_bucket(time[j] - time[i])
                 if seen[bucket, relation[j]] != i:
                     seen[bucket, relation[j]] = i
-                    followers[bucket, relation[i], relation[j]] += 1
-                if seen[9, relation[j]] != i:
-                    seen[9, relation[j]] = i
-                    anything[relation[i], relation[j]] += 1
+                    followers[bucket, mine, relation[j]] += 1
+        # Whether a companion exists at all depends on the pair's relations only.
+        for i in range(low, high):
+            other = relation[i]
+            count = times_there[other]
+            if count > 0:
+                times_there[other] = -count  # each relation of the pair once
+                for j in range(low, high):
+                    if relation[j] != other or count > 1:
+                        anything[relation[j], other] += 1
+        for i in range(low, high):
+            times_there[relation[i]] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -75,6 +88,8 @@ def count_rules(
     """Counts how often a second step along r_2, after a first along r_1, ends at the answer of a query about r_q."""
     for i in range(len(asked)):
         for a in range(1, count[i]):
+            if entity[i, a] < 0:  # back to where the walk began, which no agent may go
+                continue
             slot = rule_slot(first[i], relation[i, a], asked[i], relations, len(tries))
             hit = entity[i, a] == answer[i]
             tries[slot] += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -20,6 +21,8 @@ class Mass:
     """[queries, K, n + 1]: go on from there and stop; column 0 is -inf."""
     crowd: Tensor
     """[listed]: follow the crowd."""
+    start: Tensor
+    """[queries, K + 1]: the first choice alone: a fact of the support, or (last) the crowd."""
 
 
 class PlusPolicy(nn.Module):
@@ -39,7 +42,9 @@ class PlusPolicy(nn.Module):
         first = torch.from_numpy(choices.first)
         known = torch.from_numpy(choices.known)
         start = self.first(first).squeeze(-1).masked_fill(~known, float("-inf"))
-        start = torch.cat([start, self.ask_crowd(torch.from_numpy(choices.query))], 1).log_softmax(1)
+        nobody = torch.from_numpy(np.diff(choices.crowd_offsets) == 0).unsqueeze(1)
+        ask = self.ask_crowd(torch.from_numpy(choices.query)).masked_fill(nobody, float("-inf"))
+        start = torch.cat([start, ask], 1).log_softmax(1)
 
         stop = self.stop(first).view(queries * shots, 1)
         go = self.go(torch.from_numpy(choices.second[:, 1:])).squeeze(-1)
@@ -49,9 +54,10 @@ class PlusPolicy(nn.Module):
         crowd = self.crowd(torch.from_numpy(choices.crowd)).squeeze(-1)
         offsets = torch.from_numpy(choices.crowd_offsets)
         owner = torch.repeat_interleave(torch.arange(queries), offsets.diff())
-        crowd = crowd - _segment_logsumexp(crowd, owner, queries)[owner] + start[:, shots][owner]
+        # index_select, because the gradient of plain indexing adds up in an order that threads decide
+        level = (start[:, shots] - _segment_logsumexp(crowd, owner, queries)).index_select(0, owner)
         nothing = torch.full_like(then[:, :, :1], float("-inf"))
-        return Mass(then[:, :, 0], torch.cat([nothing, then[:, :, 1:]], 2), crowd)
+        return Mass(then[:, :, 0], torch.cat([nothing, then[:, :, 1:]], 2), crowd + level, start)
 
 
 def log_likelihood(mass: Mass, choices: Choices, answer: Tensor) -> Tensor:
@@ -64,7 +70,8 @@ def log_likelihood(mass: Mass, choices: Choices, answer: Tensor) -> Tensor:
     in_crowd = torch.from_numpy(choices.crowd_entity) == answer[owner]
     total = mass.stop.exp().masked_fill(~there, 0).sum(1)
     total = total + mass.go.exp().masked_fill(~beyond, 0).sum((1, 2))
-    total = total.index_add(0, owner[in_crowd], mass.crowd[in_crowd].exp())
+    found = torch.nonzero(in_crowd).squeeze(1)
+    total = total.index_add(0, owner[found], mass.crowd.index_select(0, found).exp())
     return (total + 1e-6).log()
 
 

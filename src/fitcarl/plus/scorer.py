@@ -14,13 +14,14 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.plus.choices import Choices, choices
+from fitcarl.plus.choices import Choices, choices, crowd_sizes
 from fitcarl.plus.policy import Mass, PlusPolicy
 from fitcarl.plus.statistics import Statistics
+from fitcarl.ragged import batches
 from fitcarl.search.explanation import Path, Step
 from fitcarl.tasks import Queries, Task
 
-_QUERIES_AT_ONCE = 128  # bounds memory: a query costs about 60 kB of features, and more where its crowd is large
+_ROWS_AT_ONCE = 400_000  # bounds memory: choices whose features are held at once, about 100 bytes each
 
 
 class PlusScorer:
@@ -38,8 +39,9 @@ class PlusScorer:
     def answer(self, task: Task, queries: Queries) -> Answers:
         """Every entity that some walk ends at, with the log of its probability."""
         parts = []
-        for low in range(0, len(queries), _QUERIES_AT_ONCE):
-            part = queries.take(slice(low, low + _QUERIES_AT_ONCE))
+        cost = crowd_sizes(self._statistics, queries) + 4 * self._size
+        for piece in batches(cost, _ROWS_AT_ONCE):
+            part = queries.take(piece)
             walks = Walks.of(*self._walk(task.support, part))
             summed = Answers.summed(
                 walks.query, walks.entity, np.exp(walks.score), len(part), self._background.entities
@@ -55,11 +57,12 @@ class PlusScorer:
         walks = Walks.of(options, mass)
         there = np.flatnonzero(walks.entity == entity)
         best = there[np.argsort(-walks.score[there], kind="stable")][:most]
-        return [self._path(options, query, walks, int(place), vocabulary, calendar) for place in best]
+        return [self._path(options, mass, query, walks, int(place), vocabulary, calendar) for place in best]
 
     def _path(
         self,
         options: Choices,
+        mass: Mass,
         query: Queries,
         walks: Walks,
         place: int,
@@ -77,9 +80,14 @@ class PlusScorer:
             if column > 0:
                 space = options.space
                 hops.append((middle, int(space.relation[shot, column]), end, int(space.time[shot, column])))
-        steps = [_step(hop, math.exp(score / len(hops)), vocabulary, calendar) for hop in hops]
+        # The first choice, and where the walk goes on, what it chose there; stopping is part of the whole only.
+        start_score = float(mass.start[0, shot])
+        chances = [math.exp(start_score)] + [math.exp(score - start_score)] * (len(hops) - 1)
+        if shot < 0:
+            chances = [math.exp(score)]
+        steps = [_step(hop, chance, vocabulary, calendar) for hop, chance in zip(hops, chances, strict=True)]
         names = vocabulary.entities
-        return Path(names[start], names[end], score, tuple(steps))
+        return Path(names[start], names[end], score, tuple(steps), by_crowd=shot < 0)
 
     def _crowd_fact(self, relation: int, entity: int, now: int) -> tuple[int, int, int, int]:
         """The background fact nearest in time in which somebody met this entity through the relation."""

@@ -20,6 +20,8 @@ _WIDTHS = np.array([200, 35, 8, 2, 1, 2, 8, 35, 200], dtype=np.float64)
 _RULE_SLOTS = 1 << 22
 _RULE_QUERIES = 60_000
 _FIRST_STEPS = 2
+_COMPANIONS = 200
+"""Facts of a pair before and after one that are looked at for gaps."""
 _PRIOR = 5.0
 """Facts that a relation is taken to have had before any was counted, spread as over all relations."""
 
@@ -88,12 +90,13 @@ def count(background: Quadruples, graph: TemporalGraph, concepts: Concepts, seed
 def _followers(
     both: Quadruples, entities: int, relations: RelationIds
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    both = both.take(both.subject != both.object)  # a self-loop is its own inverse's companion
     pair = both.subject.astype(np.int64) * entities + both.object
-    order = np.argsort(pair, kind="stable")
+    order = np.lexsort((both.time, pair))
     offsets = np.append(np.unique(pair[order], return_index=True)[1], len(order)).astype(np.int64)
     n = relations.directed
     near, ever, facts = np.zeros((BUCKETS, n, n)), np.zeros((n, n)), np.zeros(n)
-    count_followers(offsets, both.relation[order], both.time[order], near, ever, facts)
+    count_followers(offsets, both.relation[order], both.time[order], _COMPANIONS, near, ever, facts)
     usual = near.sum(1, keepdims=True) / max(facts.sum(), 1)
     rate = (near + _PRIOR * usual) / (facts[:, None] + _PRIOR) / _WIDTHS[:, None, None]
     usual_ever = ever.sum(0, keepdims=True) / max(facts.sum(), 1)

@@ -63,17 +63,22 @@ class Path:
     end: str
     log_prob: float
     steps: tuple[Step, ...]
+    by_crowd: bool = False
+    """Whether this is no path from the start, but an example of what others did."""
 
     @property
     def text(self) -> str:
         """One sentence."""
         if not self.steps:
             return f"The agent stays at {self.start}."
+        if self.by_crowd:
+            return f"Others did the same: {self.steps[0]}."
         told = "; ".join(f"on {step.time}: {step.subject} — {step.relation} — {step.object}" for step in self.steps)
         return f"From {self.start} to {self.end}: {told}."
 
     def to_json(self) -> dict[str, Any]:
-        return {"log_prob": self.log_prob, "steps": [step.to_json() for step in self.steps], "text": self.text}
+        steps = [step.to_json() for step in self.steps]
+        return {"log_prob": self.log_prob, "steps": steps, "by_crowd": self.by_crowd, "text": self.text}
 
 
 def path_of(paths: Paths, query: int, place: int, start: int, vocabulary: Vocabulary, calendar: Calendar) -> Path:

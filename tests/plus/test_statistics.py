@@ -44,7 +44,7 @@ def test_companions_are_counted_as_by_hand(facts: list[tuple[int, int, int, int]
     pairs = Counter((s, o) for s, _, o, _ in ordered)
     offsets = np.concatenate(([0], np.cumsum([pairs[pair] for pair in sorted(pairs)]))).astype(np.int64)
     columns = Quadruples.from_rows(ordered)
-    count_followers(offsets, columns.relation, columns.time, 100, near, ever, total)
+    count_followers(offsets, columns.relation, columns.time, 1.0, 100, near, ever, total)
 
     by_hand = np.zeros_like(near)
     by_hand_ever = np.zeros_like(ever)

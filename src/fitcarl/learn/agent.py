@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from fitcarl.config import Config
+from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
@@ -27,6 +28,7 @@ from fitcarl.search.rollout import ConceptGuide
 from fitcarl.search.scorer import FitcarlScorer
 from fitcarl.tasks import Task
 
+_DAYS = {"hour": 1 / 24, "day": 1.0, "month": 30.4, "year": 365.0}
 _CROWD_AT_ONCE = 1_600_000
 """Entities of all crowds together that one update looks at; each costs about 500 bytes while gradients are taken."""
 
@@ -39,12 +41,18 @@ class Surroundings:
     concepts: Concepts
     span: int
     """Ticks from the first time to the last."""
+    days: float
+    """How many days a tick is; 1 where times are plain integers and nobody knows."""
 
     @classmethod
     def of(cls, dataset: Dataset) -> Surroundings:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
         graph = TemporalGraph.index(dataset.background, entities, relations)
-        return cls(graph, dataset.concepts, dataset.calendar.span)
+        return cls.over(graph, dataset.concepts, dataset.calendar)
+
+    @classmethod
+    def over(cls, graph: TemporalGraph, concepts: Concepts, calendar: Calendar) -> Surroundings:
+        return cls(graph, concepts, calendar.span, _DAYS.get(calendar.granularity, 1.0))
 
     @property
     def facts(self) -> Quadruples:
@@ -102,7 +110,7 @@ class PlusAgent:
         self.module = PlusPolicy(config.plus.hidden)
         self._size = config.plus.action_space
         self._background = surroundings.graph
-        self._statistics = count(surroundings.facts, surroundings.graph, surroundings.concepts)
+        self._statistics = count(surroundings.facts, surroundings.graph, surroundings.concepts, surroundings.days)
 
     def play(self, task: Task, seed: int) -> Episode:
         """Learns from as many of the task's queries, drawn at random, as memory allows."""

@@ -179,7 +179,7 @@ class Run:
             vocabulary, calendar, concepts = _names_from_json(names)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("is damaged", file=folder.vocabulary, expected="names, calendar and concepts") from None
-        surroundings = Surroundings(open_graph(folder.graph), concepts, calendar.span)
+        surroundings = Surroundings.over(open_graph(folder.graph), concepts, calendar)
         _check_names(folder, vocabulary, concepts, surroundings.graph)
         agent = agent_for(config, surroundings, lambda: folder.fitting_embeddings(vocabulary))
         folder.load_weights(agent.module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.plus.kernels import describe_entities, hash_rules, multiplicity
-from fitcarl.plus.statistics import BUCKETS, Statistics
+from fitcarl.plus.statistics import Statistics
 from fitcarl.ragged import offsets_of
 from fitcarl.tasks import Queries
 from fitcarl.threads import in_parallel, spread
@@ -83,9 +84,9 @@ def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, quer
     _describe(statistics, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), first)
     for place, feature in enumerate(
         (
-            statistics.follows[_bucket(gap), relation, asked] + 6,
+            statistics.follows[_bucket(gap * statistics.days), relation, asked] + 6,
             statistics.ever[relation, asked] + 4,
-            np.log1p(np.abs(gap)),
+            np.log1p(np.abs(gap) * statistics.days),
             np.sign(gap),
             relation == asked,
             relation == relations.inverse(asked),
@@ -115,7 +116,9 @@ def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, quer
     best = np.where(known, statistics.ever[relation, asked], -12).max(1) + 4
     nearest = np.where(known, np.abs(gap), 1 << 20).min(1)
     facts = np.maximum(counts, 1)
-    query = np.stack([best, np.log1p(high - low), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
+    query = np.stack([best, np.log1p(high - low), np.log(facts), np.log1p(nearest * statistics.days)], axis=1).astype(
+        np.float32
+    )
     return Choices(
         entity, relation, time, known, first, space, open_, second, crowd_offsets, crowd_entity, crowd, query
     )
@@ -139,7 +142,8 @@ def _second(
     rule = np.empty(space.entity.shape, dtype=np.int64)
     directed = graph.relations.directed
     hash_rules(first_relation, relation, queries.relation[query], directed, len(statistics.rule), rule)
-    gap, between = now - space.time, space.time - first_time[:, None]
+    days = statistics.days
+    gap, between = (now - space.time) * days, (space.time - first_time[:, None]) * days
     times_there = np.empty(space.entity.shape, dtype=np.float32)
     multiplicity(space.entity, times_there)
     met = (space.entity[:, :, None] == reached[query][:, None, :]).any(2)
@@ -177,6 +181,7 @@ def _describe(
     in_parallel(spread(len(query)), lambda _, low, high: describe_entities(low, high, *given))
 
 
-def _bucket(gap: NDArray[np.int32]) -> NDArray[np.int64]:
+def _bucket(gap: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     """The bucket of ``gap_bucket`` for an array."""
-    return np.clip(np.searchsorted(np.array([-45, -10, -2, 0, 1, 3, 11, 46]), gap, side="right"), 0, BUCKETS - 1)
+    size = np.searchsorted(np.array([2, 10, 45]), np.abs(gap)) + 1
+    return np.where(gap == 0, 4, np.where(gap > 0, 4 + size, 4 - size))

@@ -14,8 +14,8 @@ Longs = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
-def gap_bucket(gap: int) -> int:
-    """Which of nine ranges a signed gap in ticks falls in: 4 is the same tick, lower ones are negative gaps."""
+def gap_bucket(gap: float) -> int:
+    """Which of nine ranges a signed gap in days falls in: 4 is the same tick, lower ones are negative gaps."""
     size = abs(gap)
     if size == 0:
         return 4
@@ -25,13 +25,20 @@ def gap_bucket(gap: int) -> int:
 
 @njit(cache=True, nogil=True)
 def count_followers(
-    pair_offsets: Longs, relation: Ints, time: Ints, reach: int, followers: Floats, anything: Floats, facts: Floats
+    pair_offsets: Longs,
+    relation: Ints,
+    time: Ints,
+    days: float,
+    reach: int,
+    followers: Floats,
+    anything: Floats,
+    facts: Floats,
 ) -> None:
     """Counts, for facts of one pair of entities, how often r_s comes with r_q at a gap (in buckets, and at all).
 
     ``followers[bucket, r_s, r_q]`` and ``anything[r_s, r_q]`` count facts of r_s that have such a companion,
-    ``facts[r_s]`` all of them. Facts of a pair come together, by time; for gaps only the ``reach`` facts before and
-    after one are looked at, so that pairs with very many facts take no more than linear time.
+    ``facts[r_s]`` all of them; a tick is so many ``days``. Facts of a pair come together, by time; for gaps only the
+    ``reach`` facts before and after one are looked at, so that pairs with very many facts take linear time.
     """
     relations = len(facts)
     seen = np.full((9, relations), -1, dtype=np.int64)
@@ -46,7 +53,7 @@ def count_followers(
             for j in range(max(low, i - reach), min(high, i + reach + 1)):
                 if i == j:
                     continue
-                bucket = gap_bucket(time[j] - time[i])
+                bucket = gap_bucket((time[j] - time[i]) * days)
                 if seen[bucket, relation[j]] != i:
                     seen[bucket, relation[j]] = i
                     followers[bucket, mine, relation[j]] += 1

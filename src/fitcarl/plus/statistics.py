@@ -16,7 +16,7 @@ from fitcarl.plus.kernels import count_followers, count_rules
 
 BUCKETS = 9
 _WIDTHS = np.array([200, 35, 8, 2, 1, 2, 8, 35, 200], dtype=np.float64)
-"""Ticks that fall into each bucket; the outermost are open and stand for a few hundred."""
+"""Days that fall into each bucket; the outermost are open and stand for a few hundred."""
 _RULE_SLOTS = 1 << 22
 _RULE_QUERIES = 60_000
 _FIRST_STEPS = 2
@@ -53,6 +53,8 @@ class Statistics:
     concepts: Concepts
     concept_probability: NDArray[np.float64]
     """P(c | r), float64 [2R, concepts]."""
+    days: float
+    """How many days a tick is."""
     scales: NDArray[np.float64]
     """Ticks over which activity fades, three of them."""
 
@@ -61,11 +63,13 @@ class Statistics:
         return len(self.degree)
 
 
-def count(background: Quadruples, graph: TemporalGraph, concepts: Concepts, seed: int = 0) -> Statistics:
-    """All statistics of a background, whose graph is given bare."""
+def count(
+    background: Quadruples, graph: TemporalGraph, concepts: Concepts, days: float = 1.0, seed: int = 0
+) -> Statistics:
+    """All statistics of a background, whose graph is given bare and whose tick is so many days."""
     relations, entities = graph.relations, graph.entities
     both = Quadruples.concat([background, background.inverted(relations)])
-    follows, ever = _followers(both, entities, relations)
+    follows, ever = _followers(both, entities, relations, days)
     rule, rule_tries, second = _rules(both, graph, seed)
     key = both.relation.astype(np.int64) * entities + both.object
     order = np.lexsort((both.time, key))
@@ -83,12 +87,13 @@ def count(background: Quadruples, graph: TemporalGraph, concepts: Concepts, seed
         np.diff(graph.base.offsets).astype(np.int32),
         concepts,
         concept_distribution(background, concepts, relations),
-        np.array([2.0, 14.0, 90.0]),
+        days,
+        np.array([2.0, 14.0, 90.0]) / days,
     )
 
 
 def _followers(
-    both: Quadruples, entities: int, relations: RelationIds
+    both: Quadruples, entities: int, relations: RelationIds, days: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     both = both.take(both.subject != both.object)  # a self-loop is its own inverse's companion
     pair = both.subject.astype(np.int64) * entities + both.object
@@ -96,7 +101,7 @@ def _followers(
     offsets = np.append(np.unique(pair[order], return_index=True)[1], len(order)).astype(np.int64)
     n = relations.directed
     near, ever, facts = np.zeros((BUCKETS, n, n)), np.zeros((n, n)), np.zeros(n)
-    count_followers(offsets, both.relation[order], both.time[order], _COMPANIONS, near, ever, facts)
+    count_followers(offsets, both.relation[order], both.time[order], days, _COMPANIONS, near, ever, facts)
     usual = near.sum(1, keepdims=True) / max(facts.sum(), 1)
     rate = (near + _PRIOR * usual) / (facts[:, None] + _PRIOR) / _WIDTHS[:, None, None]
     usual_ever = ever.sum(0, keepdims=True) / max(facts.sum(), 1)

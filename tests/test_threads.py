@@ -16,7 +16,7 @@ def test_the_environment_says_how_many_threads(monkeypatch: pytest.MonkeyPatch, 
     assert thread_count() == expected
 
 
-@pytest.mark.parametrize("given_text", ["", "many", "-2"])
+@pytest.mark.parametrize("given_text", ["", "many", "-2", "²"])
 def test_without_a_number_there_is_a_thread_for_every_core_at_hand(
     monkeypatch: pytest.MonkeyPatch, given_text: str
 ) -> None:

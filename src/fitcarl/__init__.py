@@ -19,24 +19,31 @@ if TYPE_CHECKING:
     from fitcarl.data.split import split_facts as split
     from fitcarl.data.world import generate_world
     from fitcarl.errors import InputError
+    from fitcarl.graph.actions import Adaptive, Nearest, action_space
+    from fitcarl.graph.storage import open_graph, save_graph
     from fitcarl.graph.temporal import TemporalGraph
     from fitcarl.learn.judgement import evaluate
     from fitcarl.learn.run import Run
     from fitcarl.learn.start import resume, train
 
 _HOMES = {
+    "Adaptive": "fitcarl.graph.actions",
     "Dataset": "fitcarl.data.dataset",
     "Facts": "fitcarl.data.facts",
     "InputError": "fitcarl.errors",
+    "Nearest": "fitcarl.graph.actions",
     "Quadruples": "fitcarl.data.quadruples",
     "Run": "fitcarl.learn.run",
     "TemporalGraph": "fitcarl.graph.temporal",
+    "action_space": "fitcarl.graph.actions",
     "describe": "fitcarl.data.describe",
     "evaluate": "fitcarl.learn.judgement",
     "generate_world": "fitcarl.data.world",
     "load_dataset": "fitcarl.data.catalogue",
+    "open_graph": "fitcarl.graph.storage",
     "read_facts": "fitcarl.data.read",
     "resume": "fitcarl.learn.start",
+    "save_graph": "fitcarl.graph.storage",
     "split": "fitcarl.data.split:split_facts",
     "train": "fitcarl.learn.start",
     "write_dataset": "fitcarl.data.folder",
@@ -44,19 +51,24 @@ _HOMES = {
 """Public name → the module that defines it (``module:name`` where it is called differently there)."""
 
 __all__ = [
+    "Adaptive",
     "Dataset",
     "Facts",
     "InputError",
+    "Nearest",
     "Quadruples",
     "Run",
     "TemporalGraph",
     "__version__",
+    "action_space",
     "describe",
     "evaluate",
     "generate_world",
     "load_dataset",
+    "open_graph",
     "read_facts",
     "resume",
+    "save_graph",
     "split",
     "train",
     "write_dataset",

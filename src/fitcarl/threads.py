@@ -11,12 +11,21 @@ _WORTH_A_THREAD = 64
 
 
 def thread_count() -> int:
-    """How many threads the compiled loops use: ``FITCARL_THREADS``, or the cores this process may run on."""
+    """How many threads the compiled loops use: ``FITCARL_THREADS``, or the cores this process may run on.
+
+    What is no number is passed over, as if it were not set; ``fitcarl doctor`` tells.
+    """
     given = os.environ.get("FITCARL_THREADS", "")
-    return max(1, int(given)) if given.isdigit() else _cores()
+    return max(1, int(given)) if is_number(given) else usable_cores()
 
 
-def _cores() -> int:
+def is_number(text: str) -> bool:
+    """Whether a text is a whole number in plain digits; ``isdigit`` alone says so of ², too."""
+    return text.isascii() and text.isdigit()
+
+
+def usable_cores() -> int:
+    """The cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -126,6 +126,11 @@ def test_json_is_one_value_with_names_as_they_are(capsys: pytest.CaptureFixture[
         console.show_json(float("nan"))
 
 
+def test_a_message_keeps_the_spaces_of_names_and_loses_its_line_breaks(capsys: pytest.CaptureFixture[str]) -> None:
+    console.say("a  file\u00a0name.tsv:\r\nnot\there\n")
+    assert capsys.readouterr().err == "a  file\u00a0name.tsv: not\there\n"
+
+
 def test_text_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     console.show("[bold]x[/bold] :smile: " + "long " * 100)
     assert capsys.readouterr().out == "[bold]x[/bold] :smile: " + "long " * 100 + "\n"

@@ -36,7 +36,23 @@ def test_split_tells_duplicates_and_self_loops(fitcarl: Command, facts: Path, tm
     lines += [lines[0], lines[0], "hub 0\tAccuse\thub 0\t2024-01-01"]
     facts.write_text("\n".join(lines) + "\n")
     outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", "--json")
-    assert json.loads(outcome.stdout)["source"] == {"rows": 723, "duplicates": 2, "self_loops": 1, "times_cut": 0}
+    noticed = {"rows": 723, "duplicates": 2, "self_loops": 1, "times_cut": 0, "merged_by_cut": 0}
+    assert json.loads(outcome.stdout)["source"] == {**noticed, "concept_rows": 0, "concept_rows_used": 0}
+
+
+def test_split_tells_what_the_cut_merged_and_how_many_concepts_match(
+    fitcarl: Command, facts: Path, tmp_path: Path
+) -> None:
+    lines = [f"{line}T10:{minute}" for line in fact_lines() for minute in ("00", "30")]
+    facts.write_text("\n".join([*lines, lines[0]]) + "\n")
+    (tmp_path / "kinds.tsv").write_text("entity\tkind\nhub 1\tplace\nactor 3\tperson\n")
+    outcome = fitcarl(
+        *("data", "split", "--facts", facts, "--out", tmp_path / "made", "--concepts", tmp_path / "kinds.tsv")
+    )
+    assert outcome.stdout.splitlines()[0] == (
+        f"{facts}: 1,441 rows, 1 exact duplicates merged, 0 facts of an entity with itself kept, "
+        "720 times cut to the hour, 720 facts merged that became equal by that, 2 of 3 rows of concepts match an entity"
+    )
 
 
 def test_split_is_decided_by_its_seed(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
@@ -124,6 +140,7 @@ def test_a_broken_row_is_named_with_its_number_and_field(fitcarl: Command, tmp_p
         ["--granularity", "fortnight"],
         ["--format", "xml"],
         ["--columns", "a,b"],
+        ["--columns", "1,2,3"],
         ["--concepts", "nowhere.json"],
     ],
 )

@@ -30,3 +30,11 @@ def test_a_missing_package_is_a_problem(fitcarl: Command, monkeypatch: pytest.Mo
     outcome = fitcarl("doctor")
     assert outcome.code == 1
     assert "problem: not installed: no-such-package" in outcome.stdout
+
+
+@pytest.mark.parametrize("threads", ["many", "-2", "²"])
+def test_a_number_of_threads_that_is_none_is_a_problem(
+    fitcarl: Command, monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    monkeypatch.setenv("FITCARL_THREADS", threads)
+    assert f"problem: FITCARL_THREADS is '{threads}', which is no number" in fitcarl("doctor").stdout

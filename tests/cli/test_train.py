@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -138,9 +139,16 @@ def test_an_unknown_split_is_one_line(trained: Trained, fitcarl: Command) -> Non
     assert_one_line(fitcarl("evaluate", trained[1], "--split", "tests"), "train, valid, test")
 
 
-def test_either_data_or_a_run_is_needed(trained: Trained, fitcarl: Command) -> None:
+def test_either_data_or_a_run_is_needed(fitcarl: Command) -> None:
     assert_one_line(fitcarl("train"), "DATA", "--resume RUN")
-    assert_one_line(fitcarl("train", trained[0], "--resume", trained[1]), "DATA", "--resume RUN")
+
+
+def test_a_run_whose_data_moved_is_resumed_with_data_and_run(
+    trained: Trained, fitcarl: Command, tmp_path: Path
+) -> None:
+    moved = tmp_path / trained[0].name
+    shutil.copytree(trained[0], moved)
+    assert fitcarl("train", moved, "--resume", trained[1]).code == 0
 
 
 def test_resuming_a_finished_run_changes_nothing(trained: Trained, fitcarl: Command) -> None:

@@ -33,8 +33,8 @@ def test_a_broken_first_fact_is_no_header(tmp_path: Path) -> None:
 
 
 def test_header_can_be_forced_and_denied(tmp_path: Path) -> None:
-    content = "a\tr\tb\t1\nb\tr\ta\t2\n"
-    assert names(read(tmp_path, "f.tsv", content, header=True)) == [("b", "r", "a", "2")]
+    content = "a\tx\tb\t1\nb\tx\ta\t2\n"
+    assert names(read(tmp_path, "f.tsv", content, header=True)) == [("b", "x", "a", "2")]
     assert len(names(read(tmp_path, "f.tsv", content, header=False))) == 2
     with pytest.raises(InputError, match="row 1, field time"):
         read(tmp_path, "f.tsv", "subject\trelation\tobject\ttime\n" + GOOD, header=False)
@@ -73,3 +73,26 @@ def test_jsonl_arrays_are_columns_by_position_and_objects_by_key(tmp_path: Path)
     assert names(read(tmp_path, "f.jsonl", odd, columns=("who", "did", "whom", "at"))) == [("a", "r", "b", "7")]
     with pytest.raises(InputError, match="cannot tell which column is the subject"):
         read(tmp_path, "f.jsonl", odd)
+
+
+@pytest.mark.parametrize("weight", ["5", "0.5"])
+def test_a_column_of_another_name_is_not_taken_for_the_missing_one(tmp_path: Path, weight: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(tmp_path, "f.csv", f"subject,relation,object,weight\na,r,b,{weight}\n")
+    assert "cannot tell which column is the time; found 'subject, relation, object, weight'" in str(error.value)
+    assert "expected --columns with four names or positions from 1" in str(error.value)
+
+
+def test_names_that_are_facts_make_no_header(tmp_path: Path) -> None:
+    content = "s\tr\to\t2014-01-01\nhead\trelation\ttail\t2014-01-02\n"
+    assert [row[0] for row in names(read(tmp_path, "f.tsv", content))] == ["s", "head"]
+
+
+@pytest.mark.parametrize("header", [True, False, "auto"])
+@pytest.mark.parametrize("columns", [(1, 2, 3), ("1", "2", "3"), (1, 2, 3, 4, 1), ()])
+@pytest.mark.parametrize(("name", "content"), [("f.tsv", GOOD), ("f.jsonl", '["a", "r", "b", 1]\n')])
+def test_other_than_four_columns_are_refused(
+    tmp_path: Path, header: object, columns: tuple[str | int, ...], name: str, content: str
+) -> None:
+    with pytest.raises(InputError, match="not four different columns"):
+        read(tmp_path, name, content, columns=columns, header=header)

@@ -292,7 +292,13 @@ def test_progress_ascends_to_the_size(server: Server, tmp_path: Path) -> None:
     assert seen[-1] == ("facts.txt", len(CONTENT), len(CONTENT))
 
 
-@pytest.mark.parametrize("url", ["facts.txt", "file:///etc/hosts", "http://", "http://host:port/x", "http://a b/c"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("facts.txt", "file:///etc/hosts", "http://", "http://host:port/x", "http://a b/c"),
+        *("http://localhost/büro", "http://bücher.example/x"),
+    ],
+)
 def test_what_is_no_address_is_an_error(tmp_path: Path, url: str) -> None:
     with pytest.raises(InputError, match="not an address"):
         quick(url, tmp_path / "facts.txt")

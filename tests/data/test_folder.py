@@ -190,6 +190,14 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
         ),
         ("meta_train.tsv", "4\t0\t0\t4\t0", "4\t4\t0\t3\t72", 4, "fact", "a fact that is there twice"),
         (
+            "background.tsv",
+            "2\t0\t2\t72",
+            "2\t0\t2\t72\n0\t0\t1\t24",
+            4,
+            "fact",
+            "a fact that is there twice; found 'Ann, Bob'; expected it to be listed once",
+        ),
+        (
             "meta_test.tsv",
             "6\t1\t1\t6\t0",
             "6\t1\t1\t6\t0\n5\t5\t1\t1\t0",
@@ -250,8 +258,8 @@ def test_a_missing_file_is_named(folder: Path, file: str) -> None:
         read_dataset(folder)
 
 
-@pytest.mark.parametrize("file", ["entities.tsv", "relations.tsv", "times.tsv"])
-def test_names_and_times_cannot_be_empty(folder: Path, file: str) -> None:
+@pytest.mark.parametrize("file", ["entities.tsv", "relations.tsv", "times.tsv", "background.tsv"])
+def test_names_times_and_background_cannot_be_empty(folder: Path, file: str) -> None:
     (folder / file).write_bytes(b"")
     with pytest.raises(InputError, match=f"{file}: no "):
         read_dataset(folder)
@@ -344,3 +352,65 @@ def test_what_is_no_dataset_is_not_written(folder: Path, tmp_path: Path) -> None
     with pytest.raises(InputError, match="a name with a tab or a line break"):
         write_dataset(dataclasses.replace(data, vocabulary=Vocabulary(names, ("r", "s"))), tmp_path / "x")
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_folder_that_is_there_stays_that_folder(folder: Path, tmp_path: Path, link: bool) -> None:
+    target = tmp_path / "empty"
+    target.mkdir()
+    number = target.stat().st_ino
+    if link:
+        (tmp_path / "link").symlink_to(target)
+    write_dataset(read_dataset(folder), tmp_path / "link" if link else target)
+    assert target.stat().st_ino == number
+    assert contents(target) == FILES
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["empty"] + ["link"] * link + ["small"]
+    assert (tmp_path / "link").is_symlink() == link
+
+
+def test_a_dataset_can_be_written_where_one_stands(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = read_dataset(folder)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    for overwrite in (False, True):
+        write_dataset(data, ".", overwrite=overwrite)
+        assert contents(Path()) == FILES  # of the folder this process is in, whatever its name is now
+        assert Path().stat().st_ino == here.stat().st_ino
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["here", "small"]
+
+
+def test_a_linked_dataset_is_replaced_where_it_is(folder: Path, tmp_path: Path) -> None:
+    data = dataclasses.replace(read_dataset(folder), dropped=Quadruples.empty())
+    (tmp_path / "link").symlink_to(folder)
+    write_dataset(data, tmp_path / "link", overwrite=True)
+    assert (tmp_path / "link").is_symlink()
+    assert "dropped_cross_facts.tsv" not in contents(folder)
+
+
+@pytest.mark.parametrize("number", range(1, 19))
+def test_files_moved_so_far_go_back_when_one_cannot_be_moved(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    data = read_dataset(folder)
+    rename = folder_module.os.rename
+    calls = iter(range(1, 100))
+
+    def fails_once(source: Path, target: Path) -> None:
+        if next(calls) == number:
+            raise OSError(5, "Input/output error")
+        rename(source, target)
+
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(folder_module.os, "rename", fails_once)
+    with pytest.raises(InputError, match="cannot be written: Input/output error"):
+        write_dataset(data, folder, overwrite=True)
+    assert contents(folder) == FILES
+    if number <= len(FILES):
+        calls = iter(range(1, 100))
+        with pytest.raises(InputError, match="cannot be written: Input/output error"):
+            write_dataset(data, tmp_path / "empty")
+        assert not any((tmp_path / "empty").iterdir())

@@ -124,6 +124,17 @@ def test_facts_come_with_their_concepts(tmp_path: Path) -> None:
     assert facts.name == "mine"
     assert facts.concepts.of(1) == ("Party",)
     assert len(facts.concepts.offsets) == len(facts.vocabulary.entities) + 1
+    assert (facts.concept_rows, facts.concept_rows_used) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("c.tsv", "bob\tParty\nann\tElite\n"), ("c.json", '{"bob": ["Party", "Elite"], "Bob": []}')]
+)
+def test_concepts_of_none_of_the_entities_are_refused(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match="no concepts for these facts; found '0 of 2 rows about") as caught:
+        read(tmp_path, "f.tsv", tsv(ROWS), concepts=tmp_path / name)
+    assert caught.value.file == str(tmp_path / name)
 
 
 @pytest.mark.parametrize(

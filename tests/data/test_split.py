@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import Counter
 from pathlib import Path
@@ -262,3 +263,10 @@ def test_published_datasets_are_rebuilt_from_raw_facts_order_included(benchmarks
         assert lines(meta.facts, meta.owner) == (official / f"meta_{split}.tsv").read_text(encoding="utf-8"), split
     assert lines(dataset.dropped) == (official / "dropped_cross_facts.tsv").read_text(encoding="utf-8")
     assert lines(dataset.background) == (official / "background.tsv").read_text(encoding="utf-8")
+
+
+def test_times_too_far_apart_are_an_error() -> None:
+    calendar = Calendar.of_granules("integer", [0, 1, 2_000_000])
+    facts = dataclasses.replace(facts_of([(0, 0, 1, 0)]), calendar=calendar)
+    with pytest.raises(InputError, match="times too far apart; found '2000001 ticks'; expected at most 2000000"):
+        split_facts(facts)

@@ -55,7 +55,15 @@ def test_minutes_are_cut_to_the_hour_and_counted_and_equal_facts_merge(tmp_path:
     row = "a\tr\tb\t2014-05-13T{}\n"
     facts = read(tmp_path, "f.tsv", row.format("10:00") + row.format("10:59:59.5") + row.format("11:01"))
     assert facts.calendar.labels == ("2014-05-13T10", "2014-05-13T11")
-    assert (len(facts.quadruples), facts.duplicates, facts.times_cut) == (2, 1, 2)
+    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_cut, facts.times_cut) == (2, 0, 1, 2)
+
+
+def test_what_repeats_exactly_is_counted_apart_from_what_the_cut_made_equal(tmp_path: Path) -> None:
+    texts = ["2014-05-13T10:00", "2014-05-13T10:00:00Z", "2014-05-13T10:30", "2014-05-13T10:30", "2014-05-13T10:45"]
+    facts = read(tmp_path, "f.tsv", "".join(f"a\tr\tb\t{text}\n" for text in texts))
+    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_cut, facts.times_cut) == (1, 2, 2, 3)
+    facts = read(tmp_path, "f.tsv", "".join(f"a\tr\tb\t{t}\n" for t in (0, 0, 5, 5, 10)), granularity="10")
+    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_cut, facts.times_cut) == (2, 2, 1, 2)
 
 
 def test_a_given_granularity_cuts_what_is_finer(tmp_path: Path) -> None:
@@ -80,7 +88,7 @@ def test_compact_dates_are_dates_where_a_granularity_says_so(tmp_path: Path) -> 
     assert facts.quadruples.time.tolist() == [0, 1]
 
 
-@given(st.lists(st.datetimes(dt.datetime(1800, 1, 1), dt.datetime(2200, 1, 1)), min_size=1, max_size=8), st.data())
+@given(st.lists(st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1)), min_size=1, max_size=8), st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_tick_is_the_granule_python_dates_say(
     tmp_path: Path, moments: list[dt.datetime], data: st.DataObject
@@ -128,3 +136,53 @@ def test_a_granularity_must_fit_the_times(tmp_path: Path) -> None:
         times(tmp_path, "2014-01-01", granularity="24")
     with pytest.raises(InputError, match="not a date; found '24'; expected YYYYMMDD or YYYY"):
         times(tmp_path, "20140101", "24", granularity="day")
+
+
+@pytest.mark.parametrize(
+    ("texts", "granularity", "labels"),
+    [
+        (["20140131", "20140201"], "day", ("2014-01-31", "2014-02-01")),
+        (["19000101", "21001231"], "day", ("1900-01-01", "2100-12-31")),
+        (["20140101", "20140301", "20140201"], "month", ("2014-01", "2014-02", "2014-03")),  # as ISO dates would
+        (["20140131", "20140132"], "integer", ("20140131", "20140132")),
+        (["20140131", "20140230"], "integer", ("20140131", "20140230")),
+        (["18991231", "19000101"], "integer", ("18991231", "19000101")),
+    ],
+)
+def test_integers_are_dates_only_where_all_of_them_are(
+    tmp_path: Path, texts: list[str], granularity: str, labels: tuple[str, ...]
+) -> None:
+    calendar = times(tmp_path, *texts).calendar
+    assert (calendar.granularity, calendar.labels) == (granularity, labels)
+
+
+@pytest.mark.parametrize("granularity", ["integer", "1"])
+def test_integers_stay_integers_where_that_is_asked_for(tmp_path: Path, granularity: str) -> None:
+    calendar = times(tmp_path, "20140131", "20140201", "20140202", granularity=granularity).calendar
+    assert (calendar.granularity, calendar.labels) == ("integer", ("20140131", "20140201", "20140202"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "coarser"),
+    [
+        (["1400000000", "1500000001", "1400000001"], "86400"),
+        (["1400000000000", "1400864000001", "1400000000001"], "86400000"),
+        (["0", "1", "2000000"], "86400"),
+        (["0", "1", "900000000000000000"], "86400000000000"),
+        (["0001-01-01T01:00", "9999-01-01T00:00"], "day"),
+        (["0001-01-01", "9999-01-02"], "month"),
+    ],
+)
+def test_times_too_far_apart_are_refused_with_a_granularity_that_will_do(
+    tmp_path: Path, texts: list[str], coarser: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        times(tmp_path, *texts)
+    assert "a time out of range" in str(caught.value)
+    assert str(caught.value).endswith(f"as with --granularity {coarser}")
+    assert (caught.value.row, caught.value.field) == (texts.index(max(texts, key=lambda t: (len(t), t))) + 1, "time")
+    assert times(tmp_path, *texts, granularity=coarser if coarser != "day" else "month").calendar.span <= 2_000_000
+
+
+def test_the_longest_span_is_read(tmp_path: Path) -> None:
+    assert times(tmp_path, "0", "1", "1999999").calendar.span == 2_000_000

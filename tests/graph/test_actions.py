@@ -170,3 +170,16 @@ def test_a_node_without_edges_has_only_the_self_loop() -> None:
     space = action_space(graph, np.array([2], np.int32), np.array([7]), np.array([9]), Nearest(), 50)
     assert (space.relation.tolist(), space.entity.tolist(), space.time.tolist()) == ([[2]], [[2]], [[7]])
     assert space.mask.tolist() == [[True]]
+
+
+@pytest.mark.parametrize("entity", [-1, 2, 2**31, 5_000_000])
+def test_a_state_at_no_entity_is_refused(entity: int) -> None:
+    graph = TemporalGraph.index(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
+    with pytest.raises(ValueError, match=f"entity {entity} is out of range: ids are from 0 to 1"):
+        action_space(graph, [0, entity], [0, 0], [0, 0], Nearest(), 5)
+
+
+def test_states_need_both_times() -> None:
+    graph = TemporalGraph.index(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
+    with pytest.raises(ValueError, match="three columns of one length"):
+        action_space(graph, [0, 1], [0], [0, 0], Nearest(), 5)

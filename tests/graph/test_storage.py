@@ -66,3 +66,42 @@ def test_a_truncated_column_is_named(graph: TemporalGraph, tmp_path: Path) -> No
 def test_a_folder_that_is_no_graph_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a stored graph"):
         open_graph(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[1]", "not a stored graph; expected a JSON object"),
+        ('{"version": 1, "relations": 4}', "field edges: not a count; found 'null'; expected an integer from 0"),
+        ('{"version": 1, "edges": 7, "relations": 4}', "incomplete column; found "),
+        ('{"version": 1, "edges": "many", "relations": 4}', "field edges: not a count; found '\"many\"'"),
+        ('{"version": 1, "edges": EDGES, "relations": -4}', "field relations: not a count; found '-4'"),
+        ('{"version": 2}', "unknown version; found 2; expected 1"),
+    ],
+)
+def test_a_description_without_sense_is_one_line(
+    graph: TemporalGraph, tmp_path: Path, text: str, complaint: str
+) -> None:
+    folder = save_graph(graph, tmp_path / "g")
+    (folder / "graph.json").write_text(text.replace("EDGES", str(graph.edges)))
+    with pytest.raises(InputError) as caught:
+        open_graph(folder)
+    assert complaint in str(caught.value)
+    assert caught.value.file is not None
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "complaint"),
+    [(0, 3, "wrong offsets; found '3 to "), (-1, 10**9, "to 1000000000'; expected 0 to "), (7, 10**9, "do not ascend")],
+)
+def test_offsets_that_lead_elsewhere_are_refused(
+    graph: TemporalGraph, tmp_path: Path, place: int, value: int, complaint: str
+) -> None:
+    folder = save_graph(graph, tmp_path / "g")
+    offsets = graph.base.offsets.copy()
+    offsets[place] = value
+    np.save(folder / "offsets.npy", offsets)
+    with pytest.raises(InputError) as caught:
+        open_graph(folder)
+    assert complaint in str(caught.value)
+    assert caught.value.file == str(folder / "offsets.npy")

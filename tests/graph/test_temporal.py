@@ -97,3 +97,28 @@ def test_time_range_is_that_of_all_edges() -> None:
 def test_columns_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match="length"):
         Quadruples.of([1], [1], [1], [])
+
+
+@pytest.mark.parametrize("column", range(3))
+@pytest.mark.parametrize("value", [-1, 6, 5_000_000])
+def test_an_id_out_of_range_is_refused_before_compiled_loops_see_it(column: int, value: int) -> None:
+    row = [0, 0, 0, 1]
+    row[column] = value
+    with pytest.raises(ValueError, match=rf"{value} is out of range"):
+        Adjacency.sort(Quadruples.from_rows([row] * 1000), ENTITIES, RELATIONS)
+
+
+@pytest.mark.parametrize("subject", [-1, 6, 5_000_000])
+def test_an_edge_of_no_entity_cannot_be_looked_for(subject: int) -> None:
+    with pytest.raises(ValueError, match=f"subject {subject} is out of range: ids are from 0 to 5"):
+        graph_of([(0, 0, 1, 1)]).contains(Quadruples.from_rows([(subject, 0, 1, 1)]))
+
+
+@given(FACTS, st.lists(st.integers(-(2**31), 2**31 - 1), min_size=14, max_size=14, unique=True).map(sorted))
+def test_memory_goes_by_the_edges_however_far_apart_times_are(
+    facts: list[tuple[int, int, int, int]], times: list[int]
+) -> None:
+    far = [(s, r, o, times[t + 4]) for s, r, o, t in facts]
+    rows = graph_of(far).base.edges().rows().tolist()
+    assert rows == sorted(rows, key=lambda row: (row[0], row[3], row[1], row[2]))
+    assert sorted(map(tuple, rows)) == sorted(far + [(o, r + 3, s, t) for s, r, o, t in far])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,10 +159,78 @@ def test_a_run_is_not_resumed_on_other_data(whole: Run, tmp_path: Path) -> None:
 
 
 def test_damaged_weights_are_named(whole: Run, tmp_path: Path) -> None:
-    import shutil
 
     copy = tmp_path / "copy"
     shutil.copytree(whole.folder.path, copy)
     (copy / "weights.safetensors").write_bytes(b"not weights")
     with pytest.raises(InputError, match=r"weights\.safetensors"):
         Run.load(copy)
+
+
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        ("data.json", "[]"),
+        ("data.json", "{}"),
+        ("vocabulary.json", "{}"),
+        ("vocabulary.json", "[]"),
+        ("vocabulary.json", "not json"),
+        ("config.json", '{"nonsense": 1}'),
+        ("graph/graph.json", "[]"),
+        ("graph/graph.json", '{"version": 1}'),
+    ],
+)
+def test_a_damaged_run_is_one_line_that_names_the_file(whole: Run, tmp_path: Path, part: str, content: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    (copy / part).write_text(content)
+    with pytest.raises(InputError, match=Path(part).name.replace(".", r"\.")):
+        Run.load(copy)
+
+
+def test_names_of_another_run_are_noticed(whole: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    names = json.loads((copy / "vocabulary.json").read_text())
+    names["entities"] = names["entities"][:-1]
+    (copy / "vocabulary.json").write_text(json.dumps(names))
+    with pytest.raises(InputError, match="does not fit the graph"):
+        Run.load(copy)
+
+
+def test_a_damaged_state_is_named(whole: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    shutil.copy(copy / "weights.safetensors", copy / "state.safetensors")
+    with pytest.raises(InputError, match=r"state\.safetensors"):
+        resume(copy, episodes=EPISODES + 2)
+
+
+def test_too_few_facts_are_noticed_before_anything_is_written(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="more than 40 facts"):
+        train(data, out=tmp_path / "run", shots=40)
+    assert not (tmp_path / "run").exists()
+
+
+def test_loading_a_run_leaves_the_callers_random_numbers_alone(whole: Run) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    Run.load(whole.folder.path)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_preset_plus_is_resumed_bit_for_bit_too(data: Path, tmp_path: Path) -> None:
+    ways = {"shots": 2, "episodes": 4, "settings": ("learn.validate_every=2",), "seed": 3}
+    undisturbed = train(data, out=tmp_path / "whole", **ways)
+    seen: list[int] = []
+    with pytest.raises(Stopped):
+        train(
+            data,
+            out=tmp_path / "run",
+            **ways,
+            watch=lambda now: seen.append(now.line.episode),
+            stop=lambda: len(seen) == 2,
+        )
+    resume(tmp_path / "run")
+    assert_same_weights(undisturbed.folder.path, tmp_path / "run")

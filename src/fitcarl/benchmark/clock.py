@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter, process_time
+from time import perf_counter
 
 
 def best_of(repeats: int, work: Callable[[], object]) -> float:
@@ -14,10 +14,3 @@ def best_of(repeats: int, work: Callable[[], object]) -> float:
         work()
         fastest = min(fastest, perf_counter() - began)
     return fastest
-
-
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """(wall-clock seconds, CPU seconds of all threads) of one run."""
-    wall, cpu = perf_counter(), process_time()
-    work()
-    return perf_counter() - wall, process_time() - cpu

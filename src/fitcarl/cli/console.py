@@ -62,7 +62,7 @@ def show_json(value: object) -> None:
 
 def say(message: str) -> None:
     """Prints one line about what is going on (stderr)."""
-    sys.stderr.write(" ".join(message.split()) + "\n")
+    sys.stderr.write(" ".join(message.splitlines()) + "\n")
 
 
 @contextmanager

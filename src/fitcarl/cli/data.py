@@ -132,10 +132,16 @@ def split_file(
     write_dataset(dataset, out, overwrite=overwrite)
     description = describe(dataset)
     if json:
-        source = {name: getattr(read, name) for name in ("rows", "duplicates", "self_loops", "times_cut")}
+        source = {name: getattr(read, name) for name in _NOTICED}
         console.show_json({"folder": str(out), "source": source, "dataset": description.to_json()})
     else:
         console.show(_source_line(facts, read), "", description.render(), "", f"written to {out}")
+
+
+_NOTICED = (
+    *("rows", "duplicates", "self_loops", "times_cut", "merged_by_cut"),
+    *("concept_rows", "concept_rows_used"),
+)
 
 
 def _source_line(path: Path, facts: Facts) -> str:
@@ -146,7 +152,12 @@ def _source_line(path: Path, facts: Facts) -> str:
         f"{facts.self_loops:,} facts of an entity with itself kept",
     ]
     if facts.times_cut:
-        noticed.append(f"{facts.times_cut:,} times cut to the {facts.calendar.granularity}")
+        unit = facts.calendar.granularity
+        tick = f"tick of {facts.calendar.step}" if unit == "integer" else unit
+        noticed.append(f"{facts.times_cut:,} times cut to the {tick}")
+        noticed.append(f"{facts.merged_by_cut:,} facts merged that became equal by that")
+    if facts.concept_rows:
+        noticed.append(f"{facts.concept_rows_used:,} of {facts.concept_rows:,} rows of concepts match an entity")
     return f"{path}: {', '.join(noticed)}"
 
 

@@ -13,6 +13,7 @@ import typer
 
 from fitcarl import __version__
 from fitcarl.cli import console
+from fitcarl.threads import is_number, usable_cores
 
 PACKAGES = ("torch", "numpy", "polars", "numba", "pydantic", "safetensors", "matplotlib", "typer", "rich")
 
@@ -38,6 +39,9 @@ def examine() -> dict[str, Any]:
     cache = None if "numba" in missing else _compiled_loops()
     if cache is not None and not cache["writable"]:
         problems.append(f"{cache['folder']} is not writable: every start compiles anew; set NUMBA_CACHE_DIR")
+    threads = os.environ.get("FITCARL_THREADS", "")
+    if threads and not is_number(threads):
+        problems.append(f"FITCARL_THREADS is {threads!r}, which is no number, and has no effect")
     return {
         "fitcarl": __version__,
         "python": platform.python_version(),
@@ -71,8 +75,7 @@ def _torch() -> dict[str, Any]:
 
 def _cores() -> dict[str, int]:
     """Cores of the machine, and those this process may use."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return {"machine": os.cpu_count() or 1, "usable": usable}
+    return {"machine": os.cpu_count() or 1, "usable": usable_cores()}
 
 
 def _memory() -> dict[str, int | None]:

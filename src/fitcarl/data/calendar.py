@@ -16,6 +16,9 @@ from fitcarl.errors import InputError
 Granularity = Literal["hour", "day", "month", "year", "integer"]
 GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
 
+MAX_SPAN = 2_000_000
+"""Ticks from the first time to the last, at most: tables over time differences are twice as long as that."""
+
 _EPOCH = date(1970, 1, 1)
 _SHAPES: tuple[tuple[re.Pattern[str], Granularity], ...] = (
     (re.compile(r"-?[0-9]+"), "integer"),

@@ -24,7 +24,8 @@ _CALLED = {
 """How people call the four columns, without case, spaces, hyphens and the endings ``_id`` and ``_name``."""
 _ROLE_OF = {name: role for role, names in _CALLED.items() for name in names.split()}
 _NO_VALUE = ("na", "nan", "nat", "n/a", "null", "none", "nil", "unknown")
-_GIVE_COLUMNS = "columns to be given, as four names or positions from 1: subject, relation, object, time"
+_GIVE_COLUMNS = "--columns with four names or positions from 1: subject, relation, object, time"
+_CLEARLY_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,35 +51,58 @@ def has_header(first: Sequence[str], second: Sequence[str] | None, columns: Sequ
     """Whether the first row of a file names its columns rather than being a fact.
 
     It does where columns are asked for by name, where it holds a known name for each of the four, or where its time is
-    a word and the next row's is a time. A first row whose time is a broken date is a fact, and an error.
+    a word and either three of the four have known names or the next row's time is one. A first row whose time is a
+    broken date is a fact, and an error.
     """
     if columns is not None and not all(_position(column) for column in columns):
         return True
     if columns is None and set(ROLES) <= {_role(name) for name in first}:
         return True
     time = 3 if columns is None else _position(columns[3]) - 1
-    if second is None or time >= len(first):
+    if time >= len(first):
         return False
     word = first[time].strip()
-    return word[:1].isalpha() and word.lower() not in _NO_VALUE and is_time(second[time])
+    if not word[:1].isalpha() or word.lower() in _NO_VALUE:
+        return False
+    if columns is None and len(ROLES) - len(missing_roles(first)) >= _CLEARLY_NAMED:
+        return True
+    return second is not None and is_time(second[time])
+
+
+def missing_roles(names: Sequence[str]) -> list[str]:
+    """Those of subject, relation, object and time for which none of these is a known name."""
+    there = {_role(name) for name in names}
+    return [role for role in ROLES if role not in there]
+
+
+def check_columns(file: Path, columns: Sequence[str | int] | None) -> None:
+    """Raises an InputError unless four columns are asked for, or none."""
+    if columns is not None and len(columns) != len(ROLES):
+        raise _not_four(file, columns)
+
+
+def _not_four(file: Path, columns: Sequence[str | int]) -> InputError:
+    found = ", ".join(map(str, columns))
+    return InputError("not four different columns", file=file, found=found, expected=_GIVE_COLUMNS)
 
 
 def find_columns(
     file: Path, names: Sequence[str] | None, width: int, columns: Sequence[str | int] | None, ordered: bool = True
 ) -> tuple[int, ...]:
-    """Where the four columns are, from 0: as asked for, or by their names, or else (if ``ordered``) the first four."""
+    """Where the four columns are, from 0: as asked for, or by their names, or else (if ``ordered``) the first four.
+
+    The first four are taken only where no column has a known name: a header that names some of the four leaves open
+    whether another column is the missing one or something else, such as a weight.
+    """
     if columns is not None:
         places = tuple(_find_column(file, column, names, width) for column in columns)
-        if len(places) != len(ROLES) or len(set(places)) < len(ROLES):
-            raise InputError(
-                "not four different columns", file=file, found=", ".join(map(str, columns)), expected=_GIVE_COLUMNS
-            )
+        if len(set(places)) < len(ROLES):
+            raise _not_four(file, columns)
         return places
     roles = [_role(name) for name in names or ()]
     if all(roles.count(role) == 1 for role in ROLES):
         return tuple(roles.index(role) for role in ROLES)
-    places_fit = all(role in (None, ROLES[i] if i < len(ROLES) else None) for i, role in enumerate(roles))
-    if ordered and places_fit and width >= len(ROLES):
+    if ordered and not any(roles) and width >= len(ROLES):
         return (0, 1, 2, 3)
     unclear = next((role for role in ROLES if roles.count(role) != 1), ROLES[0])
     raise InputError(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
+from fitcarl.ragged import offsets_of, spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +31,7 @@ class Concepts:
         names = tuple(sorted({name for _, name in distinct}))
         number = {name: i for i, name in enumerate(names)}
         owner = np.array([entity for entity, _ in distinct], dtype=np.int64)
-        offsets = np.zeros(entities + 1, dtype=np.int64)
-        np.cumsum(np.bincount(owner, minlength=entities), out=offsets[1:])
+        offsets = offsets_of(np.bincount(owner, minlength=entities))
         return cls(names, offsets, np.array([number[name] for _, name in distinct], dtype=np.int32))
 
     @classmethod
@@ -80,10 +80,8 @@ def concept_distribution(background: Quadruples, concepts: Concepts, relations: 
     pair = np.unique(both.relation.astype(np.int64) * entities + both.object)
     relation, entity = np.divmod(pair, entities)
 
-    degree = np.diff(concepts.offsets)[entity]
-    start = np.repeat(concepts.offsets[entity] - np.concatenate(([0], np.cumsum(degree)[:-1])), degree)
-    concept = concepts.ids[start + np.arange(len(start))] if len(start) else np.empty(0, np.int32)
-    cell = np.repeat(relation, degree) * len(concepts) + concept
+    row, place = spans(concepts.offsets[entity], np.diff(concepts.offsets)[entity])
+    cell = relation[row] * len(concepts) + concepts.ids[place]
 
     counts = np.bincount(cell, minlength=relations.directed * len(concepts)).astype(np.float64)
     counts = counts.reshape(relations.directed, len(concepts))

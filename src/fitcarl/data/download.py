@@ -180,3 +180,5 @@ def _check_address(url: str) -> None:
         good = False
     if not good or any(character.isspace() for character in url):
         raise InputError("not an address", found=url, expected="http:// or https:// and a host")
+    if not url.isascii():
+        raise InputError("not an address", found=url, expected="ASCII, other characters as %XX (xn-- in a host)")

@@ -22,8 +22,14 @@ class Facts:
     rows: int
     """Rows of the source, duplicates included."""
     duplicates: int
-    """Rows that repeated an earlier row exactly and were merged into it."""
+    """Rows that repeated an earlier row exactly, its time included, and were merged into it."""
     self_loops: int
     """Distinct facts whose subject is their object; they are kept."""
     times_cut: int = 0
     """Rows whose time was finer than the calendar's granules and was cut down to one."""
+    merged_by_cut: int = 0
+    """Rows that became equal to an earlier one only because times were cut, and were merged into it."""
+    concept_rows: int = 0
+    """Pairs of entity and concept in the source of concepts."""
+    concept_rows_used: int = 0
+    """Those of them whose entity is in the facts."""

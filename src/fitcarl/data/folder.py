@@ -186,10 +186,11 @@ def _integers(table: Table, column: pl.Series, field: str, expected: str) -> NDA
 def write_dataset(dataset: Dataset, folder: str | Path, *, overwrite: bool = False) -> None:
     """Writes a dataset that ``read_dataset`` gives back, all of it or nothing.
 
-    The tables are written to a folder beside the wanted one, which then takes its name. A folder that is not empty is
+    The tables are written to a folder beside the wanted one, which then takes its name. A folder that is there and
+    empty, or that somebody works in, stays the folder it is, and the tables are moved in. A folder that is not empty is
     refused, or with ``overwrite`` replaced if nothing but a dataset is in it.
     """
-    folder = Path(folder)
+    folder = Path(folder).resolve()  # a link stays a link to the folder that is written
     validate(dataset)
     _check_target(folder, overwrite)
     with _replacing(folder) as fresh:
@@ -245,23 +246,25 @@ def _check_target(folder: Path, overwrite: bool) -> None:
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
     """A new folder that takes the place of ``folder`` when all went well, and of which nothing is left when not."""
-    folder = folder.absolute()
-    missing = [place for place in folder.parents if not place.exists()]
+    stays = folder.is_dir() and (not any(folder.iterdir()) or Path.cwd().is_relative_to(folder))
+    place = folder if stays else folder.parent
+    missing = [parent for parent in folder.parents if not parent.exists()]
     work: Path | None = None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        place.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=place))
         (work / "new").mkdir()
         yield work / "new"
-        _exchange(work / "new", folder, work / "old")
+        (_exchange_files if stays else _exchange)(work / "new", folder, work / "old")
     except BaseException as error:
         if work is not None:
             shutil.rmtree(work / "new", ignore_errors=True)
-        for place in ([work] if work else []) + missing:
+        for made in ([work] if work else []) + missing:
             with suppress(OSError):
-                place.rmdir()
+                made.rmdir()
         if isinstance(error, OSError):
-            raise InputError(f"cannot be written: {error.strerror or error}", file=folder) from None
+            problem = f"cannot be written: {error.strerror or error}"
+            raise InputError(problem, file=folder, expected="a folder that can be written") from None
         raise
     shutil.rmtree(work, ignore_errors=True)
 
@@ -275,4 +278,20 @@ def _exchange(new: Path, folder: Path, old: Path) -> None:
     except BaseException:
         if old.exists():
             os.rename(old, folder)
+        raise
+
+
+def _exchange_files(new: Path, folder: Path, old: Path) -> None:
+    """Like ``_exchange``, but file by file: the folder itself is not touched, whoever may stand in it."""
+    old.mkdir()
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for source, target in ((folder, old), (new, folder)):
+            for file in sorted(entry for entry in source.iterdir() if entry.is_file()):
+                os.rename(file, target / file.name)
+                moved.append((file, target / file.name))
+    except BaseException:
+        for before, after in reversed(moved):
+            os.rename(after, before)
+        old.rmdir()
         raise

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from fitcarl.data.columns import ROLES, FactColumns, field_names, find_columns, has_header
+from fitcarl.data.columns import ROLES, FactColumns, check_columns, field_names, find_columns, has_header, missing_roles
 from fitcarl.data.table import read_bytes, read_table, read_text
 from fitcarl.errors import InputError
 
@@ -49,6 +49,7 @@ def read_columns(
     path: Path, format: Format, header: bool | Literal["auto"], columns: Sequence[str | int] | None
 ) -> FactColumns:
     """Subject, relation, object and time of a file; see ``read_facts`` for the arguments."""
+    check_columns(path, columns)
     if format == "parquet":
         return _from_parquet(path, columns)
     if format == "jsonl":
@@ -63,10 +64,10 @@ def _from_table(
     if not len(table):
         raise InputError("an empty file", file=path, expected="facts: subject, relation, object, time")
     if table.width < len(ROLES):
-        kind = "commas" if comma else "tabs"
-        raise InputError(
-            "too few columns", file=path, row=1, found=table.width, expected=f"at least 4, separated by {kind}"
-        )
+        kind, missing = "commas" if comma else "tabs", missing_roles(table.row(0))
+        named = len(missing) <= 2  # one name alone may be chance: a relation can be called r
+        problem = "too few columns" + (f", none for the {' and the '.join(missing)}" if named else "")
+        raise InputError(problem, file=path, row=1, found=table.width, expected=f"at least 4, separated by {kind}")
     first, second = table.row(0), table.row(1) if len(table) > 1 else None
     headed = has_header(first, second, columns) if header == "auto" else header
     names = first if headed else None
@@ -178,7 +179,7 @@ def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumn
             frame = pl.read_parquet(io.BytesIO(content), columns=[names[place] for place in places])
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = " ".join(str(error).split())[:160]
-        raise InputError(f"a damaged Parquet file ({reason})", file=path) from None
+        raise InputError(f"a damaged Parquet file ({reason})", file=path, expected="one that can be read") from None
     if not len(frame):
         raise InputError("no facts", file=path, expected="at least one row")
     fields = field_names(places, names)
@@ -193,7 +194,7 @@ def _text_of(raw: FactColumns, column: int) -> pl.Series:
     series = raw.values[column]
     if series.null_count():
         row = int(series.is_null().arg_max() or 0)
-        raise raw.error("no value", column, row, None, "no nulls")
+        raise raw.error("no value", column, row, "null", "no nulls")
     kind = series.dtype
     if kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum):
         return series.cast(pl.String)

@@ -42,12 +42,12 @@ def read_facts(
     - ``format`` is told by the file's ending if not given. In TSV a quotation mark is a character like any other, CSV
       follows RFC 4180, a line of JSONL is an object or an array.
     - ``columns`` are those of subject, relation, object and time, as names or as positions *from 1*. If not given they
-      are found by their names in the header (or keys), or else are the first four.
+      are found by their names in the header (or keys), or are the first four where none has a known name.
     - ``header="auto"`` takes the first row for a header where it names the four columns, or where its time is a word
-      and the next row's is a time.
+      and either three columns have known names or the next row's time is one.
     - ``granularity`` is ``auto``, ``hour``, ``day``, ``month``, ``year``, or for integer times the units a tick
       (``"24"``); see ``read_timestamps``.
-    - ``concepts`` is a file for ``read_concepts``.
+    - ``concepts`` is a file for ``read_concepts``; one that is about none of the entities is an error.
 
     Names are kept as they are, character by character. Ids are given in order of first appearance, a row's subject
     before its object; where all entities (or all relations) are integers, in numerical order, and the spaces some files
@@ -58,19 +58,28 @@ def read_facts(
     source = read_columns(path, format_of(path, format), header, columns)
     entities, (subject, object) = _numbered(source, (_SUBJECT, _OBJECT))
     relations, (relation,) = _numbered(source, (_RELATION,))
-    calendar, ticks, times_cut = _times(source, granularity)
+    calendar, ticks, exact, times_cut = _times(source, granularity)
     quadruples = Quadruples(subject, relation, object, ticks).distinct()
+    before_cut = len(Quadruples(subject, relation, object, exact).distinct()) if times_cut else len(quadruples)
     vocabulary = Vocabulary(entities, relations)
+    kinds = _concept_rows(Path(concepts)) if concepts else []
+    used = [(vocabulary.entity_index[o], kind) for o, kind in kinds if o in vocabulary.entity_index]
+    if concepts and not used:
+        found = f"0 of {len(kinds)} rows about an entity of the facts"
+        raise InputError("no concepts for these facts", file=concepts, found=found, expected="names as in the facts")
     return Facts(
         name=name or path.stem,
         quadruples=quadruples,
         vocabulary=vocabulary,
         calendar=calendar,
-        concepts=read_concepts(concepts, vocabulary.entity_index) if concepts else Concepts.none(len(entities)),
+        concepts=Concepts.from_pairs(len(entities), used),
         rows=len(ticks),
-        duplicates=len(ticks) - len(quadruples),
+        duplicates=len(ticks) - before_cut,
         self_loops=int(np.count_nonzero(quadruples.subject == quadruples.object)),
         times_cut=times_cut,
+        merged_by_cut=before_cut - len(quadruples),
+        concept_rows=len(kinds),
+        concept_rows_used=len(used),
     )
 
 
@@ -80,9 +89,14 @@ def read_concepts(path: str | Path, entity_index: Mapping[str, int]) -> Concepts
     The file's ending tells which: ``.json``, ``.csv``, or else tab-separated. Entities that are not in the index are
     left out (a header, too, is a row about an unknown entity).
     """
-    path = Path(path)
+    pairs = _concept_rows(Path(path))
+    return Concepts.from_pairs(len(entity_index), ((entity_index[o], n) for o, n in pairs if o in entity_index))
+
+
+def _concept_rows(path: Path) -> list[tuple[str, str]]:
+    """(entity, concept) of every row of a table, or of every item of a JSON object's lists."""
     if path.suffix.lower() == ".json":
-        return Concepts.from_mapping(entity_index, _concepts_of_json(path))
+        return [(entity, name) for entity, names in _concepts_of_json(path).items() for name in names]
     comma = path.suffix.lower() == ".csv"
     table = read_table(path, "," if comma else "\t", quoted=comma, width=2)
     owners, names = (column.to_list() for column in table.columns((0, 1)))
@@ -90,8 +104,7 @@ def read_concepts(path: str | Path, entity_index: Mapping[str, int]) -> Concepts
         for field, value in (("entity", owner), ("concept", name)):
             if problem := name_problem(value):
                 raise table.error(problem, row, field, value, "a name on one line")
-    pairs = zip(owners, names, strict=True)
-    return Concepts.from_pairs(len(entity_index), ((entity_index[o], n) for o, n in pairs if o in entity_index))
+    return list(zip(owners, names, strict=True))
 
 
 def _concepts_of_json(path: Path) -> dict[str, list[str]]:
@@ -145,8 +158,8 @@ def _row_of(values: pl.Series, found: str) -> int:
     return int((values == found).arg_max() or 0)
 
 
-def _times(source: FactColumns, granularity: str) -> tuple[Calendar, Ids, int]:
-    """The calendar of a file, the tick of each row, and how many rows had a time that was cut."""
+def _times(source: FactColumns, granularity: str) -> tuple[Calendar, Ids, Ids, int]:
+    """The calendar of a file, each row's tick and a number for its time before the cut, and how many rows were cut."""
     values = source.values[_TIME]
     texts = values.unique(maintain_order=True)
     try:
@@ -160,4 +173,5 @@ def _times(source: FactColumns, granularity: str) -> tuple[Calendar, Ids, int]:
     calendar = Calendar.of_granules(times.granularity, times.granules, times.step)
     ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
     place = _places_in(texts, values)
-    return calendar, ticks[place], int(np.count_nonzero(times.cut[place]))
+    _, exact = np.unique(times.exact, return_inverse=True)
+    return calendar, ticks[place], exact.astype(np.int32)[place], int(np.count_nonzero(times.cut[place]))

@@ -8,6 +8,7 @@ import random
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
 from fitcarl.data.facts import Facts
 from fitcarl.data.quadruples import Ids, Quadruples
@@ -41,6 +42,13 @@ def split_facts(
        group is listed under one of its ends, chosen at random.
     """
     _check_options(seed, bounds, share, parts)
+    if facts.calendar.span > MAX_SPAN:
+        raise InputError(
+            "times too far apart",
+            file=facts.name,
+            found=f"{facts.calendar.span} ticks",
+            expected=f"at most {MAX_SPAN}, as with a coarser --granularity (86400 makes days of seconds)",
+        )
     shuffled = facts.quadruples.take(np.random.RandomState(seed).permutation(len(facts.quadruples)))
     groups = _draw(facts, shuffled, seed, bounds, share, parts)
     if swap:

@@ -27,9 +27,9 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
+        raise InputError("no such file", file=path, expected="a file that exists") from None
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+        raise InputError(f"cannot be read: {error.strerror}", file=path, expected="a readable file") from None
 
 
 def read_text(path: Path, separator: str | None = None) -> bytes:

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.calendar import GRANULARITIES, Granularity, parse_moment
+from fitcarl.data.calendar import GRANULARITIES, MAX_SPAN, Granularity, parse_moment
 from fitcarl.errors import InputError
 
 _KINDS = re.compile(
@@ -40,7 +40,8 @@ _UNITS: dict[Granularity, tuple[str, int]] = {
 _CLEARLY = 3
 """So many distinct dates must all be the first of a month (of a year) before dates are taken to mean months (years)."""
 _DIGITS = 18
-_MAX_TICK = 2**31 - 2
+_COARSER: dict[Granularity, str] = {"hour": "day", "day": "month", "month": "year", "year": "year"}
+_COMPACT_DATE = re.compile(r"(19|20)[0-9]{6}|2100[0-9]{4}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,8 @@ class Timestamps:
     """Granules a tick: 1, or for integers what was asked for or the greatest common divisor of their differences."""
     cut: NDArray[np.bool_]
     """bool [texts], whether the time was finer than a granule, so that the rest was cut off."""
+    exact: NDArray[np.int64]
+    """int64 [texts], the time before that, in units of its own: equal where times are."""
 
 
 def is_time(text: str) -> bool:
@@ -74,16 +77,21 @@ def check_granularity(granularity: str) -> None:
 def read_timestamps(texts: Sequence[str], granularity: str = "auto") -> Timestamps:
     """The granules of distinct times; all must be of one kind: integers, months, dates or datetimes.
 
-    ``auto`` takes integers as they are, and else the coarsest granularity that loses nothing: hours where there is a
-    time of day (minutes are cut), days, months or years. Dates mean months (years) only where at least three of them
-    are all the first of a month (of a year). A number such as ``"24"`` is the units a tick of integer times, counted
+    ``auto`` takes integers as they are (but as dates where all of them are dates YYYYMMDD from 1900 to 2100), and else
+    the coarsest granularity that loses nothing: hours where there is a time of day (minutes are cut), days, months or
+    years. Dates mean months (years) only where at least three of them are all the first of a month (of a year).
+    ``integer`` takes all integers as they are. A number such as ``"24"`` is the units a tick of integer times, counted
     from the first. Where a granularity of the calendar is asked for, integers are read as YYYYMMDD or YYYY.
+
+    The last time is at most ``MAX_SPAN`` ticks after the first.
 
     An InputError has the offending text in ``found``; texts in order of appearance make it the first one.
     """
     check_granularity(granularity)
     texts = [text.strip(" ") for text in texts]
     kind = _kind_of_all(texts)
+    if kind == "integer" and granularity == "auto" and (dates := _compact_dates(texts)):
+        kind, texts = "date", dates
     if kind == "integer" and granularity not in _UNITS:
         return _integers(texts, None if granularity in ("auto", "integer") else int(granularity))
     if granularity != "auto" and granularity not in _UNITS:
@@ -94,7 +102,34 @@ def read_timestamps(texts: Sequence[str], granularity: str = "auto") -> Timestam
     chosen = _coarsest(moments, kind) if granularity == "auto" else cast(Granularity, granularity)
     unit, offset = _UNITS[chosen]
     granules = moments.astype(unit)
-    return Timestamps(chosen, granules.astype(np.int64) + offset, 1, granules != moments)
+    _check_span(texts, granules.astype(np.int64), 1, f"--granularity {_COARSER[chosen]}")
+    cut, exact = granules != moments, moments.astype(np.int64)
+    return Timestamps(chosen, granules.astype(np.int64) + offset, 1, cut, exact)
+
+
+def _compact_dates(texts: Sequence[str]) -> list[str] | None:
+    """The ISO dates of integers that are all dates written YYYYMMDD, or None."""
+    if not all(map(_COMPACT_DATE.fullmatch, texts)):
+        return None
+    dates = [f"{text[:4]}-{text[4:6]}-{text[6:]}" for text in texts]
+    try:
+        np.array(dates, dtype="datetime64[D]")
+    except ValueError:
+        return None
+    return dates
+
+
+def _check_span(texts: Sequence[str], granules: NDArray[np.int64], step: int, coarser: str) -> None:
+    last = int(granules.argmax())
+    if (int(granules[last]) - int(granules.min())) // step >= MAX_SPAN:
+        expected = f"at most {MAX_SPAN} ticks after the first time, as with {coarser}"
+        raise InputError("a time out of range", found=texts[last], expected=expected)
+
+
+def _days_of_epoch(values: NDArray[np.int64]) -> int:
+    """Units a day if integers count seconds since 1970, or what their size says they count: ms, us or ns."""
+    largest = int(np.abs(values).max())
+    return next(86_400 * unit for unit in (1, 10**3, 10**6, 10**9) if largest < 10**11 * unit or unit == 10**9)
 
 
 def _kind_of_all(texts: Sequence[str]) -> str:
@@ -153,12 +188,7 @@ def _integers(texts: Sequence[str], step: int | None) -> Timestamps:
     values = np.array([int(text) for text in texts], dtype=np.int64)
     since_first = values - values.min()
     step = step or math.gcd(*since_first.tolist()) or 1
-    last = int(since_first.argmax())
-    if int(since_first[last]) // step > _MAX_TICK:
-        raise InputError(
-            "a time out of range",
-            found=texts[last],
-            expected=f"at most {_MAX_TICK} ticks of {step} after the first time (or a coarser granularity: 86400)",
-        )
+    coarser = max(_days_of_epoch(values), int(since_first.max()) // MAX_SPAN + 1)
+    _check_span(texts, values, step, f"--granularity {coarser}")
     cut = since_first % step
-    return Timestamps("integer", values - cut, step, cut != 0)
+    return Timestamps("integer", values - cut, step, cut != 0, values)

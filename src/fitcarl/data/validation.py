@@ -30,6 +30,11 @@ def validate(dataset: Dataset, folder: str | Path = "") -> None:
     _check_names(place / RELATIONS, dataset.vocabulary.relations)
     for name, facts in _fact_tables(dataset):
         _check_ids(place / name, facts, dataset)
+    if not len(dataset.background):
+        raise InputError(
+            "no facts", file=place / BACKGROUND, expected="at least one row: subject, relation, object, time"
+        )
+    _check_distinct(place / BACKGROUND, dataset.background, dataset.vocabulary.entities)
     if len(dataset.concepts.offsets) != len(dataset.vocabulary.entities) + 1:
         raise InputError("concepts of other entities", file=place / CONCEPTS)
 
@@ -88,7 +93,10 @@ def _check_ids(file: Path, facts: Quadruples, dataset: Dataset) -> None:
 
 
 def _check_owners(file: Path, meta: MetaSet, names: Sequence[str]) -> None:
-    """An owner is an end of its fact, its facts stand together, and no fact is there twice."""
+    """An owner is an end of its fact, its facts stand together, and no fact is there twice.
+
+    Listed under both its ends, or twice under one, a fact could be support and query at once.
+    """
     strangers = np.flatnonzero((meta.owner != meta.facts.subject) & (meta.owner != meta.facts.object))
     if len(strangers):
         row = int(strangers[0])
@@ -99,12 +107,16 @@ def _check_owners(file: Path, meta: MetaSet, names: Sequence[str]) -> None:
         again = int(np.setdiff1d(np.arange(len(meta.entities)), first)[0])
         entity, row = int(meta.entities[again]), int(meta.offsets[again])
         raise _error("facts of an entity in two places", file, row, "unseen entity", entity, "them to be contiguous")
-    _, first = np.unique(meta.facts.rows(), axis=0, return_index=True)
-    if len(first) < len(meta):
-        # Listed under both its ends, or twice under one, a fact could be support and query at once.
-        row = int(np.setdiff1d(np.arange(len(meta)), first)[0])
-        found = f"{names[meta.facts.subject[row]]}, {names[meta.facts.object[row]]}"
-        raise _error("a fact that is there twice", file, row, "fact", found, "it to be listed once")
+    _check_distinct(file, meta.facts, names)
+
+
+def _check_distinct(file: Path, facts: Quadruples, names: Sequence[str]) -> None:
+    if len(facts.distinct()) == len(facts):
+        return
+    _, first = np.unique(facts.rows(), axis=0, return_index=True)
+    row = int(np.setdiff1d(np.arange(len(facts)), first)[0])
+    found = f"{names[facts.subject[row]]}, {names[facts.object[row]]}"
+    raise _error("a fact that is there twice", file, row, "fact", found, "it to be listed once")
 
 
 def _check_groups(place: Path, dataset: Dataset, group: NDArray[np.int64]) -> None:

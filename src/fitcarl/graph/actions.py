@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph import kernels
-from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.graph.temporal import TemporalGraph, check_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +79,9 @@ _NO_RANK = np.zeros(1, dtype=np.int32)
 
 def action_space(
     graph: TemporalGraph,
-    entity: Ids,
-    current_time: Ids,
-    query_time: Ids,
+    entity: ArrayLike,
+    current_time: ArrayLike,
+    query_time: ArrayLike,
     sampling: Sampling,
     size: int = 50,
 ) -> ActionSpace:
@@ -91,9 +91,12 @@ def action_space(
     """
     if size < 1:
         raise ValueError("an action space has room for at least one edge")
+    check_range("entity", np.asarray(entity), graph.entities)
     entity, current_time, query_time = (
         np.ascontiguousarray(column, dtype=np.int32) for column in (entity, current_time, query_time)
     )
+    if not entity.shape == current_time.shape == query_time.shape == (len(entity),):
+        raise ValueError("a state is an entity, a current time and a query time: three columns of one length")
     degree = np.minimum(graph.degree(entity), size)
     shape = (len(entity), int(degree.max(initial=0)) + 1)
     relation = np.full(shape, graph.relations.self_loop, dtype=np.int32)

@@ -43,23 +43,48 @@ def save_graph(graph: TemporalGraph, folder: str | Path) -> Path:
 
 
 def open_graph(folder: str | Path) -> TemporalGraph:
-    """The graph that ``save_graph`` wrote; its columns are read-only and paged in as they are touched."""
+    """The graph that ``save_graph`` wrote; its columns are read-only and paged in as they are touched.
+
+    What describes the graph is checked, offsets included. The edges themselves are not, as that would page all of them
+    in: whether targets are entities and relations exist is left to whoever wrote the columns.
+    """
     folder = Path(folder)
     try:
         about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InputError("not a stored graph", file=folder, expected="a folder with graph.json and columns") from None
+    if not isinstance(about, dict):
+        raise InputError("not a stored graph", file=folder / "graph.json", expected="a JSON object")
     version = about.get("version")
     if version != _VERSION:
         raise InputError("unknown version", file=folder / "graph.json", found=version, expected=str(_VERSION))
+    edges, relations = (_count(folder / "graph.json", about, key) for key in ("edges", "relations"))
     columns = {name: _mapped(folder / f"{name}.npy", dtype) for name, dtype in _COLUMNS.items()}
     for name in ("relation", "target", "time"):
         length = len(columns[name])
-        if length != about["edges"]:
-            raise InputError(
-                "incomplete column", file=folder / f"{name}.npy", found=length, expected=f"{about['edges']} edges"
-            )
-    return TemporalGraph.over_base(Adjacency(**columns), RelationIds(int(about["relations"])))
+        if length != edges:
+            raise InputError("incomplete column", file=folder / f"{name}.npy", found=length, expected=f"{edges} edges")
+    _check_offsets(folder / "offsets.npy", columns["offsets"], edges)
+    return TemporalGraph.over_base(Adjacency(**columns), RelationIds(relations))
+
+
+def _count(file: Path, about: dict[str, Any], key: str) -> int:
+    value = about.get(key)
+    if type(value) is not int or value < 0:
+        raise InputError("not a count", file=file, field=key, found=json.dumps(value), expected="an integer from 0")
+    return value
+
+
+def _check_offsets(file: Path, offsets: NDArray[np.int64], edges: int) -> None:
+    """Compiled loops follow the offsets unchecked, so they must lead into the columns."""
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != edges:
+        found = f"{offsets[0]} to {offsets[-1]}" if len(offsets) else "none"
+        raise InputError("wrong offsets", file=file, found=found, expected=f"0 to {edges}")
+    falls = np.flatnonzero(offsets[1:] < offsets[:-1])
+    if len(falls):
+        place = int(falls[0]) + 1
+        expected = f"at least {offsets[place - 1]} at place {place}"
+        raise InputError("offsets that do not ascend", file=file, found=int(offsets[place]), expected=expected)
 
 
 def _mapped(file: Path, dtype: type[np.integer[Any]]) -> NDArray[Any]:

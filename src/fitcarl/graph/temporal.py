@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.kernels import find_edges, stable_order
+from fitcarl.ragged import offsets_of
+
+_TICKS_AN_EDGE, _FEW_TICKS = 4, 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,17 +32,22 @@ class Adjacency:
 
     @classmethod
     def sort(cls, edges: Quadruples, entities: int, relations: RelationIds) -> Adjacency:
-        """Edges in canonical order, whatever order they came in. Four passes of a radix sort; times may be negative."""
+        """Edges in canonical order, whatever order they came in. Four passes of a radix sort; times may be negative.
+
+        The compiled passes do not check bounds: an id out of range raises a ValueError here.
+        """
         if len(edges) >= 2**32:
             raise ValueError("more edges than the index can number")
-        earliest = edges.time.min() if len(edges) else np.int32(0)
+        check_range("subject", edges.subject, entities)
+        check_range("relation", edges.relation, relations.directed)
+        check_range("object", edges.object, entities)
+        moment, moments = _dense_times(edges.time)
         order = np.arange(len(edges), dtype=np.uint32)
         order = stable_order(edges.object, order, entities)
         order = stable_order(edges.relation, order, relations.directed)
-        order = stable_order(edges.time - earliest, order, int(edges.time.max() - earliest) + 1 if len(edges) else 1)
+        order = stable_order(moment, order, moments)
         order = stable_order(edges.subject, order, entities)
-        offsets = np.zeros(entities + 1, dtype=np.int64)
-        np.cumsum(np.bincount(edges.subject, minlength=entities), out=offsets[1:])
+        offsets = offsets_of(np.bincount(edges.subject, minlength=entities))
         return cls(offsets, edges.relation[order], edges.object[order], edges.time[order])
 
     def __len__(self) -> int:
@@ -57,7 +66,8 @@ class Adjacency:
         return degree
 
     def find(self, edges: Quadruples) -> NDArray[np.int64]:
-        """int64 [edges]: the position of each edge, or -1 where it is not here."""
+        """int64 [edges]: the position of each edge, or -1 where it is not here; a subject must be an entity."""
+        check_range("subject", edges.subject, len(self.offsets) - 1)
         found: NDArray[np.int64] = find_edges(
             self.offsets, self.relation, self.target, self.time, edges.subject, edges.relation, edges.object, edges.time
         )
@@ -126,6 +136,24 @@ class TemporalGraph:
     def contains(self, edges: Quadruples) -> NDArray[np.bool_]:
         """Whether each directed edge is in the graph."""
         return (self.base.find(edges) >= 0) | (self.over.find(edges) >= 0)
+
+
+def check_range(what: str, ids: NDArray[np.integer[Any]], count: int) -> None:
+    """Raises a ValueError unless all ids are in [0, count): compiled loops read and write wherever an id points."""
+    if len(ids) and (ids.min() < 0 or ids.max() >= count):
+        wrong = ids[(ids < 0) | (ids >= count)][0]
+        raise ValueError(f"{what} {wrong} is out of range: ids are from 0 to {count - 1}")
+
+
+def _dense_times(time: Ids) -> tuple[Ids, int]:
+    """Times as small numbers in the same order, and how many: memory goes by the edges, however far times reach."""
+    if not len(time):
+        return time, 1
+    first, last = int(time.min()), int(time.max())
+    if last - first < _TICKS_AN_EDGE * len(time) + _FEW_TICKS:
+        return (time - np.int32(first)).astype(np.int32), last - first + 1
+    distinct, rank = np.unique(time, return_inverse=True)
+    return rank.astype(np.int32), len(distinct)
 
 
 def _both_directions(facts: Quadruples, relations: RelationIds) -> Quadruples:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -58,6 +60,16 @@ def show_json(value: object) -> None:
     """Prints a result for programs: one JSON value and nothing else on stdout."""
     readable = "utf" in (sys.stdout.encoding or "").lower()
     sys.stdout.write(json.dumps(value, ensure_ascii=not readable, indent=2, allow_nan=False) + "\n")
+
+
+def program() -> str:
+    """How this program is called from here: by its name where that is found, by its place otherwise."""
+    if shutil.which("fitcarl"):
+        return "fitcarl"
+    called = Path(sys.argv[0])
+    if called.name != "fitcarl":
+        return "python -m fitcarl"
+    return os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called)
 
 
 def say(message: str) -> None:

@@ -65,63 +65,99 @@ def crowd_sizes(statistics: Statistics, queries: Queries) -> NDArray[np.int64]:
 
 def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, queries: Queries, size: int) -> Choices:
     """Everything that could be done, on the background with its supports laid over it."""
-    relations = graph.relations
+    known, entity, relation, time = _support_table(graph, support, queries)
+    shots = entity.shape[1]
+    nodes, now = entity.ravel(), np.repeat(queries.time, shots)
+    space = action_space(graph, nodes, now, now, Nearest(), size)
+    allowed = space.mask & (space.entity != np.repeat(queries.entity, shots)[:, None])
+    allowed[:, 0] = True
+    offsets, crowd_entity, crowd = _crowd(statistics, queries, entity, known)
+    return Choices(
+        entity,
+        relation,
+        time,
+        known,
+        _first(statistics, queries, graph, entity, relation, time, known),
+        space,
+        allowed,
+        _second(statistics, queries, relation.ravel(), time.ravel(), entity, space, graph),
+        offsets,
+        crowd_entity,
+        crowd,
+        _query(statistics, queries, relation, time, known),
+    )
+
+
+def _support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.bool_], Ids, Ids, Ids]:
+    """Which facts each query's entity has, [queries, K]: known, and where, through what and when they lead."""
     slot = np.full(graph.entities, -1, dtype=np.int64)
     slot[support.entities] = np.arange(len(support.entities))
     owner = slot[queries.entity]
-    turned = support.facts.seen_from(support.owner, relations)
+    turned = support.facts.seen_from(support.owner, graph.relations)
     counts = np.diff(support.offsets)[owner]
     column = np.arange(int(counts.max(initial=1)))
     known = column < counts[:, None]
     row = np.where(known, support.offsets[owner][:, None] + column, 0)
-    asked, now = queries.relation[:, None], queries.time[:, None]
     entity = np.where(known, turned.object[row], queries.entity[:, None]).astype(np.int32)
-    relation, time = turned.relation[row], turned.time[row]
+    return known, entity, turned.relation[row], turned.time[row]
 
-    gap = now - time
+
+def _first(
+    statistics: Statistics,
+    queries: Queries,
+    graph: TemporalGraph,
+    entity: Ids,
+    relation: Ids,
+    time: Ids,
+    known: NDArray[np.bool_],
+) -> NDArray[np.float32]:
+    """Features of going along a known fact, and of stopping where it leads."""
+    asked = queries.relation[:, None]
+    gap = (queries.time[:, None] - time) * statistics.days
     same = ((entity[:, :, None] == entity[:, None, :]) & known[:, None, :]).sum(2)
-    first = np.zeros((*entity.shape, FIRST), dtype=np.float32)
-    _describe(statistics, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), first)
+    out = np.zeros((*entity.shape, FIRST), dtype=np.float32)
+    _describe(statistics, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), out)
     for place, feature in enumerate(
         (
-            statistics.follows[_bucket(gap * statistics.days), relation, asked] + 6,
+            statistics.follows[_bucket(gap), relation, asked] + 6,
             statistics.ever[relation, asked] + 4,
-            np.log1p(np.abs(gap) * statistics.days),
+            np.log1p(np.abs(gap)),
             np.sign(gap),
             relation == asked,
-            relation == relations.inverse(asked),
+            relation == graph.relations.inverse(asked),
             gap == 0,
             np.log(np.maximum(same, 1)),
-            np.log(np.maximum(counts, 1))[:, None],
+            np.log(np.maximum(known.sum(1), 1))[:, None],
         )
     ):
-        first[..., ENTITY + place] = feature
+        out[..., ENTITY + place] = feature
+    return out
 
-    states = entity.ravel(), np.repeat(queries.time, entity.shape[1])
-    space = action_space(graph, states[0], states[1], states[1], Nearest(), size)
-    asker = np.repeat(queries.entity, entity.shape[1])[:, None]
-    open_ = space.mask & (space.entity != asker)
-    open_[:, 0] = True
-    second = _second(statistics, queries, relation.ravel(), time.ravel(), entity, space, graph)
 
-    low, high = statistics.relation_offsets[queries.relation], statistics.relation_offsets[queries.relation + 1]
-    crowd_offsets = offsets_of(high - low)
-    asking = np.repeat(np.arange(len(queries)), high - low)
-    listed = np.arange(len(asking)) - crowd_offsets[asking] + low[asking]
-    crowd_entity = (statistics.keys[listed] % statistics.entities).astype(np.int32)
-    crowd = np.zeros((len(asking), CROWD), dtype=np.float32)
-    _describe(statistics, queries, asking, crowd_entity, crowd)
-    crowd[:, ENTITY] = ((entity[asking] == crowd_entity[:, None]) & known[asking]).any(1)
+def _crowd(
+    statistics: Statistics, queries: Queries, entity: Ids, known: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], Ids, NDArray[np.float32]]:
+    """Everybody who was ever met through r_q: offsets [queries + 1], entities, features."""
+    sizes = crowd_sizes(statistics, queries)
+    offsets = offsets_of(sizes)
+    asking = np.repeat(np.arange(len(queries)), sizes)
+    listed = np.arange(len(asking)) - offsets[asking] + statistics.relation_offsets[queries.relation][asking]
+    crowd = (statistics.keys[listed] % statistics.entities).astype(np.int32)
+    out = np.zeros((len(asking), CROWD), dtype=np.float32)
+    _describe(statistics, queries, asking, crowd, out)
+    out[:, ENTITY] = ((entity[asking] == crowd[:, None]) & known[asking]).any(1)
+    return offsets, crowd, out
 
-    best = np.where(known, statistics.ever[relation, asked], -12).max(1) + 4
-    nearest = np.where(known, np.abs(gap), 1 << 20).min(1)
-    facts = np.maximum(counts, 1)
-    query = np.stack([best, np.log1p(high - low), np.log(facts), np.log1p(nearest * statistics.days)], axis=1).astype(
-        np.float32
-    )
-    return Choices(
-        entity, relation, time, known, first, space, open_, second, crowd_offsets, crowd_entity, crowd, query
-    )
+
+def _query(
+    statistics: Statistics, queries: Queries, relation: Ids, time: Ids, known: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """What speaks for or against asking the crowd: how well the support fits r_q, and how much there is of either."""
+    best = np.where(known, statistics.ever[relation, queries.relation[:, None]], -12).max(1) + 4
+    gap = np.abs(queries.time[:, None] - time) * statistics.days
+    nearest = np.where(known, gap, 1 << 20).min(1)
+    facts, crowd = np.maximum(known.sum(1), 1), crowd_sizes(statistics, queries)
+    return np.stack([best, np.log1p(crowd), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
 
 
 def _second(
@@ -133,6 +169,7 @@ def _second(
     space: ActionSpace,
     graph: TemporalGraph,
 ) -> NDArray[np.float32]:
+    """Features of a second step, given the first."""
     shots = reached.shape[1]
     query = np.repeat(np.arange(len(queries)), shots)
     asked, now = queries.relation[query][:, None], queries.time[query][:, None]

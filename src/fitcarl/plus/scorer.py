@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from fitcarl.plus.choices import Choices, choices, crowd_sizes
 from fitcarl.plus.policy import Mass, PlusPolicy
 from fitcarl.plus.statistics import Statistics
 from fitcarl.ragged import batches
-from fitcarl.search.explanation import Path, Step
+from fitcarl.search.explanation import Path, step_of
 from fitcarl.tasks import Queries, Task
 
 _ROWS_AT_ONCE = 400_000  # bounds memory: choices whose features are held at once, about 100 bytes each
@@ -85,7 +86,7 @@ class PlusScorer:
         chances = [math.exp(start_score)] + [math.exp(score - start_score)] * (len(hops) - 1)
         if shot < 0:
             chances = [math.exp(score)]
-        steps = [_step(hop, chance, vocabulary, calendar) for hop, chance in zip(hops, chances, strict=True)]
+        steps = [step_of(*hop, chance, None, vocabulary, calendar) for hop, chance in zip(hops, chances, strict=True)]
         names = vocabulary.entities
         return Path(names[start], names[end], score, tuple(steps), by_crowd=shot < 0)
 
@@ -106,25 +107,18 @@ class PlusScorer:
             return options, self._policy(options)
 
 
+@dataclass(frozen=True, eq=False)
 class Walks:
     """Every way to end, as flat columns."""
 
-    def __init__(
-        self,
-        query: NDArray[np.int64],
-        shot: NDArray[np.int64],
-        column: NDArray[np.int64],
-        entity: Ids,
-        score: NDArray[np.float64],
-    ) -> None:
-        self.query = query
-        self.shot = shot
-        """Which fact of the support the walk begins with; -1 for the crowd."""
-        self.column = column
-        """Which action it goes on with; 0 for stopping."""
-        self.entity = entity
-        self.score = score
-        """Log-probability."""
+    query: NDArray[np.int64]
+    shot: NDArray[np.int64]
+    """Which fact of the support the walk begins with; -1 for the crowd."""
+    column: NDArray[np.int64]
+    """Which action it goes on with; 0 for stopping."""
+    entity: Ids
+    score: NDArray[np.float64]
+    """Log-probability."""
 
     @classmethod
     def of(cls, options: Choices, mass: Mass) -> Walks:
@@ -147,19 +141,3 @@ class Walks:
                 ]
             ).astype(np.float64),
         )
-
-
-def _step(hop: tuple[int, int, int, int], probability: float, vocabulary: Vocabulary, calendar: Calendar) -> Step:
-    here, relation, there, time = hop
-    relations = vocabulary.relation_ids
-    forward = not relations.is_inverse(relation)
-    subject, object = (here, there) if forward else (there, here)
-    return Step(
-        vocabulary.entities[subject],
-        vocabulary.relations[relations.base(relation)],
-        vocabulary.entities[object],
-        calendar.label(time),
-        probability,
-        None,
-        forward,
-    )

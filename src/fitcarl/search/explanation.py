@@ -81,28 +81,42 @@ class Path:
         return {"log_prob": self.log_prob, "steps": steps, "by_crowd": self.by_crowd, "text": self.text}
 
 
+def step_of(
+    here: int,
+    relation: int,
+    there: int,
+    time: int,
+    probability: float,
+    confidence: float | None,
+    vocabulary: Vocabulary,
+    calendar: Calendar,
+) -> Step:
+    """A step along a directed edge, told as the fact it goes along."""
+    relations, names = vocabulary.relation_ids, vocabulary.entities
+    forward = not relations.is_inverse(relation)
+    subject, object = (here, there) if forward else (there, here)
+    return Step(
+        names[subject],
+        vocabulary.relations[relations.base(relation)],
+        names[object],
+        calendar.label(time),
+        probability,
+        confidence,
+        forward,
+    )
+
+
 def path_of(paths: Paths, query: int, place: int, start: int, vocabulary: Vocabulary, calendar: Calendar) -> Path:
     """The path at ``place`` (0 is the best) of a query that started at entity ``start``."""
-    relations = vocabulary.relation_ids
     here = start
     steps: list[Step] = []
     for trail in paths.trail:
-        relation, there = int(trail.relation[query, place]), int(trail.entity[query, place])
-        if relation != relations.self_loop:
-            forward = not relations.is_inverse(relation)
-            subject, object = (here, there) if forward else (there, here)
+        relation, there, time = (int(part[query, place]) for part in (trail.relation, trail.entity, trail.time))
+        if relation != vocabulary.relation_ids.self_loop:
+            probability = math.exp(trail.log_probability[query, place])
             confidence = float(trail.confidence[query, place])
-            steps.append(
-                Step(
-                    vocabulary.entities[subject],
-                    vocabulary.relations[relations.base(relation)],
-                    vocabulary.entities[object],
-                    calendar.label(int(trail.time[query, place])),
-                    math.exp(trail.log_probability[query, place]),
-                    None if math.isnan(confidence) else confidence,
-                    forward,
-                )
-            )
+            known = None if math.isnan(confidence) else confidence
+            steps.append(step_of(here, relation, there, time, probability, known, vocabulary, calendar))
         here = there
     names = vocabulary.entities
     return Path(names[start], names[here], float(paths.score[query, place]), tuple(steps))

@@ -1,0 +1,61 @@
+"""A path is told as the facts it goes along, in their real direction."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.search.beam import Paths, Trail
+from fitcarl.search.explanation import Path, path_of, paths_to, step_of
+
+VOCABULARY = Vocabulary(("Ann", "Bob", "Cy"), ("meets", "sues"))
+CALENDAR = Calendar.of_granules("day", [19_000, 19_001, 19_009])
+
+
+def trail(relation: list[int], entity: list[int], time: list[int], log_probability: float) -> Trail:
+    ids = (np.array([column], dtype=np.int32) for column in (relation, entity, time))
+    return Trail(*ids, np.full((1, len(relation)), log_probability), np.array([[0.25] * len(relation)]))
+
+
+@pytest.fixture
+def paths() -> Paths:
+    """From Ann: along 'meets' to Bob, along the inverse of 'sues' to Cy, staying; and staying all the way."""
+    steps = [
+        trail([0, 4], [1, 0], [0, 9], -1.0),
+        trail([3, 4], [2, 0], [1, 9], -2.0),
+        trail([4, 4], [2, 0], [1, 9], -0.5),
+    ]
+    return Paths(np.array([[-3.5, -9.0]]), steps)
+
+
+def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: Paths) -> None:
+    path = path_of(paths, 0, 0, 0, VOCABULARY, CALENDAR)
+    assert [(s.subject, s.relation, s.object, s.forward) for s in path.steps] == [
+        ("Ann", "meets", "Bob", True),
+        ("Cy", "sues", "Bob", False),
+    ]
+    assert [s.time for s in path.steps] == ["2022-01-08", "2022-01-09"]
+    assert [s.probability for s in path.steps] == pytest.approx([math.exp(-1), math.exp(-2)])
+    assert (path.start, path.end, path.log_prob) == ("Ann", "Cy", -3.5)
+    assert path.text == "From Ann to Cy: on 2022-01-08: Ann — meets — Bob; on 2022-01-09: Cy — sues — Bob."
+
+
+def test_a_path_that_never_moves_says_so(paths: Paths) -> None:
+    assert path_of(paths, 0, 1, 0, VOCABULARY, CALENDAR).text == "The agent stays at Ann."
+
+
+def test_what_others_did_is_not_told_as_a_path_from_the_start() -> None:
+    step = step_of(1, 0, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
+    path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
+    assert path.text == "Others did the same: Bob —meets→ Cy (2022-01-09)."
+    assert path.to_json()["by_crowd"]
+
+
+def test_paths_to_an_entity_come_best_first(paths: Paths) -> None:
+    assert paths_to(paths, 0, 2, 5) == [0]
+    assert paths_to(paths, 0, 0, 5) == [1]
+    assert paths_to(paths, 0, 1, 5) == []

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.benchmark.literal import literal_episode, select_actions
+from fitcarl.benchmark.literal import literal_episode, literal_paths, select_actions
 from fitcarl.config import Config, LearnConfig
 from fitcarl.graph.actions import Adaptive, action_space
 from fitcarl.learn.episode import Episode, play
 from fitcarl.model.fitcarl import Fitcarl
+from fitcarl.search.beam import beam_search
 from tests.paper.tiny import REACH, Tiny, build, random_task
 
 
@@ -65,3 +66,19 @@ def test_the_same_actions_are_chosen_in_the_same_order() -> None:
     assert np.array_equal(mask, space.mask)
     for ours, theirs in zip(columns, (space.relation, space.entity, space.time), strict=True):
         assert np.array_equal(ours, theirs)
+
+
+def test_the_literal_search_finds_the_same_paths() -> None:
+    beam = 10_000  # all of them: a smaller beam may cut among equals, which either does in its own order
+    task = random_task(43, (2, 3), queries=10)
+    model = build(task, d=6, steps=2)
+    graph, asked = task.graph(), task.task()
+    with torch.no_grad():
+        scene = model.scene(graph, asked.support, REACH)
+    ours = list(beam_search(model, scene, asked.queries, beam))
+    theirs = list(literal_paths(model, graph, asked, REACH, beam, queries_at_once=4))
+    by_query = [row[np.isfinite(row)] for paths in ours for row in paths.score]
+    literally = [row[np.isfinite(row)] for _, score in theirs for row in score]
+    assert len(by_query) == len(literally) == len(asked.queries)
+    for one, other in zip(by_query, literally, strict=True):
+        np.testing.assert_allclose(np.sort(one), np.sort(other), rtol=1e-9)

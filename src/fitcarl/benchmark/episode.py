@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fitcarl.benchmark.literal import literal_episode
+from fitcarl.benchmark.literal import literal_episode, literal_paths
 from fitcarl.config import Config, configure
 from fitcarl.data.catalogue import load_dataset
 from fitcarl.data.dataset import Dataset
@@ -23,9 +23,11 @@ from fitcarl.learn.episode import Episode, play
 from fitcarl.memory import peak_mb
 from fitcarl.model.fitcarl import Fitcarl
 from fitcarl.search.scorer import FitcarlScorer
-from fitcarl.tasks import official_task, sampled_task
+from fitcarl.tasks import Task, official_task, sampled_task
 
 Play = Callable[..., Episode]
+
+_LITERAL_QUERIES = 64  # enough to be timed; all of them would take minutes
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ class AnswerTimes:
     cpu_seconds_per_pass: float
     wall_seconds_per_pass: float
     """All test queries of the official draw with the preset's beam; the least of several passes."""
+    reference_cpu_seconds_per_pass: float
+    """The same search with the literal formulation of the policy, on some of the queries, scaled to all."""
+    reference_ratio: float
     peak_mb: float
     queries: int
     beam: int
@@ -85,9 +90,11 @@ def time_episode(data: str, shots: int, episodes: int = 5, reference: bool = Tru
 
 def time_answers(data: str, shots: int, passes: int = 3) -> AnswerTimes:
     """Times beam search over all test queries with untrained weights of preset ``paper``."""
-    measured = _in_own_process(_answer, data, shots, passes)
+    ours = _in_own_process(_answer, data, shots, passes)
+    theirs = _in_own_process(_answer_literally, data, shots)
+    reference = theirs.cpu * ours.queries / theirs.queries
     beam = configure("paper", shots=shots).search.beam
-    return AnswerTimes(measured.cpu, measured.wall, measured.peak, measured.queries, beam)
+    return AnswerTimes(ours.cpu, ours.wall, reference, reference / ours.cpu, ours.peak, ours.queries, beam)
 
 
 def _in_own_process(work: Callable[..., _Measured], *given: Any) -> _Measured:
@@ -161,3 +168,13 @@ def _answer(data: str, shots: int, passes: int) -> _Measured:
         times.append((process_time() - cpu, perf_counter() - wall))
     cpu, wall = min(times[1:])
     return _Measured(cpu, wall, peak_mb(), 0.0, len(task.queries), 0.0)
+
+
+def _answer_literally(data: str, shots: int) -> _Measured:
+    dataset, config, model, background = setting(data, shots)
+    whole = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
+    task = Task(whole.support, whole.queries.take(slice(0, _LITERAL_QUERIES)))
+    wall, cpu = perf_counter(), process_time()
+    for _ in literal_paths(model, background, task, dataset.calendar.span - 1, config.search.beam):
+        pass
+    return _Measured(process_time() - cpu, perf_counter() - wall, peak_mb(), 0.0, len(task.queries), 0.0)

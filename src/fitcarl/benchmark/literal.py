@@ -8,7 +8,8 @@ are those of ``fitcarl.learn.episode.play`` (tests/paper/test_literal_episode.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -57,6 +58,30 @@ def literal_episode(
         total = total + config.learn.discount**level * loss.mean()
     arrived = (walk.entity == task.queries.answer).mean()
     return Episode(total, float(gain.mean()), float(arrived))
+
+
+@torch.no_grad()
+def literal_paths(
+    model: Fitcarl, background: TemporalGraph, task: Task, reach: int, beam: int, queries_at_once: int = 16
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    """Where the best paths of a task's queries end, and their scores, each [queries, paths]; adaptive sampling only.
+
+    The same beam search as ``fitcarl.search.beam``, with the policy computed for every pair.
+    """
+    for low in range(0, len(task.queries), queries_at_once):
+        part = Task(task.support, task.queries.take(slice(low, low + queries_at_once)))
+        count = len(part.queries)
+        walk = _Walk.begin(model, background, part, reach)
+        score = torch.zeros(count, 1, dtype=torch.float64)
+        for _ in range(model.config.steps):
+            log_policy, _mask = walk.policy()
+            width = log_policy.shape[1]
+            total = (score.flatten().unsqueeze(1) + log_policy).view(count, -1)
+            kept = score.shape[1]
+            score, place = total.topk(min(beam, total.shape[1]), dim=1)
+            walk = walk.pick((place // width + torch.arange(count).unsqueeze(1) * kept).flatten())
+            walk.advance((place % width).flatten())
+        yield walk.entity.reshape(count, -1), score.numpy()
 
 
 def select_actions(
@@ -118,6 +143,20 @@ class _Walk:
         nowhere = (queries.entity[:, None],) * 3 + (np.ones((len(queries), 1), dtype=bool),)
         graph = background.overlay(support.facts)
         return cls(model, graph, sampling, queries, own, resting, slot, queries.entity, queries.time, history, nowhere)
+
+    def pick(self, rows: Tensor) -> _Walk:
+        """These walkers, in this order, some perhaps several times."""
+        chosen = rows.numpy()
+        relation, entity, time, exists = (column[chosen] for column in self.space)
+        return replace(
+            self,
+            queries=self.queries.take(chosen),
+            own=self.own[rows],
+            entity=self.entity[chosen],
+            time=self.time[chosen],
+            history=self.history[rows],
+            space=(relation, entity, time, exists),
+        )
 
     def represent(self, entity: Ids) -> Tensor:
         """h_e for entities [queries, ...]: pre-trained, resting, or the query's own."""

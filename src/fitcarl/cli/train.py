@@ -82,7 +82,7 @@ def pretrain_data(
     seed: Annotated[int, typer.Option("--seed", help="Everything random follows from it.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Train the ComplEx embeddings that every model starts from; 'train' does it by itself, and both cache it."""
+    """Train the ComplEx embeddings that preset paper starts from; 'train' does it by itself, and both cache it."""
     from fitcarl.config import configure
     from fitcarl.data.catalogue import load_dataset
     from fitcarl.embed.quality import static_filtered_mrr

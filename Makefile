@@ -1,7 +1,7 @@
 # Every target sets itself up: it creates the virtual environment and installs into it when something changed.
 #   make demo    see it work          make lint   style and types        make docs    redraw the pictures of the docs
 #   make test    the quick tests      make bench  the speed figures      make clean   forget what was built
-#   make test-all  the slow ones too
+#   make test-all  the slow ones too    make web    rebuild the explorer (Node)    make e2e  the explorer in a real Chromium
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -11,7 +11,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-all lint bench docs install clean
+.PHONY: demo test test-all lint bench docs web e2e install clean
 
 demo: $(STAMP)
 	$(BIN)/fitcarl demo
@@ -35,6 +35,18 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/pictures.py
+
+# The built page is kept in src/fitcarl/serve/web, so that only those who change it need Node.
+web:
+	cd web && npm ci --no-audit --no-fund && npm test && npm run build
+
+e2e: $(STAMP) web/node_modules
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/e2e/requirements.txt
+	$(BIN)/python -m pytest tests/e2e -m "slow or not slow"
+
+web/node_modules: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	@touch $@
 
 install: $(STAMP)
 

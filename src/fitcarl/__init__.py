@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fitcarl.learn.judgement import evaluate
     from fitcarl.learn.run import Run
     from fitcarl.learn.start import resume, train
+    from fitcarl.predict.predictor import Predictor
 
 _HOMES = {
     "Adaptive": "fitcarl.graph.actions",
@@ -32,6 +33,7 @@ _HOMES = {
     "Facts": "fitcarl.data.facts",
     "InputError": "fitcarl.errors",
     "Nearest": "fitcarl.graph.actions",
+    "Predictor": "fitcarl.predict.predictor",
     "Quadruples": "fitcarl.data.quadruples",
     "Run": "fitcarl.learn.run",
     "TemporalGraph": "fitcarl.graph.temporal",
@@ -56,6 +58,7 @@ __all__ = [
     "Facts",
     "InputError",
     "Nearest",
+    "Predictor",
     "Quadruples",
     "Run",
     "TemporalGraph",

@@ -56,8 +56,17 @@ class LearnConfig(_Section):
     """How it learns."""
 
     episodes: int = Field(200, ge=1, description="training tasks at most")
+    tasks: Literal["meta", "pseudo", "both"] = Field(
+        "meta",
+        description="whom it learns from: the meta-train split, background entities that are hidden in turn (preset "
+        "plus; what is taken where there is no such split), or half of the tasks from each",
+    )
+    folds: int = Field(4, ge=1, description="groups of background entities that are hidden in turn")
     queries_per_entity: int = Field(10, ge=1, description="queries drawn for each unseen entity of a task")
     rate: float = Field(1e-3, gt=0, description="Adam's learning rate")
+    schedule: Literal["constant", "cosine"] = Field(
+        "constant", description="whether the learning rate stays or fades to nothing over the episodes"
+    )
     clip: float = Field(5.0, gt=0, description="largest norm of a gradient")
     discount: float = Field(0.95, ge=0, le=1, description="γ, the weight of a step against the one before")
     regularizer: float = Field(1e-9, ge=0, description="η, the weight of the concept regulariser")
@@ -83,8 +92,36 @@ class SearchConfig(_Section):
 class PlusConfig(_Section):
     """The walker of preset ``plus``."""
 
-    hidden: int = Field(32, ge=1, description="width of the small networks that choose")
+    hidden: int = Field(32, ge=1, description="width of the small networks that choose a step")
+    hidden_crowd: int = Field(64, ge=1, description="width of the network that weighs all evidence for a candidate")
     action_space: int = Field(50, ge=1, description="edges to choose from at the second step, nearest in time to t_q")
+    shortlist: int = Field(1000, ge=1, description="candidates that are looked at closely when it answers")
+    learned_from: int = Field(
+        120, ge=2, description="the same when it learns; half as many others are drawn to stand for the rest"
+    )
+    walks: float = Field(0.3, ge=0, description="weight of the likelihood of walks alone, which explain, in the loss")
+    queries: int = Field(400, ge=1, description="queries it learns from in one episode")
+
+
+class FeaturesConfig(_Section):
+    """What preset ``plus`` looks at, family by family; all but names come from the facts alone."""
+
+    copy_support: bool = Field(True, description="whom the new entity dealt with before")
+    neighbours: bool = Field(True, description="whom those deal with")
+    peers: bool = Field(True, description="what others do who did the same")
+    crowd: bool = Field(True, description="whom anybody meets through the relation")
+    day: bool = Field(True, description="whom the support's kin meet in the days around the query")
+    activity: bool = Field(True, description="how much a candidate does, in all and around the query")
+    excitement: bool = Field(True, description="what usually comes with what else befalls a candidate")
+    concepts: bool = Field(True, description="whether a candidate's concepts fit the relation")
+    similarity: bool = Field(True, description="whether a candidate keeps the support's company")
+    habits: bool = Field(True, description="whether a candidate's other relations fit the relation")
+    names: bool = Field(False, description="words and places in names: more than the graph")
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """Families that are not looked at."""
+        return tuple(name for name, on in self.model_dump().items() if not on)
 
 
 class Config(_Section):
@@ -101,6 +138,7 @@ class Config(_Section):
     learn: LearnConfig = LearnConfig()
     search: SearchConfig = SearchConfig()
     plus: PlusConfig = PlusConfig()
+    features: FeaturesConfig = FeaturesConfig()
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
@@ -108,14 +146,24 @@ class Config(_Section):
             raise ValueError(f"model.heads = {self.model.heads} does not divide embedding.dimension")
         return self
 
+    @model_validator(mode="after")
+    def _embeddings_know_the_background(self) -> Self:
+        if self.agent == "paper" and self.learn.tasks != "meta":
+            raise ValueError(
+                f"learn.tasks = {self.learn.tasks} is for agent plus: embeddings of the background know who is in it"
+            )
+        return self
+
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "plus": {
         "agent": "plus",
-        "learn.episodes": 100,
+        "learn.episodes": 300,
         "learn.queries_per_entity": 4,
-        "learn.rate": 2e-3,
+        "learn.validate_every": 20,
+        "learn.rate": 3e-3,
+        "learn.schedule": "cosine",
     },
 }
 

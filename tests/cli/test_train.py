@@ -17,7 +17,7 @@ ROW = {
     *("ranks", "filter", "mrr", "hits@1", "hits@3", "hits@10", "amri", "ci_low", "ci_high", "queries", "entities"),
 }
 CONTRACT = {"results", "slices", "reach", "tie_alarm", "signature", "seconds", "peak_mb"}
-BESIDES = {"scorer", "paper_protocol", "draws"}
+BESIDES = {"scorer", "paper_protocol", "draws", "ece", "calibration"}
 
 Trained = tuple[Path, Path]
 
@@ -102,6 +102,28 @@ def test_a_run_is_evaluated_on_another_folder_of_the_same_names(
 def test_performance_over_time_is_drawn(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
     assert fitcarl("evaluate", trained[1], "--figure", tmp_path / "time.svg").code == 0
     assert "<svg" in (tmp_path / "time.svg").read_text()
+
+
+def test_the_trust_in_shares_is_told_and_drawn(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
+    found = json.loads(fitcarl("evaluate", trained[1], "--json").stdout)
+    assert 0 <= found["ece"] <= 1
+    bins = found["calibration"]["bins"]
+    assert sum(part["queries"] for part in bins) == found["results"][0]["queries"]
+    shown = fitcarl("evaluate", trained[1], "--reliability", tmp_path / "trust.svg")
+    assert f"expected calibration error {found['ece']:.3f}".replace(" 0.", " .") in shown.stdout
+    assert "<svg" in (tmp_path / "trust.svg").read_text()
+
+
+def test_a_run_without_calibration_is_judged_but_its_trust_is_not_drawn(
+    trained: Trained, fitcarl: Command, tmp_path: Path
+) -> None:
+    older = tmp_path / "older"
+    shutil.copytree(trained[1], older)
+    (older / "calibration.json").unlink()
+    assert json.loads(fitcarl("evaluate", older, "--json").stdout)["ece"] is None
+    assert_one_line(fitcarl("evaluate", older, "--reliability", tmp_path / "trust.svg"), "no calibration", "--resume")
+    assert fitcarl("train", "--resume", older).code == 0
+    assert (older / "calibration.json").read_text() == (trained[1] / "calibration.json").read_text()
 
 
 def test_an_unknown_setting_is_one_line_with_the_nearest_name(

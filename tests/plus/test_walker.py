@@ -10,6 +10,7 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.split import split_facts
 from fitcarl.data.world import generate_world
 from fitcarl.learn.agent import PlusAgent, Surroundings
+from fitcarl.plus.candidates import Shortlist
 from fitcarl.plus.choices import Choices, choices
 from fitcarl.plus.policy import log_likelihood
 from fitcarl.plus.scorer import Walks
@@ -44,7 +45,8 @@ def agent(surroundings: Surroundings) -> PlusAgent:
 
 
 def options_of(surroundings: Surroundings, statistics: Statistics, task: Task, queries: Queries) -> Choices:
-    return choices(surroundings.graph.overlay(task.support.facts), task.support, statistics, queries, 20)
+    graph = surroundings.graph.overlay(task.support.facts)
+    return choices(graph, task.support, statistics, queries, 20, Shortlist(50))
 
 
 def test_probabilities_of_all_walks_add_up_to_one(
@@ -63,19 +65,39 @@ def test_likelihood_is_the_sum_over_walks_to_the_answer(
     options = options_of(surroundings, statistics, task, task.queries)
     with torch.no_grad():
         mass = agent.module(options)
-        found = log_likelihood(mass, options, torch.from_numpy(task.queries.answer)).exp().numpy()
+        whole, walked = log_likelihood(mass, options, torch.from_numpy(task.queries.answer))
     walks = Walks.of(options, mass)
     right = walks.entity == task.queries.answer[walks.query]
     by_hand = np.bincount(walks.query[right], weights=np.exp(walks.score[right]), minlength=len(task.queries))
-    assert np.allclose(found, by_hand + 1e-6, atol=1e-6)
+    assert np.allclose(whole.exp(), by_hand + 1e-6, atol=1e-6)
+    on_foot = right & (walks.shot >= 0)
+    alone = np.bincount(walks.query[on_foot], weights=np.exp(walks.score[on_foot]), minlength=len(task.queries))
+    begun = mass.start[:, : options.shots].exp().sum(1).numpy()
+    assert np.allclose(walked.exp(), alone / begun + 1e-6, atol=1e-5)
+
+
+def test_walks_cannot_gain_by_never_being_taken(
+    surroundings: Surroundings, statistics: Statistics, task: Task, agent: PlusAgent
+) -> None:
+    options = options_of(surroundings, statistics, task, task.queries)
+    answer = torch.from_numpy(task.queries.answer)
+    with torch.no_grad():
+        before = log_likelihood(agent.module(options), options, answer)[1]
+        agent.module.ask_crowd[-1].bias += 8
+        after = log_likelihood(agent.module(options), options, answer)[1]
+        agent.module.ask_crowd[-1].bias -= 8
+    assert (before <= 0.01).all()
+    assert torch.allclose(before, after, atol=1e-2)
 
 
 def test_features_do_not_depend_on_the_answer(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
     queries = task.queries
     blind = Queries(queries.entity, queries.relation, queries.time, np.full_like(queries.answer, -1))
     seen, unseen = (options_of(surroundings, statistics, task, asked) for asked in (queries, blind))
-    for name in ("first", "second", "crowd", "query", "open"):
+    for name in ("first", "second", "query", "open"):
         assert np.array_equal(getattr(seen, name), getattr(unseen, name)), name
+    assert np.array_equal(seen.crowd.entity, unseen.crowd.entity)
+    assert np.array_equal(seen.crowd.features, unseen.crowd.features)
 
 
 def test_statistics_know_nothing_of_the_unseen_entities(dataset: Dataset, statistics: Statistics) -> None:
@@ -92,8 +114,29 @@ def test_a_batch_changes_nothing(surroundings: Surroundings, statistics: Statist
     assert np.array_equal(together.first[5], alone.first[0])
     rows = slice(5 * shots, 6 * shots)
     assert np.array_equal(together.second[rows, :width][alone.open], alone.second[alone.open])
-    crowd = slice(together.crowd_offsets[5], together.crowd_offsets[6])
-    assert np.array_equal(together.crowd[crowd], alone.crowd)
+    crowd = slice(together.crowd.offsets[5], together.crowd.offsets[6])
+    assert np.array_equal(together.crowd.entity[crowd], alone.crowd.entity)
+    assert np.array_equal(together.crowd.features[crowd], alone.crowd.features)
+
+
+@pytest.mark.parametrize("number", range(0, 20, 2))
+def test_planting_the_fact_that_is_asked_for_changes_nothing(
+    surroundings: Surroundings, statistics: Statistics, task: Task, number: int
+) -> None:
+    asked, relations = task.queries.take(slice(number, number + 1)), surroundings.graph.relations
+    own = Quadruples(asked.entity, asked.relation, asked.answer, asked.time)
+    own = own if own.relation[0] < relations.count else own.inverted(relations)
+    graph = surroundings.graph.overlay(task.support.facts)
+    # Wide enough for every edge: among the nearest only, one more edge may push another one out.
+    clean, planted = (
+        choices(seen, task.support, statistics, asked, 3000, Shortlist(500)) for seen in (graph, graph.overlay(own))
+    )
+    assert np.array_equal(clean.first, planted.first)
+    assert np.array_equal(clean.query, planted.query)
+    assert np.array_equal(clean.crowd.entity, planted.crowd.entity)
+    assert np.array_equal(clean.crowd.features, planted.crowd.features)
+    ours, theirs = (found.second[:, 1:][found.open[:, 1:]] for found in (clean, planted))
+    assert np.array_equal(ours, theirs)
 
 
 def test_no_walk_leads_back_to_the_asking_entity(

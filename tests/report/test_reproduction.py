@@ -19,9 +19,9 @@ from fitcarl.learn.judgement import evaluate
 from fitcarl.learn.start import resume, train
 from fitcarl.learn.trace import read
 from fitcarl.learn.trainer import Stopped
-from fitcarl.report import reproduction
-from fitcarl.report.reproduction import Case, Plan, TrainingError, reproduce
+from fitcarl.report.reproduction import Plan, reproduce
 from fitcarl.report.results import Row
+from fitcarl.report.training import Case, TrainingError, train_apart
 from tests.learn.conftest import SMALL, write_tiny
 
 SETTINGS = (*SMALL, "learn.episodes=2")
@@ -175,7 +175,7 @@ def test_a_run_that_fails_ends_the_reproduction_with_its_code(
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
     with pytest.raises(TrainingError, match="goes on from there") as failed:
-        reproduction.train_apart(plan.groups(tmp_path)[0][0], 0)
+        train_apart(plan.groups(tmp_path)[0][0], 0)
     assert failed.value.code == code
 
 

@@ -10,7 +10,7 @@ import pytest
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.search.beam import Paths, Trail
-from fitcarl.search.explanation import Path, path_of, paths_to, step_of
+from fitcarl.search.explanation import Path, Step, path_of, paths_to, step_of
 
 VOCABULARY = Vocabulary(("Ann", "Bob", "Cy"), ("meets", "sues"))
 CALENDAR = Calendar.of_granules("day", [19_000, 19_001, 19_009])
@@ -41,7 +41,11 @@ def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: 
     assert [s.time for s in path.steps] == ["2022-01-08", "2022-01-09"]
     assert [s.probability for s in path.steps] == pytest.approx([math.exp(-1), math.exp(-2)])
     assert (path.start, path.end, path.log_prob) == ("Ann", "Cy", -3.5)
-    assert path.text == "From Ann to Cy: on 2022-01-08: Ann — meets — Bob; on 2022-01-09: Cy — sues — Bob."
+    assert path.nodes == ("Ann", "Bob", "Cy")
+    assert path.text == (
+        "Ann is linked to Cy by way of Bob: “meets” by Ann towards Bob on 2022-01-08 "
+        "and “sues” by Cy towards Bob on 2022-01-09."
+    )
 
 
 def test_a_path_that_never_moves_says_so(paths: Paths) -> None:
@@ -51,8 +55,31 @@ def test_a_path_that_never_moves_says_so(paths: Paths) -> None:
 def test_what_others_did_is_not_told_as_a_path_from_the_start() -> None:
     step = step_of(1, 0, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
     path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
-    assert path.text == "Others did the same: Bob —meets→ Cy (2022-01-09)."
+    assert path.text == "Others did the same to Cy: “meets” by Bob towards Cy on 2022-01-09."
     assert path.to_json()["by_crowd"]
+
+
+def test_what_others_did_is_told_from_the_side_of_the_answer() -> None:
+    step = step_of(1, 2, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
+    path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
+    assert path.text == "Cy did the same to others: “meets” by Cy towards Bob on 2022-01-09."
+
+
+@pytest.mark.parametrize(
+    ("time", "told"),
+    [
+        ("2022-01-09", "on 2022-01-09"),
+        ("2022-01-09T13", "at 2022-01-09T13"),
+        ("2022-01", "in 2022-01"),
+        ("2022", "in 2022"),
+        ("37", "at time 37"),
+    ],
+)
+def test_times_are_told_as_people_would(time: str, told: str) -> None:
+    step = Step("Ann", "meets", "Bob", time, 0.5, None, True)
+    assert Path("Ann", "Bob", -1.0, (step,)).text == (
+        f"Ann is linked to Bob directly: “meets” by Ann towards Bob {told}."
+    )
 
 
 def test_paths_to_an_entity_come_best_first(paths: Paths) -> None:

@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from fitcarl import __version__
-from fitcarl.cli import benchmark, console, data, demo, doctor, evaluate, reproduce, train
+from fitcarl.cli import (
+    ablate,
+    benchmark,
+    compare,
+    console,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    predict,
+    reproduce,
+    serve,
+    train,
+)
 
 
 def main() -> None:
@@ -37,7 +50,12 @@ def build() -> typer.Typer:
     app.command("pretrain")(train.pretrain_data)
     app.command("train")(train.train_model)
     app.command("evaluate")(evaluate.evaluate_run)
+    app.command("compare")(compare.compare_scorers)
+    app.command("predict")(predict.predict)
+    app.command("explain")(predict.explain)
+    app.command("serve")(serve.serve_run)
     app.command("reproduce")(reproduce.reproduce_results)
+    app.command("ablate")(ablate.ablate_preset)
     app.add_typer(benchmark.build(), name="benchmark")
     app.command("doctor")(doctor.doctor)
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from fitcarl.cli import console
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Data = Annotated[str, typer.Option("--data", metavar="DATA", help="A folder, or a name of the catalogue.")]
+Run = Annotated[Path, typer.Option("--run", metavar="RUN", help="A folder that 'fitcarl train' made.")]
 
 
 def build() -> typer.Typer:
@@ -20,6 +22,9 @@ def build() -> typer.Typer:
     app.command("episode")(episode)
     app.command("evaluate")(evaluate)
     app.command("profile")(profile)
+    app.command("ask")(ask)
+    app.command("explain")(explain)
+    app.command("serve")(serve)
     return app
 
 
@@ -96,6 +101,44 @@ def profile(
     for part in found.pop("parts"):
         console.show(f"{part['seconds']:7.3f} s  {part['share']:5.1%}  {part['name']}")
     _show(found, json)
+
+
+def ask(
+    run: Run,
+    questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="How many to time.")] = 200,
+    top: Annotated[int, typer.Option("--top", min=1, help="Answers to each.")] = 10,
+    paths: Annotated[int, typer.Option("--paths", min=0, help="Paths to each answer.")] = 3,
+    json: Json = False,
+) -> None:
+    """Time questions about new actors with three facts each, on one thread."""
+    from fitcarl.benchmark.ask import time_ask
+
+    with console.progress() as bar:
+        result = time_ask(run, questions, top, paths, progress=lambda done, total: bar("questions", done, total))
+    _show(asdict(result), json)
+
+
+def explain(run: Run, json: Json = False) -> None:
+    """On a run of the demo world: how often the best path to a right answer contains the planted cause."""
+    from fitcarl.benchmark.explain import measure_explanations
+
+    with console.progress() as bar:
+        result = measure_explanations(run, progress=lambda done, total: bar("right answers", done, total))
+    _show(asdict(result), json)
+
+
+def serve(
+    run: Run,
+    requests: Annotated[int, typer.Option("--requests", metavar="N", min=1, help="How many to send.")] = 2_000,
+    clients: Annotated[int, typer.Option("--clients", metavar="C", min=1, help="How many ask at the same time.")] = 16,
+    json: Json = False,
+) -> None:
+    """Serve a run and time predictions over HTTP, asked by many clients at once."""
+    from fitcarl.benchmark.serve import time_serve
+
+    with console.progress() as bar:
+        result = time_serve(run, requests, clients, progress=lambda done, total: bar("predictions", done, total))
+    _show(asdict(result), json)
 
 
 def _show(result: dict[str, Any], json: bool) -> None:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fitcarl.errors import FitcarlError, did_you_mean
+from fitcarl.errors import FitcarlError, InputError, did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from fitcarl.data.dataset import Split
 
 FINE, FAULT, INPUT, STOPPED, UNREAD = 0, 1, 2, 130, 141
 """Exit codes: all well; our fault; the user's input; Ctrl-C; whoever read our output went away."""
@@ -62,6 +64,16 @@ def show_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=not readable, indent=2, allow_nan=False) + "\n")
 
 
+def split_called(name: str) -> Split:
+    """What --split says."""
+    from fitcarl.data.dataset import SPLITS
+
+    for split in SPLITS:
+        if split == name:
+            return split
+    raise InputError("no such split", field="--split", found=name, expected=", ".join(SPLITS))
+
+
 def program() -> str:
     """How this program is called from here: by its name where that is found, by its place otherwise."""
     if shutil.which("fitcarl"):
@@ -92,6 +104,22 @@ def progress() -> Iterator[Progress]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+@contextmanager
+def trained_apart() -> Iterator[None]:
+    """Around what trains in processes of its own: their ends, other than well, become exit codes of ours."""
+    from fitcarl.learn.trainer import Stopped
+    from fitcarl.report.training import TrainingError
+
+    try:
+        yield
+    except Stopped as stopped:
+        say(str(stopped))
+        raise typer.Exit(STOPPED) from None
+    except TrainingError as failed:
+        say(f"error: {failed}")
+        raise typer.Exit(failed.code) from None
 
 
 def exit_code_of(command: Callable[[], object]) -> int:

@@ -48,12 +48,14 @@ def demo(
         return
     _act("4. A trained agent beside scorers that learn nothing, on the same questions", story.table())
     _act("5. What it says, and why", story.case_lines())
+    _act("6. A question to try, answered for the right reason", story.example_lines())
     name = console.program()
     console.show(
         f"The report is in {story.file}; open it in a browser.",
         f"The trained run is in {run.folder.path}; look closer with: {name} evaluate {run.folder.path}",
         f"The dataset is in {folder}; see it again with: {name} data describe {folder}",
         f"Make one of your own facts with: {name} data split --facts FILE --out DIR",
+        f"Open the explorer, which offers that question as its example, with: {name} serve {run.folder.path}",
     )
 
 

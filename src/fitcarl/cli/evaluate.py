@@ -21,21 +21,22 @@ def evaluate_run(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the performance over time (svg or png).")
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--reliability", metavar="FILE", help="Draw how far shares can be trusted (svg or png)."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Rank the answers to a split's queries and print the table, with its signature."""
-    from fitcarl.data.dataset import SPLITS, Split
     from fitcarl.errors import InputError
-    from fitcarl.evaluation.figures import performance_over_time
+    from fitcarl.evaluation.figures import performance_over_time, reliability
     from fitcarl.learn.judgement import evaluate
 
-    chosen: list[Split] = [name for name in SPLITS if name == split]
-    if not chosen:
-        raise InputError("no such split", field="--split", found=split, expected=", ".join(SPLITS))
+    chosen = console.split_called(split)
     with console.progress() as bar:
         report = evaluate(
             run,
-            split=chosen[0],
+            split=chosen,
             data=data,
             draws=draws,
             seed=seed,
@@ -43,6 +44,10 @@ def evaluate_run(
         )
     if figure is not None:
         performance_over_time(report, figure)
+    if picture is not None:
+        if report.trust is None:
+            raise InputError("has no calibration", file=run, expected=f"'fitcarl train --resume {run}' first")
+        reliability(report, picture)
     if json:
         console.show_json(report.to_json())
     else:

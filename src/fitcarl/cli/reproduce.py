@@ -28,8 +28,7 @@ def reproduce_results(
 ) -> None:
     """Train every combination that is not trained yet, judge all on test, and write one table; call again to go on."""
     numbers = {"--shots": _numbers(shots, "--shots"), "--seeds": _numbers(seeds, "--seeds")}
-    from fitcarl.learn.trainer import Stopped
-    from fitcarl.report.reproduction import Plan, TrainingError, reproduce
+    from fitcarl.report.reproduction import Plan, reproduce
     from fitcarl.report.results import markdown
 
     limit = [] if episodes is None else [f"learn.episodes={episodes}"]
@@ -40,14 +39,8 @@ def reproduce_results(
         numbers["--seeds"],
         (*(setting or ()), *limit),
     )
-    try:
+    with console.trained_apart():
         rows = reproduce(plan, out, say=console.say)
-    except Stopped as stopped:
-        console.say(str(stopped))
-        raise typer.Exit(console.STOPPED) from None
-    except TrainingError as failed:
-        console.say(f"error: {failed}")
-        raise typer.Exit(failed.code) from None
     if json:
         console.show_json({"rows": [row.to_json() for row in rows]})
     else:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 def train_model(
     data: Annotated[
-        str | None, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")
+        str | None,
+        typer.Argument(
+            metavar="DATA", help="A folder, a name that 'fitcarl data list' shows, or a file of facts (TSV, CSV, …)."
+        ),
     ] = None,
     shots: Annotated[int, typer.Option("--shots", metavar="K", help="Facts known of a new actor.")] = 3,
     preset: Annotated[str, typer.Option("--preset", help="plus (accurate, quick) or paper (as published).")] = "plus",
@@ -57,7 +60,8 @@ def train_model(
             if resume is not None:
                 run = start.resume(resume, data=data, episodes=episodes, embeddings=embeddings, watch=watch, stop=stop)
             else:
-                folder = out or Path("runs") / f"{Path(str(data)).name}-{shots}shot-{preset}-{seed}"
+                name = Path(str(data)).stem if Path(str(data)).is_file() else Path(str(data)).name
+                folder = out or Path("runs") / f"{name}-{shots}shot-{preset}-{seed}"
                 run = start.train(
                     str(data),
                     out=folder,
@@ -69,11 +73,13 @@ def train_model(
                     embeddings=embeddings,
                     watch=watch,
                     stop=stop,
+                    note=console.say,
                 )
         except Stopped as stopped:
             console.say(str(stopped))
             raise typer.Exit(console.STOPPED) from None
-    console.show(f"{run.folder.path}: trained; 'fitcarl evaluate {run.folder.path}' says how good it is")
+    place, split = run.folder.path, " --split valid" if run.whole else ""
+    console.show(f"{place}: trained; 'fitcarl evaluate {place}{split}' says how good it is")
 
 
 def pretrain_data(

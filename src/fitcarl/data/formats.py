@@ -31,6 +31,8 @@ _FORMAT_OF: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+ENDINGS: tuple[str, ...] = tuple(_FORMAT_OF)
+"""How the name of a file of facts ends."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 """Days from 1970 to the years 1 and 9999: what a calendar can name."""
 _UNITS_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}

@@ -10,6 +10,7 @@ import numpy as np
 
 from fitcarl.evaluation.filter import FILTERS, Filter
 from fitcarl.evaluation.ranks import Ranks
+from fitcarl.evaluation.reliability import Firsts
 from fitcarl.tasks import Queries
 
 _QUERY = ("entity", "relation", "time", "answer")
@@ -24,6 +25,8 @@ class Draw:
     ranks: Mapping[Filter, Ranks]
     seconds: float
     """Wall-clock time for answers and ranks."""
+    firsts: Firsts | None = None
+    """How sure it was of its first answers; None where scores are no shares of anything."""
 
     def asks_the_same(self, other: Draw) -> bool:
         """Whether both were asked the same queries in the same order."""

@@ -21,19 +21,13 @@ def performance_over_time(reports: Report | Sequence[Report], path: str | Path) 
 
     Bands are 95 % intervals over entities, bars the number of queries. Several reports on the same queries share it.
     """
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     shown = [reports] if isinstance(reports, Report) else list(reports)
     periods = [_periods(report) for report in shown]
     names = [part.value for part, _ in periods[0]]
     if any([part.value for part, _ in other] != names for other in periods):
         raise ValueError("only reports on the same queries fit in one picture")
 
-    # A Figure of its own, not pyplot's: nothing global is touched and no window is ever opened.
-    figure = Figure(figsize=(8.4, 3.8), dpi=160, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _canvas(8.4, 3.8)
     counts = figure.subplots()
     scores = counts.twinx()
     _queries(counts, [row.queries for _, row in periods[0]])
@@ -70,7 +64,57 @@ def performance_over_time(reports: Report | Sequence[Report], path: str | Path) 
         handlelength=1.4,
         labelcolor=_INK,
     )
-    # Without a date and random ids inside, equal reports give equal files.
+    _save(figure, path)
+
+
+def reliability(reports: Report | Sequence[Report], path: str | Path) -> None:
+    """Writes a picture (the suffix says svg, png or pdf) of how often first answers are right, by their share.
+
+    Shares that keep their word lie on the diagonal. Each dot stands for a tenth of the queries; were these independent,
+    95 % of the dots of perfect shares would lie in the band.
+    """
+    shown = [reports] if isinstance(reports, Report) else list(reports)
+    figure = _canvas(4.6, 4.6)
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
+    for report, colour in zip(shown, _COLOURS * len(shown), strict=False):
+        if report.trust is None:
+            raise ValueError(f"{report.scorer} gives no shares")
+        dots = report.trust.bins
+        label = f"{report.scorer} (ECE {report.trust.ece:.3f})"
+        places = [part.share for part in dots], [part.right for part in dots]
+        if report is shown[0]:
+            spread = [1.96 * (part.share * (1 - part.share) / part.queries) ** 0.5 for part in dots]
+            low, high = ([p + sign * s for p, s in zip(places[0], spread, strict=True)] for sign in (-1, 1))
+            axes.fill_between(places[0], low, high, color=_BARS, linewidth=0)
+        axes.plot(*places, color=colour, linewidth=1.4, marker="o", markersize=5, label=label)
+    sign = shown[0].signature
+    axes.set_title(f"{sign.data}, meta-{sign.split}, {sign.shots}-shot", loc="left", fontsize=11, color=_INK)
+    axes.set_xlabel("share of the first answer", color=_INK)
+    axes.set_ylabel("how often it is right", color=_INK)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.grid(color="#d5dae0", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, colors=_INK, labelsize=8.5)
+    axes.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor=_INK)
+    _save(figure, path)
+
+
+def _canvas(width: float, height: float) -> Any:
+    """A Figure of its own, not pyplot's: nothing global is touched and no window is ever opened."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=160, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Any, path: str | Path) -> None:
+    """Without a date and random ids inside, equal reports give equal files."""
+    from matplotlib import rc_context
+
     suffix = Path(path).suffix.lower()
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
     with rc_context({"svg.hashsalt": "fitcarl"}):

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.answers import Answers
 from fitcarl.data.dataset import SPLITS, Dataset
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
@@ -31,6 +32,16 @@ class Others:
     def query(self) -> Positions:
         """int64 [others]: which query each belongs to."""
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
+
+    def among(self, answers: Answers) -> NDArray[np.bool_]:
+        """bool [listed]: which listed entities are such other answers to their query."""
+        if not len(self.entity):
+            return np.zeros(len(answers.entity), dtype=np.bool_)
+        width = int(max(self.entity.max(), answers.entity.max(initial=0))) + 1
+        wanted, ascending = answers.query * width + answers.entity, self.query * width + self.entity
+        place = np.searchsorted(ascending, wanted).clip(max=len(ascending) - 1)
+        found: NDArray[np.bool_] = ascending[place] == wanted
+        return found
 
 
 @dataclass(frozen=True, eq=False)

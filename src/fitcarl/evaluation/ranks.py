@@ -69,7 +69,7 @@ def rank(answers: Answers, queries: Queries, known: KnownAnswers, entities: int,
     n = len(queries)
     query = answers.query
     others = known.others(queries, filter)
-    removed = _among(query * entities + answers.entity, others.query * entities + others.entity)
+    removed = others.among(answers)
 
     is_answer = answers.entity == queries.answer[query]
     reached = np.zeros(n, dtype=np.bool_)
@@ -82,12 +82,3 @@ def rank(answers: Answers, queries: Queries, known: KnownAnswers, entities: int,
     equal = np.bincount(query[~removed & (answers.score == score[query])], minlength=n)
     candidates = entities - np.diff(others.offsets)
     return Ranks(greater, np.where(reached, equal, candidates - listed), candidates, reached)
-
-
-def _among(wanted: Positions, ascending: Positions) -> NDArray[np.bool_]:
-    """Whether each wanted number is in ``ascending``."""
-    if not len(ascending):
-        return np.zeros(len(wanted), dtype=np.bool_)
-    place = np.searchsorted(ascending, wanted).clip(max=len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[place] == wanted
-    return found

@@ -1,9 +1,9 @@
-"""Everything an evaluation found, with how it was found; nothing here is computed from anything but counts of ranks."""
+"""Everything an evaluation found, with how it was found; all but the shares is computed from counts of ranks."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.evaluation.bootstrap import Interval, mean_interval, paired_difference
+from fitcarl.evaluation.calibration import Calibration
 from fitcarl.evaluation.draw import Draw
 from fitcarl.evaluation.filter import FILTERS, Filter
 from fitcarl.evaluation.metrics import Summary, mrr, summarise
 from fitcarl.evaluation.ranks import RANK_TYPES, RankType
+from fitcarl.evaluation.reliability import Bin, bins, calibration_error, error_by_chance
 from fitcarl.evaluation.signature import Signature
 from fitcarl.evaluation.slices import Slice
 
@@ -46,6 +48,22 @@ class TieAlarm:
         return {"alarm": self.alarm, "gap": self.gap, "tied": self.tied, "threshold": self.threshold}
 
 
+@dataclass(frozen=True)
+class Trust:
+    """How far the shares of first answers can be trusted."""
+
+    calibration: Calibration
+    ece: float
+    """Expected calibration error of the official draw."""
+    by_chance: float
+    """What perfectly calibrated shares would show on as many queries."""
+    bins: tuple[Bin, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        rows = [{"share": part.share, "right": part.right, "queries": part.queries} for part in self.bins]
+        return self.calibration.to_json() | {"ece_by_chance": self.by_chance, "bins": rows}
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """The result of one evaluation. Headline: realistic ranks, time-aware filter, official draw."""
@@ -61,6 +79,8 @@ class Report:
     peak_mb: float
     """Peak resident memory of the process so far, in MB."""
     seed: int = 0
+    calibration: Calibration | None = None
+    """How scores became shares; None where they are none."""
 
     @property
     def official(self) -> Draw:
@@ -107,15 +127,17 @@ class Report:
         """Share of queries whose answer the scorer listed."""
         return float(np.mean(self.official.ranks["time-aware"].reached))
 
+    @cached_property
+    def trust(self) -> Trust | None:
+        """Whether shares keep their word on the official draw; None where there are none."""
+        firsts = self.official.firsts
+        if firsts is None or self.calibration is None:
+            return None
+        return Trust(self.calibration, calibration_error(firsts), error_by_chance(firsts, self.seed), bins(firsts))
+
     def versus(self, other: Report, ranks: RankType = "realistic", filter: Filter = "time-aware") -> Interval:
         """How much higher this report's MRR is than the other's, over all draws, by paired bootstrap over entities."""
-        if len(self.draws) != len(other.draws) or not all(map(Draw.asks_the_same, self.draws, other.draws)):
-            raise ValueError("only reports on the same queries can be compared pair by pair")
-        entity = np.concatenate([draw.queries.entity for draw in self.draws])
-        mine, theirs = (
-            np.concatenate([draw.ranks[filter].of(ranks) for draw in report.draws]) for report in (self, other)
-        )
-        return paired_difference(entity, mine, theirs, seed=self.seed)
+        return difference([self], [other], ranks, filter)
 
     def to_json(self, *, ranks: bool = False) -> dict[str, Any]:
         """The report as plain values; with ``ranks`` also the counts of every query, see ``Draw.from_json``."""
@@ -130,6 +152,8 @@ class Report:
             "slices": [{"by": part.by, "value": part.value} | summary.to_json() for part, summary in self.parts],
             "reach": self.reach,
             "tie_alarm": self.tie_alarm.to_json(),
+            "ece": None if self.trust is None else self.trust.ece,
+            "calibration": None if self.trust is None else self.trust.to_json(),
             "draws": self._draws_json(),
             "signature": str(self.signature),
             "seconds": self.seconds,
@@ -183,3 +207,21 @@ class Report:
         part = slice(None) if mask is None else mask
         candidates = self.official.ranks[filter].candidates[part]
         return summarise(ranks[part], candidates, self.official.queries.entity[part], seed=self.seed)
+
+
+def difference(
+    ours: Sequence[Report],
+    theirs: Sequence[Report],
+    ranks: RankType = "realistic",
+    filter: Filter = "time-aware",
+) -> Interval:
+    """How much higher the MRR of some reports is than that of others, pair by pair, over all their draws.
+
+    An entity is drawn with what every pair says of it, so that several seeds do not pass for more entities.
+    """
+    mine, other = ([draw for report in reports for draw in report.draws] for reports in (ours, theirs))
+    if len(mine) != len(other) or not all(map(Draw.asks_the_same, mine, other)):
+        raise ValueError("only reports on the same queries can be compared pair by pair")
+    entity = np.concatenate([draw.queries.entity for draw in mine])
+    high, low = (np.concatenate([draw.ranks[filter].of(ranks) for draw in draws]) for draws in (mine, other))
+    return paired_difference(entity, high, low, seed=ours[0].seed)

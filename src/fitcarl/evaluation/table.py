@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from fitcarl.evaluation.bootstrap import Interval
 from fitcarl.evaluation.filter import FILTERS
 from fitcarl.evaluation.metrics import HITS, Summary
 from fitcarl.evaluation.ranks import RANK_TYPES
@@ -26,18 +27,29 @@ def render(report: Report) -> RenderableType:
         f"{report.honest.queries:,} queries about {report.honest.entities:,} unseen entities",
     )
     parts: list[RenderableType] = [title, _protocols(report), _combinations(report), _slices(report), Text("")]
-    parts += [_ties(report), _reach(report), _draws(report)]
+    parts += [_ties(report), _reach(report), *_trust(report), _draws(report)]
     parts.append(Text(f"{report.seconds:.1f} s for the official draw, peak memory {report.peak_mb:,.0f} MB", "dim"))
     parts.append(Text(str(sign), style="dim", overflow="fold"))
     return Group(*parts)
 
 
-def _share(value: float) -> str:
+def share(value: float) -> str:
     """Three decimals without the leading zero, as tables of the field have them."""
     return f"{value:.3f}".replace("0.", ".", 1)
 
 
-def _grid(*first: str) -> Table:
+def signed(gain: float) -> str:
+    """The same of a difference."""
+    return ("+" if gain > 0 else "") + share(gain)
+
+
+def between(interval: Interval) -> str:
+    """The two ends of an interval."""
+    return f"{share(interval.low)} – {share(interval.high)}"
+
+
+def grid(*first: str) -> Table:
+    """An empty table as ours are, with its first columns."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in first:
         table.add_column(name)
@@ -50,12 +62,12 @@ def _add_metrics(table: Table) -> None:
 
 
 def _metrics(row: Summary) -> list[str]:
-    interval = f"{_share(row.ci_low)} – {_share(row.ci_high)}"
-    return [_share(row.mrr), interval, *(_share(row.hits[k]) for k in HITS), _share(row.amri)]
+    interval = f"{share(row.ci_low)} – {share(row.ci_high)}"
+    return [share(row.mrr), interval, *(share(row.hits[k]) for k in HITS), share(row.amri)]
 
 
 def _protocols(report: Report) -> RenderableType:
-    table = _grid("protocol")
+    table = grid("protocol")
     _add_metrics(table)
     table.add_row("honest", *_metrics(report.honest), style="bold")
     table.add_row("paper", *_metrics(report.paper))
@@ -66,16 +78,16 @@ def _protocols(report: Report) -> RenderableType:
 
 
 def _combinations(report: Report) -> RenderableType:
-    table = _grid("MRR by filter and ranks")
+    table = grid("MRR by filter and ranks")
     for kind in RANK_TYPES:
         table.add_column(kind, justify="right")
     for filter in FILTERS:
-        table.add_row(filter, *(_share(report.results[kind, filter].mrr) for kind in RANK_TYPES))
+        table.add_row(filter, *(share(report.results[kind, filter].mrr) for kind in RANK_TYPES))
     return Padding(table, (1, 0, 0, 0))
 
 
 def _slices(report: Report) -> RenderableType:
-    table = _grid("slice", "")
+    table = grid("slice", "")
     table.add_column("queries", justify="right")
     _add_metrics(table)
     before = None
@@ -88,7 +100,7 @@ def _slices(report: Report) -> RenderableType:
 def _ties(report: Report) -> Text:
     ties = report.tie_alarm
     facts = (
-        f"optimistic − pessimistic MRR = {_share(ties.gap)} (limit {_share(ties.threshold)}); "
+        f"optimistic − pessimistic MRR = {share(ties.gap)} (limit {share(ties.threshold)}); "
         f"{ties.tied:.0%} of the answers share their score with others"
     )
     if ties.alarm:
@@ -100,6 +112,18 @@ def _reach(report: Report) -> Text:
     return Text.assemble(("reach  ", "bold"), f"{report.reach:.1%} of the answers were given a score at all")
 
 
+def _trust(report: Report) -> list[Text]:
+    """How far shares can be trusted, where there are any."""
+    if report.trust is None:
+        return []
+    trust = report.trust
+    facts = (
+        f"expected calibration error {share(trust.ece)} ({share(trust.by_chance)} by chance alone); "
+        f"temperature {trust.calibration.temperature:.2f}, {trust.calibration.elsewhere:.1%} left for others"
+    )
+    return [Text.assemble(("shares  ", "bold"), facts)]
+
+
 def _draws(report: Report) -> Text:
     if report.spread is None:
         return Text.assemble(("draws  ", "bold"), "the official supports only")
@@ -107,6 +131,6 @@ def _draws(report: Report) -> Text:
     mean = sum(report.mrr_by_draw) / len(report.draws)
     return Text.assemble(
         ("draws  ", "bold"),
-        f"MRR {_share(mean)} ± {_share(report.spread)} (standard deviation) over the official supports and "
-        f"{len(report.draws) - 1} resampled; 95 % interval of all {_share(pooled.low)} – {_share(pooled.high)}",
+        f"MRR {share(mean)} ± {share(report.spread)} (standard deviation) over the official supports and "
+        f"{len(report.draws) - 1} resampled; 95 % interval of all {share(pooled.low)} – {share(pooled.high)}",
     )

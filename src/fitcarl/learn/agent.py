@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,22 +16,23 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.episode import Episode, play
 from fitcarl.model.fitcarl import Fitcarl
-from fitcarl.plus.choices import choices, crowd_sizes
+from fitcarl.plus.candidates import Shortlist
+from fitcarl.plus.choices import choices
 from fitcarl.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.plus.scorer import PlusScorer
-from fitcarl.plus.statistics import count
+from fitcarl.plus.statistics import Statistics, count, meetings
+from fitcarl.plus.words import Words
 from fitcarl.search.explanation import Explainer
 from fitcarl.search.rollout import ConceptGuide
 from fitcarl.search.scorer import FitcarlScorer
 from fitcarl.tasks import Task
 
 _DAYS = {"hour": 1 / 24, "day": 1.0, "month": 30.4, "year": 365.0}
-_CROWD_AT_ONCE = 1_600_000
-"""Entities of all crowds together that one update looks at; each costs about 500 bytes while gradients are taken."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +45,38 @@ class Surroundings:
     """Ticks from the first time to the last."""
     days: float
     """How many days a tick is; 1 where times are plain integers and nobody knows."""
+    names: tuple[str, ...] = ()
+    """Of the entities; looked at only where names are switched on."""
 
     @classmethod
     def of(cls, dataset: Dataset) -> Surroundings:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
         graph = TemporalGraph.index(dataset.background, entities, relations)
-        return cls.over(graph, dataset.concepts, dataset.calendar)
+        return cls.over(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
 
     @classmethod
-    def over(cls, graph: TemporalGraph, concepts: Concepts, calendar: Calendar) -> Surroundings:
-        return cls(graph, concepts, calendar.span, _DAYS.get(calendar.granularity, 1.0))
+    def over(cls, graph: TemporalGraph, concepts: Concepts, calendar: Calendar, vocabulary: Vocabulary) -> Surroundings:
+        return cls(graph, concepts, calendar.span, _DAYS.get(calendar.granularity, 1.0), vocabulary.entities)
+
+    def widened(self, extra: int) -> Surroundings:
+        """The same with room for so many more entities, of which nothing is known."""
+        ends = self.graph.base.offsets
+        base = replace(self.graph.base, offsets=np.append(ends, np.full(extra, ends[-1])))
+        graph = TemporalGraph.over_base(base, self.graph.relations)
+        ends = self.concepts.offsets
+        concepts = replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1])))
+        return replace(self, graph=graph, concepts=concepts)
 
     @property
     def facts(self) -> Quadruples:
         """The background's facts, read off the graph: each once, in its real direction."""
-        edges = self.graph.base.edges()
-        return edges.take(edges.relation < self.graph.relations.count)
+        return facts_of(self.graph)
+
+
+def facts_of(graph: TemporalGraph) -> Quadruples:
+    """The facts of a graph's background: each once, in its real direction."""
+    edges = graph.base.edges()
+    return edges.take(edges.relation < graph.relations.count)
 
 
 class Agent(Protocol):
@@ -73,17 +91,36 @@ class Agent(Protocol):
         """The loss of one training task."""
         ...
 
-    def scorer(self) -> Explainer:
-        """The agent at its present weights, as a scorer that can say why."""
+    def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> Explainer:
+        """The agent at its present weights, as a scorer that can say why; ``reach`` is the largest difference between
+        two times that it must bear, where that is more than the background's, ``names`` those of newcomers."""
+        ...
+
+    def widened(self, surroundings: Surroundings) -> Agent:
+        """The same agent in surroundings that have room for more entities."""
+        ...
+
+    def over(self, graph: TemporalGraph) -> Agent:
+        """The same agent on another graph of the same entities; what it counted in general stays as it is."""
+        ...
+
+    def recounted(self, graph: TemporalGraph) -> Agent:
+        """The same weights on another bare graph of the same entities, on which all is counted anew."""
         ...
 
 
-def agent_for(config: Config, surroundings: Surroundings, embeddings: Callable[[], Embeddings]) -> Agent:
-    """A new agent of the configured kind; ``embeddings`` is only called for one that needs them."""
+def agent_for(
+    config: Config,
+    surroundings: Surroundings,
+    embeddings: Callable[[], Embeddings],
+    statistics: Statistics | None = None,
+) -> Agent:
+    """A new agent of the configured kind; ``embeddings`` is only called for one that needs them, and ``statistics``
+    of these surroundings are counted where they are not given to one that needs those."""
     rows = embeddings() if config.agent == "paper" else None
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to touch
         torch.manual_seed(config.seed)
-        return PlusAgent(config, surroundings) if rows is None else PaperAgent(config, surroundings, rows)
+        return PlusAgent(config, surroundings, statistics) if rows is None else PaperAgent(config, surroundings, rows)
 
 
 class PaperAgent:
@@ -99,32 +136,90 @@ class PaperAgent:
     def play(self, task: Task, seed: int) -> Episode:
         return play(self.module, self._background, task, self._config, self._guide, self._reach, seed)
 
-    def scorer(self) -> FitcarlScorer:
-        return FitcarlScorer(self.module, self._background, self._config, self._reach)
+    def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002
+        return FitcarlScorer(self.module, self._background, self._config, max(self._reach, reach))
+
+    def widened(self, surroundings: Surroundings) -> PaperAgent:
+        wide = self.over(surroundings.graph)
+        wide.module = _with_room(self.module, surroundings.graph.entities - self._background.entities)
+        return wide
+
+    def over(self, graph: TemporalGraph) -> PaperAgent:
+        other = copy(self)
+        other._background = graph
+        return other
+
+    def recounted(self, graph: TemporalGraph) -> PaperAgent:
+        return self.over(graph)
 
 
 class PlusAgent:
     """The walker of preset ``plus``: counted statistics, small networks, trained by the likelihood of the answer."""
 
-    def __init__(self, config: Config, surroundings: Surroundings) -> None:
-        self.module = PlusPolicy(config.plus.hidden)
-        self._size = config.plus.action_space
+    def __init__(self, config: Config, surroundings: Surroundings, statistics: Statistics | None = None) -> None:
+        self.module = PlusPolicy(config.plus.hidden, config.plus.hidden_crowd, config.features.off)
+        self._config = config.plus
         self._background = surroundings.graph
-        self._statistics = count(surroundings.facts, surroundings.graph, surroundings.concepts, surroundings.days)
+        self.statistics = statistics or count_for(config, surroundings)
 
     def play(self, task: Task, seed: int) -> Episode:
-        """Learns from as many of the task's queries, drawn at random, as memory allows."""
+        """Learns from some of the task's queries, drawn at random."""
         order = np.random.default_rng(seed).permutation(len(task.queries))
-        cost = crowd_sizes(self._statistics, task.queries.take(order))
-        queries = task.queries.take(np.sort(order[: max(1, int((np.cumsum(cost) <= _CROWD_AT_ONCE).sum()))]))
+        queries = task.queries.take(np.sort(order[: self._config.queries]))
         graph = self._background.overlay(task.support.facts)
-        options = choices(graph, task.support, self._statistics, queries, self._size)
-        likelihood = log_likelihood(self.module(options), options, torch.from_numpy(queries.answer))
-        probability = float(likelihood.detach().exp().mean())
-        return Episode(-likelihood.mean(), probability, float((likelihood.detach() > -0.7).float().mean()))
+        shortlist = Shortlist(self._config.learned_from, self._config.learned_from // 2, seed)
+        options = choices(graph, task.support, self.statistics, queries, self._config.action_space, shortlist)
+        whole, walked = log_likelihood(self.module(options), options, torch.from_numpy(queries.answer))
+        # Walks learn on their own as well: they must explain answers that the crowd alone would find.
+        loss = -whole.mean() - self._config.walks * walked.mean()
+        return Episode(loss, float(whole.detach().exp().mean()), float((whole.detach() > -0.7).float().mean()))
 
-    def scorer(self) -> PlusScorer:
-        return PlusScorer(self.module, self._background, self._statistics, self._size)
+    def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
+        size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
+        if names and statistics.words.used:
+            statistics = replace(statistics, words=statistics.words.named(names))
+        return PlusScorer(self.module, self._background, statistics, size, shortlist)
+
+    def widened(self, surroundings: Surroundings) -> PlusAgent:
+        extra = surroundings.graph.entities - self._background.entities
+        return self._on(surroundings.graph, self.statistics.widened(extra))
+
+    def over(self, graph: TemporalGraph) -> PlusAgent:
+        """Who was met when is read off the graph, rates and rules stay: a few facts do not change them."""
+        same = graph.base is self._background.base
+        return self._on(graph, self.statistics if same else replace(self.statistics, **meetings(graph)))
+
+    def recounted(self, graph: TemporalGraph) -> PlusAgent:
+        now = self.statistics
+        return self._on(graph, count(facts_of(graph), graph, now.concepts, now.days, words=now.words))
+
+    def _on(self, graph: TemporalGraph, statistics: Statistics) -> PlusAgent:
+        other = copy(self)
+        other._background, other.statistics = graph, statistics
+        return other
+
+
+def _with_room(model: Fitcarl, extra: int) -> Fitcarl:
+    """The same model with more, empty, rows for entities; an unseen entity is known by its support only."""
+    rows = model.entity_rows.detach().numpy()
+    rows = np.concatenate([rows, np.zeros((extra, rows.shape[1]), dtype=rows.dtype)])
+    embeddings = Embeddings(rows, model.relation_rows.detach().numpy(), np.any(rows != 0, axis=1))
+    with torch.random.fork_rng(devices=[]):
+        wide = Fitcarl(model.config, embeddings, model.relations)
+    learned = {name: value for name, value in model.state_dict().items() if name != "entity_rows"}
+    wide.load_state_dict(learned, strict=False)
+    return wide
+
+
+def count_for(config: Config, surroundings: Surroundings) -> Statistics:
+    """The statistics of a background, with the words of names where those are switched on."""
+    words = words_for(config, surroundings)
+    return count(surroundings.facts, surroundings.graph, surroundings.concepts, surroundings.days, words=words)
+
+
+def words_for(config: Config, surroundings: Surroundings) -> Words:
+    """The words of names where those are switched on, otherwise none."""
+    return Words.of(surroundings.names) if config.features.names else Words.none(surroundings.graph.entities)
 
 
 def concept_guide(surroundings: Surroundings) -> ConceptGuide:

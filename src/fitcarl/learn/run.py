@@ -22,13 +22,18 @@ from fitcarl.config import Config
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
+from fitcarl.data.folder import write_dataset
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import InputError
+from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import open_graph, save_graph
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.learn.agent import Agent, Surroundings, agent_for
+from fitcarl.learn.agent import Agent, Surroundings, agent_for, words_for
 from fitcarl.learn.files import read_json, read_tensors, write_json, write_tensors
+from fitcarl.learn.plain import everything
+from fitcarl.plus.statistics import Statistics
+from fitcarl.tasks import official_task
 from fitcarl.threads import thread_count
 
 
@@ -47,6 +52,11 @@ class RunFolder:
     def data(self) -> Path:
         """Which dataset it was started on."""
         return self.path / "data.json"
+
+    @property
+    def dataset(self) -> Path:
+        """For a run on plain facts: the dataset that was made of them, a folder."""
+        return self.path / "dataset"
 
     @property
     def environment(self) -> Path:
@@ -69,6 +79,11 @@ class RunFolder:
         return self.path / "embeddings.safetensors"
 
     @property
+    def statistics(self) -> Path:
+        """What preset ``plus`` counted on the background."""
+        return self.path / "statistics.safetensors"
+
+    @property
     def weights(self) -> Path:
         """The best by meta-validation."""
         return self.path / "weights.safetensors"
@@ -89,25 +104,41 @@ class RunFolder:
         return self.path / "curve.svg"
 
     @property
+    def example(self) -> Path:
+        """A question to begin with: facts about an actor that the run has not met, and what to ask about it."""
+        return self.path / "example.json"
+
+    @property
+    def calibration(self) -> Path:
+        """How its scores become shares; there once learning has ended."""
+        return self.path / "calibration.json"
+
+    @property
     def result(self) -> Path:
         """How it ended; there once it has."""
         return self.path / "result.json"
 
-    def create(self, dataset: Dataset, source: str, config: Config) -> None:
+    def create(self, dataset: Dataset, source: str, config: Config, *, whole: bool = False) -> None:
         """Writes what is known before learning starts. Safe to repeat: only the settings, which may have changed
-        (a later end), are written again."""
+        (a later end), are written again. The graph of a ``whole`` run has every fact, and the dataset is kept too."""
         self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.config, config.model_dump())
         if not self.data.exists():
-            write_json(self.data, {"name": dataset.name, "source": source, "digest": dataset.digest})
+            if whole:
+                write_dataset(dataset, self.dataset, overwrite=True)
+            about = {"name": dataset.name, "source": source, "digest": dataset.digest}
+            write_json(self.data, about | ({"whole": True} if whole else {}))
         if not self.environment.exists():
             write_json(self.environment, environment())
         if not self.vocabulary.exists():
             write_json(self.vocabulary, _names_to_json(dataset.vocabulary, dataset.calendar, dataset.concepts))
+        if not self.example.exists() and (example := _example_of(dataset, config.shots, whole=whole)):
+            write_json(self.example, example)
         if not self.graph.exists():
             shutil.rmtree(self.path / "graph.unfinished", ignore_errors=True)
             entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-            save_graph(TemporalGraph.index(dataset.background, entities, relations), self.graph)
+            facts = everything(dataset) if whole else dataset.background
+            save_graph(TemporalGraph.index(facts, entities, relations), self.graph)
 
     def read_config(self) -> Config:
         try:
@@ -127,6 +158,34 @@ class RunFolder:
         if wrong:
             raise InputError("does not fit the model", file=self.weights, found=", ".join(wrong[:3]))
         model.load_state_dict(weights, strict=False)
+
+    def read_calibration(self) -> Calibration | None:
+        """The stored calibration, None where there is none yet."""
+        if not self.calibration.exists():
+            return None
+        try:
+            return Calibration.from_json(read_json(self.calibration))
+        except ValueError as trouble:
+            raise InputError("is damaged", file=self.calibration, found=str(trouble)) from None
+
+    def save_statistics(self, statistics: Statistics) -> None:
+        write_tensors(self.statistics, {name: torch.from_numpy(part) for name, part in statistics.arrays().items()})
+
+    def read_statistics(self, surroundings: Surroundings, config: Config) -> Statistics | None:
+        """What was counted on the run's graph; None where that was not stored."""
+        if not self.statistics.exists():
+            return None
+        stored, _ = read_tensors(self.statistics)
+        arrays = {name: part.numpy() for name, part in stored.items()}
+        try:
+            found = Statistics.from_arrays(arrays, surroundings.concepts, words_for(config, surroundings))
+        except (KeyError, IndexError, ValueError, TypeError):
+            found = None
+        if found is None or not found.fits(surroundings.graph):
+            raise InputError(
+                "does not fit the graph", file=self.statistics, hint="delete it: all is counted again then"
+            )
+        return found
 
     def keep_embeddings(self, make: Callable[[], Embeddings]) -> Embeddings:
         """The embeddings of this run; they are made when they are first asked for."""
@@ -150,7 +209,7 @@ class Run:
     folder: RunFolder
     config: Config
     source: str
-    """The dataset it was trained on, as it was given: a catalogue name or a folder."""
+    """The dataset it was trained on, as it was given: a catalogue name or a folder; of plain facts, its own folder."""
     digest: str
     """sha256 of that dataset's content."""
     vocabulary: Vocabulary
@@ -158,6 +217,10 @@ class Run:
     concepts: Concepts
     surroundings: Surroundings
     agent: Agent
+    calibration: Calibration | None = None
+    """How scores become shares, learned on meta-validation; None where learning has not ended yet."""
+    whole: bool = False
+    """Whether the graph has every fact of the dataset, those of its unseen entities included."""
 
     @classmethod
     def load(cls, path: str | Path) -> Run:
@@ -172,22 +235,27 @@ class Run:
             )
         data, names = read_json(folder.data), read_json(folder.vocabulary)
         try:
-            source, digest = str(data["source"]), str(data["digest"])
+            source, digest, whole = str(data["source"]), str(data["digest"]), bool(data.get("whole", False))
         except (KeyError, TypeError):
             raise InputError("is damaged", file=folder.data, expected="the dataset's source and digest") from None
         try:
             vocabulary, calendar, concepts = _names_from_json(names)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("is damaged", file=folder.vocabulary, expected="names, calendar and concepts") from None
-        surroundings = Surroundings.over(open_graph(folder.graph), concepts, calendar)
+        surroundings = Surroundings.over(open_graph(folder.graph), concepts, calendar, vocabulary)
         _check_names(folder, vocabulary, concepts, surroundings.graph)
-        agent = agent_for(config, surroundings, lambda: folder.fitting_embeddings(vocabulary))
+        statistics = folder.read_statistics(surroundings, config)
+        agent = agent_for(config, surroundings, lambda: folder.fitting_embeddings(vocabulary), statistics)
         folder.load_weights(agent.module)
-        return cls(folder, config, source, digest, vocabulary, calendar, concepts, surroundings, agent)
+        calibration = folder.read_calibration()
+        source = str(folder.dataset) if whole else source
+        return cls(
+            folder, config, source, digest, vocabulary, calendar, concepts, surroundings, agent, calibration, whole
+        )
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
         """The agent over a dataset's background, which may be another than the one it was trained on."""
-        if dataset.digest == self.digest:
+        if dataset.digest == self.digest and not self.whole:
             return self.agent.scorer()
         embeddings = self.folder.fitting_embeddings
         other = agent_for(self.config, Surroundings.of(dataset), lambda: embeddings(self.vocabulary))
@@ -222,6 +290,40 @@ def environment() -> dict[str, Any]:
         "torch_threads": torch.get_num_threads(),
         "loop_threads": thread_count(),
         **{package: version(package) for package in packages},
+    }
+
+
+def _example_of(dataset: Dataset, shots: int, *, whole: bool) -> dict[str, Any] | None:
+    """The first question about a meta-validation entity in which it is the subject, and the facts it comes with.
+
+    In a ``whole`` run everybody is known, so it goes by another name there.
+    """
+    names, relations, label = dataset.vocabulary, dataset.vocabulary.relation_ids, dataset.calendar.label
+    task = official_task(dataset.valid, shots, relations)
+    forward = np.flatnonzero(task.queries.relation < relations.count)
+    if not len(forward):
+        return None
+    actor, relation, time = (
+        int(column[forward[0]]) for column in (task.queries.entity, task.queries.relation, task.queries.time)
+    )
+    known = task.support.facts.take(task.support.owner == actor)
+
+    def name(entity: int) -> str:
+        return names.entities[entity] + (" (as a newcomer)" if whole and entity == actor else "")
+
+    return {
+        "facts": [
+            {
+                "subject": name(s),
+                "relation": names.relations[r],
+                "object": name(o),
+                "time": label(t),
+            }
+            for s, r, o, t in known
+        ],
+        "subject": name(actor),
+        "relation": names.relations[relation],
+        "at": label(time),
     }
 
 

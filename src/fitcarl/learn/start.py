@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fitcarl.config import Config, configure
-from fitcarl.data.catalogue import load_dataset
+from fitcarl.data.catalogue import CATALOGUE, load_dataset
 from fitcarl.data.dataset import Dataset
+from fitcarl.data.facts import Facts
+from fitcarl.data.formats import ENDINGS
+from fitcarl.data.read import read_facts
 from fitcarl.embed.cache import embeddings_for
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import InputError
 from fitcarl.learn.files import read_json
+from fitcarl.learn.plain import hold_out
 from fitcarl.learn.run import Run, RunFolder
 from fitcarl.learn.trainer import Progress, train_run
 
 
 def train(
-    data: str | Path | Dataset,
+    data: str | Path | Dataset | Facts,
     *,
     out: str | Path,
     shots: int = 3,
@@ -28,8 +32,12 @@ def train(
     embeddings: Callable[[Dataset, Config], Embeddings] | None = None,
     watch: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Run:
     """Trains on a dataset (a catalogue name, a folder, or one already loaded) and returns the run in folder ``out``.
+
+    Plain facts, loaded or in a file, do as well: some actors are held out for validation while it learns, others play
+    newcomers in turn, and the trained run knows all facts; ``note`` is told of it line by line.
 
     ``settings`` are assignments such as ``"learn.rate=0.0005"``. ``embeddings`` replaces the pre-training, which is
     otherwise done here and cached. ``watch`` is told of every episode; ``stop`` is asked after each.
@@ -40,9 +48,13 @@ def train(
         raise InputError(
             "exists already", file=out, expected=f"a new folder, or `fitcarl train --resume {out}` to go on"
         )
-    dataset = data if isinstance(data, Dataset) else load_dataset(str(data))
-    source = dataset.name if isinstance(data, Dataset) else _lasting(data)
-    return _learn(dataset, config, folder, source, embeddings, watch, stop)
+    given = data if isinstance(data, Dataset | Facts) else _open(data)
+    source = given.name if given is data else _lasting(str(data))
+    plain = isinstance(given, Facts)
+    if isinstance(given, Facts) or not len(given.train):
+        config = _without_meta_train(config)
+    dataset = _made_of(given, config, note) if isinstance(given, Facts) else given
+    return _learn(dataset, config, folder, source, embeddings, watch, stop, note, whole=plain)
 
 
 def resume(
@@ -56,22 +68,24 @@ def resume(
 ) -> Run:
     """Goes on with a run that was stopped or killed; the weights are those of a run that never was.
 
-    ``data`` says where the dataset is now, if it moved; ``episodes`` sets a new end.
+    ``data`` says where the dataset is now, if it moved (a run on plain facts has its own); ``episodes`` sets a new end.
     """
     folder = RunFolder(Path(run))
     config = folder.read_config()
     if episodes is not None:
         config = config.model_copy(update={"learn": config.learn.model_copy(update={"episodes": episodes})})
     about = read_json(folder.data)
-    dataset = load_dataset(str(data or about["source"]))
+    whole = bool(about.get("whole", False))
+    place = str(folder.dataset if whole else data or about["source"])
+    dataset = load_dataset(place)
     if dataset.digest != about["digest"]:
         raise InputError(
             "is not the dataset this run was started on",
-            file=str(data or about["source"]),
+            file=place,
             found=dataset.digest[:12],
             expected=about["digest"][:12],
         )
-    return _learn(dataset, config, folder.path, about["source"], embeddings, watch, stop)
+    return _learn(dataset, config, folder.path, about["source"], embeddings, watch, stop, whole=whole)
 
 
 def _learn(
@@ -82,6 +96,9 @@ def _learn(
     embeddings: Callable[[Dataset, Config], Embeddings] | None,
     watch: Callable[[Progress], None] | None,
     stop: Callable[[], bool] | None,
+    note: Callable[[str], None] | None = None,
+    *,
+    whole: bool,
 ) -> Run:
     make = embeddings or pretrained
     return train_run(
@@ -92,6 +109,8 @@ def _learn(
         embeddings=lambda: make(dataset, config),
         watch=watch,
         stop=stop,
+        note=note,
+        whole=whole,
     )
 
 
@@ -100,14 +119,44 @@ def pretrained(dataset: Dataset, config: Config) -> Embeddings:
     return embeddings_for(dataset, config.embedding, config.seed)
 
 
-def _lasting(data: str | Path) -> str:
-    """A dataset's name, or its folder as it can be found from anywhere."""
-    return str(Path(data).resolve()) if Path(data).is_dir() else str(data)
+def _open(data: str | Path) -> Dataset | Facts:
+    """What is called this: facts where it is a file, or is named like one, and a dataset otherwise."""
+    path = Path(data).expanduser()
+    file = path.is_file() or (path.suffix.lower() in ENDINGS and not path.is_dir())
+    return read_facts(path) if file and str(data) not in CATALOGUE else load_dataset(str(data))
+
+
+def _without_meta_train(config: Config) -> Config:
+    """The settings where there is no meta-train split: unless it was said otherwise, known actors play newcomers."""
+    if config.agent == "paper" or "tasks" in config.learn.model_fields_set:
+        return config
+    return config.model_copy(update={"learn": config.learn.model_copy(update={"tasks": "pseudo"})})
+
+
+def _made_of(facts: Facts, config: Config, note: Callable[[str], None] | None) -> Dataset:
+    """Plain facts as a dataset; says what was done."""
+    dataset, held_out = hold_out(facts, config.shots, config.seed, meta_train=config.learn.tasks != "pseudo")
+    if note is not None:
+        names, times = facts.vocabulary, facts.calendar
+        note(
+            f"{facts.name}: {len(facts.quadruples):,} facts of {len(names.entities):,} actors, "
+            f"{len(names.relations):,} relations, {times.labels[0]} to {times.labels[-1]}"
+        )
+        note(f"held out for validation: {held_out}; the trained run knows their {len(dataset.valid):,} facts again")
+        if len(dataset.train):
+            note(f"hidden to learn from: {len(dataset.train.entities):,} actors with {len(dataset.train):,} facts")
+    return dataset
+
+
+def _lasting(data: str) -> str:
+    """A dataset's name, or its folder or file as it can be found from anywhere."""
+    return str(Path(data).resolve()) if Path(data).exists() and data not in CATALOGUE else data
 
 
 def _not_begun(folder: Path) -> bool:
     """Whether a folder is empty, or a run that was killed before it knew its data, which cannot be resumed."""
-    return {part.name for part in folder.iterdir() if not part.name.startswith(".")} <= {"config.json"}
+    there = {part.name for part in folder.iterdir() if not part.name.startswith(".")}
+    return there <= {"config.json", "dataset"} and (not there or "config.json" in there)
 
 
 def _limit(episodes: int | None) -> list[str]:

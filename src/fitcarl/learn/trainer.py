@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-import numpy as np
 import torch
 
-from fitcarl.config import Config
+from fitcarl.config import Config, LearnConfig
 from fitcarl.data.dataset import Dataset
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import judge
 from fitcarl.learn import trace
-from fitcarl.learn.agent import Agent, Surroundings, agent_for
+from fitcarl.learn.agent import Agent, PlusAgent, Surroundings, agent_for
 from fitcarl.learn.files import write_json
+from fitcarl.learn.judgement import calibrate
+from fitcarl.learn.lessons import Lessons
 from fitcarl.learn.run import Run, RunFolder
 from fitcarl.learn.state import Standing, load_state, save_state
 from fitcarl.memory import peak_mb
-from fitcarl.tasks import official_task, sampled_task
+from fitcarl.tasks import official_task
 
 _LONGEST = 2_000_000
 """Ticks from the first time to the last: every time difference has a row in a table."""
@@ -53,16 +55,18 @@ def train_run(
     embeddings: Callable[[], Embeddings],
     watch: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
+    note: Callable[[str], None] | None = None,
+    whole: bool = False,
 ) -> Run:
     """Learns, or goes on learning, in the folder ``out`` and returns the run with the best weights.
 
-    ``embeddings`` is called when the folder has none yet. ``stop`` is asked after every episode; when it says yes the
+    ``embeddings`` is called when the folder has none yet. ``note`` is told, in a line, which known actors play
+    newcomers, if any do. With ``whole`` the run, once trained, answers over all facts of the dataset, those of its
+    unseen entities included; learning never sees them. ``stop`` is asked after every episode; when it says yes the
     state is saved and ``Stopped`` is raised. The same seed gives the same weights, however often it was stopped.
     """
-    relations = dataset.vocabulary.relation_ids
-    if not len(official_task(dataset.train, config.shots, relations).queries):
-        raise InputError(f"no meta-train entity has more than {config.shots} facts", file=dataset.name)
-    if not len(official_task(dataset.valid, config.shots, relations).queries):
+    lessons = Lessons(dataset, config)
+    if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):
         raise InputError(f"no meta-validation entity has more than {config.shots} facts", file=dataset.name)
     if dataset.calendar.span > _LONGEST:
         raise InputError(
@@ -72,7 +76,9 @@ def train_run(
             expected=f"at most {_LONGEST}: read the facts with a coarser --granularity",
         )
     folder = RunFolder(Path(out))
-    folder.create(dataset, source or dataset.name, config)
+    folder.create(dataset, source or dataset.name, config, whole=whole)
+    if note is not None and lessons.newcomers is not None:
+        note(f"to learn from: {lessons.newcomers}, {_turns(config)}")
     surroundings = Surroundings.of(dataset)
     agent = agent_for(config, surroundings, lambda: folder.keep_embeddings(embeddings))
     model = agent.module
@@ -87,11 +93,12 @@ def train_run(
     before, began = standing.seconds, perf_counter()
     while standing.episode < learn.episodes and standing.looks_since_best < learn.patience:
         number = standing.episode + 1
-        rng = np.random.default_rng([config.seed, number])
-        task = sampled_task(dataset.train, config.shots, relations, rng, learn.queries_per_entity)
-        episode = agent.play(task, _seed(config.seed, number))
+        player, task = lessons.draw(agent, number)
+        episode = player.play(task, _seed(config.seed, number))
         if not torch.isfinite(episode.loss):
             raise FitcarlError(f"the loss of episode {number} is not a number; a smaller learn.rate may help")
+        for group in optimizer.param_groups:
+            group["lr"] = rate_at(number, learn)
         optimizer.zero_grad(set_to_none=True)
         episode.loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), learn.clip)
@@ -115,6 +122,10 @@ def train_run(
         if asked_to_stop:
             raise Stopped(f"stopped after episode {number}; `fitcarl train --resume {folder.path}` goes on")
     trace.draw(trace.read(folder.trace), folder.curve)
+    if isinstance(agent, PlusAgent) and not whole:
+        folder.save_statistics(agent.statistics)
+    folder.load_weights(model)
+    write_json(folder.calibration, calibrate(agent.scorer(), dataset, config.shots, seed=config.seed).to_json())
     write_json(
         folder.result,
         {
@@ -126,7 +137,18 @@ def train_run(
             "ended_by": "patience" if standing.looks_since_best >= learn.patience else "episodes",
         },
     )
-    return Run.load(folder.path)
+    run = Run.load(folder.path)
+    if isinstance(run.agent, PlusAgent) and not folder.statistics.exists():
+        folder.save_statistics(run.agent.statistics)
+    return run
+
+
+def rate_at(episode: int, learn: LearnConfig) -> float:
+    """The learning rate of an episode: constant, or up over the first ten and then down along a cosine."""
+    if learn.schedule == "constant":
+        return learn.rate
+    fading = (1 + math.cos(math.pi * min(1.0, (episode - 1) / learn.episodes))) / 2
+    return learn.rate * min(1.0, episode / 10) * max(fading, 0.02)
 
 
 def validation(dataset: Dataset, agent: Agent, shots: int) -> Callable[[], float]:
@@ -139,6 +161,12 @@ def validation(dataset: Dataset, agent: Agent, shots: int) -> Callable[[], float
         return float((1 / ranks.of("realistic")).mean())
 
     return look
+
+
+def _turns(config: Config) -> str:
+    """How learning alternates between those it learns from."""
+    hidden = "hidden in turn"
+    return hidden if config.learn.tasks == "pseudo" else f"{hidden}; every other task, on average, is from meta-train"
 
 
 def _seed(seed: int, episode: int) -> int:

@@ -12,16 +12,15 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.plus.kernels import describe_entities, hash_rules, multiplicity
 from fitcarl.plus.statistics import Statistics
-from fitcarl.ragged import offsets_of
 from fitcarl.tasks import Queries
 from fitcarl.threads import in_parallel, spread
 
 ENTITY = 7
 FIRST = ENTITY + 9
 SECOND = ENTITY + 13
-CROWD = ENTITY + 1
 QUERY = 4
 
 
@@ -45,11 +44,8 @@ class Choices:
     """bool [queries × K, n + 1]: stopping, and edges that do not lead back to the asking entity."""
     second: NDArray[np.float32]
     """float32 [queries × K, n + 1, SECOND]; column 0 is not used."""
-    crowd_offsets: NDArray[np.int64]
-    """int64 [queries + 1]: whom anybody ever met through r_q."""
-    crowd_entity: Ids
-    crowd: NDArray[np.float32]
-    """float32 [listed, CROWD]."""
+    crowd: Candidates
+    """Everybody whom anything speaks for."""
     query: NDArray[np.float32]
     """float32 [queries, QUERY]."""
 
@@ -63,7 +59,14 @@ def crowd_sizes(statistics: Statistics, queries: Queries) -> NDArray[np.int64]:
     return statistics.relation_offsets[queries.relation + 1] - statistics.relation_offsets[queries.relation]
 
 
-def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, queries: Queries, size: int) -> Choices:
+def choices(
+    graph: TemporalGraph,
+    support: MetaSet,
+    statistics: Statistics,
+    queries: Queries,
+    size: int,
+    shortlist: Shortlist,
+) -> Choices:
     """Everything that could be done, on the background with its supports laid over it."""
     known, entity, relation, time = _support_table(graph, support, queries)
     shots = entity.shape[1]
@@ -71,7 +74,6 @@ def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, quer
     space = action_space(graph, nodes, now, now, Nearest(), size)
     allowed = space.mask & (space.entity != np.repeat(queries.entity, shots)[:, None])
     allowed[:, 0] = True
-    offsets, crowd_entity, crowd = _crowd(statistics, queries, entity, known)
     return Choices(
         entity,
         relation,
@@ -81,9 +83,7 @@ def choices(graph: TemporalGraph, support: MetaSet, statistics: Statistics, quer
         space,
         allowed,
         _second(statistics, queries, relation.ravel(), time.ravel(), entity, space, graph),
-        offsets,
-        crowd_entity,
-        crowd,
+        candidates(graph, support, statistics, queries, shortlist),
         _query(statistics, queries, relation, time, known),
     )
 
@@ -132,21 +132,6 @@ def _first(
     ):
         out[..., ENTITY + place] = feature
     return out
-
-
-def _crowd(
-    statistics: Statistics, queries: Queries, entity: Ids, known: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], Ids, NDArray[np.float32]]:
-    """Everybody who was ever met through r_q: offsets [queries + 1], entities, features."""
-    sizes = crowd_sizes(statistics, queries)
-    offsets = offsets_of(sizes)
-    asking = np.repeat(np.arange(len(queries)), sizes)
-    listed = np.arange(len(asking)) - offsets[asking] + statistics.relation_offsets[queries.relation][asking]
-    crowd = (statistics.keys[listed] % statistics.entities).astype(np.int32)
-    out = np.zeros((len(asking), CROWD), dtype=np.float32)
-    _describe(statistics, queries, asking, crowd, out)
-    out[:, ENTITY] = ((entity[asking] == crowd[:, None]) & known[asking]).any(1)
-    return offsets, crowd, out
 
 
 def _query(
@@ -198,7 +183,7 @@ def _second(
             relation == graph.relations.inverse(asked),
             np.log(times_there),
             met,
-            np.log1p(graph.degree(reached.ravel()))[:, None],
+            np.log1p(statistics.degree[reached.ravel()])[:, None],
         )
     ):
         out[..., ENTITY + place] = feature

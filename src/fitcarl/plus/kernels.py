@@ -71,6 +71,26 @@ def count_followers(
 
 
 @njit(cache=True, nogil=True)
+def count_excitement(
+    offsets: Longs, relation: Ints, target: Ints, time: Ints, days: float, reach: int, near: Floats, facts: Floats
+) -> None:
+    """Counts how often one who was met through r is met through r_q, by somebody else, at a gap (in buckets).
+
+    Edges stand with the one who was met, so the relation through which it was met is the inverse of theirs.
+    """
+    relations = len(facts)
+    half = relations // 2
+    for met in range(len(offsets) - 1):
+        low, high = offsets[met], offsets[met + 1]
+        for i in range(low, high):
+            mine = (relation[i] + half) % relations
+            facts[mine] += 1
+            for j in range(max(low, i - reach), min(high, i + reach + 1)):
+                if target[j] != target[i]:
+                    near[gap_bucket((time[j] - time[i]) * days), mine, (relation[j] + half) % relations] += 1
+
+
+@njit(cache=True, nogil=True)
 def rule_slot(first: int, second: int, asked: int, relations: int, slots: int) -> int:
     """Where the rule (r_1, r_2) → r_q is counted; a hash, because most of the cube is empty."""
     key = np.uint64((first * relations + second) * relations + asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +16,15 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.plus.choices import Choices, choices, crowd_sizes
+from fitcarl.plus.candidates import Shortlist
+from fitcarl.plus.choices import Choices, choices
 from fitcarl.plus.policy import Mass, PlusPolicy
 from fitcarl.plus.statistics import Statistics
 from fitcarl.ragged import batches
 from fitcarl.search.explanation import Path, step_of
 from fitcarl.tasks import Queries, Task
 
-_ROWS_AT_ONCE = 400_000  # bounds memory: choices whose features are held at once, about 100 bytes each
+_ROWS_AT_ONCE = 300_000  # bounds memory: choices whose features are held at once, about 600 bytes each
 
 
 class PlusScorer:
@@ -30,17 +32,20 @@ class PlusScorer:
 
     name = "fitcarl (plus)"
 
-    def __init__(self, policy: PlusPolicy, background: TemporalGraph, statistics: Statistics, size: int) -> None:
+    def __init__(
+        self, policy: PlusPolicy, background: TemporalGraph, statistics: Statistics, size: int, shortlist: int
+    ) -> None:
         self._policy = policy
         self._background = background
         self._statistics = statistics
         self._size = size
+        self._shortlist = Shortlist(shortlist)
         self._last: tuple[MetaSet, TemporalGraph] | None = None
 
     def answer(self, task: Task, queries: Queries) -> Answers:
         """Every entity that some walk ends at, with the log of its probability."""
         parts = []
-        cost = crowd_sizes(self._statistics, queries) + 4 * self._size
+        cost = np.full(len(queries), self._shortlist.most + 4 * self._size)
         for piece in batches(cost, _ROWS_AT_ONCE):
             part = queries.take(piece)
             walks = Walks.of(*self._walk(task.support, part))
@@ -53,12 +58,40 @@ class PlusScorer:
     def explain(
         self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
     ) -> list[Path]:
-        """The most probable walks of one query that end at an entity, best first."""
+        """The most probable walks of one query that end at an entity, best first, then what others did."""
+        return self.explain_all(task, query, [entity], vocabulary, calendar, most)[0]
+
+    def explain_all(
+        self,
+        task: Task,
+        query: Queries,
+        entities: Sequence[int],
+        vocabulary: Vocabulary,
+        calendar: Calendar,
+        most: int = 3,
+    ) -> list[list[Path]]:
+        """The same for several entities, made once; what others did comes after every walk."""
         options, mass = self._walk(task.support, query)
         walks = Walks.of(options, mass)
-        there = np.flatnonzero(walks.entity == entity)
-        best = there[np.argsort(-walks.score[there], kind="stable")][:most]
-        return [self._path(options, mass, query, walks, int(place), vocabulary, calendar) for place in best]
+        # What others did explains less than a walk, and nothing where nobody ever did it.
+        told = (walks.shot >= 0) | self._met(walks.entity, int(query.relation[0]))
+        order = np.lexsort((-walks.score, walks.shot < 0))
+        order = order[told[order]]
+        ends = walks.entity[order]
+        return [
+            [
+                self._path(options, mass, query, walks, int(place), vocabulary, calendar)
+                for place in order[ends == entity][:most]
+            ]
+            for entity in entities
+        ]
+
+    def _met(self, entity: Ids, relation: int) -> NDArray[np.bool_]:
+        """Whether anybody ever met each entity through a relation."""
+        key = np.int64(relation) * self._statistics.entities + entity
+        place = np.minimum(np.searchsorted(self._statistics.keys, key), len(self._statistics.keys) - 1)
+        met: NDArray[np.bool_] = self._statistics.keys[place] == key
+        return met
 
     def _path(
         self,
@@ -91,7 +124,7 @@ class PlusScorer:
         return Path(names[start], names[end], score, tuple(steps), by_crowd=shot < 0)
 
     def _crowd_fact(self, relation: int, entity: int, now: int) -> tuple[int, int, int, int]:
-        """The background fact nearest in time in which somebody met this entity through the relation."""
+        """The background fact nearest in time in which somebody met this entity through the relation; there is one."""
         base = self._background.base
         low, high = base.offsets[entity], base.offsets[entity + 1]
         inverse = self._background.relations.inverse(relation)
@@ -102,7 +135,7 @@ class PlusScorer:
     def _walk(self, support: MetaSet, queries: Queries) -> tuple[Choices, Mass]:
         if self._last is None or self._last[0] is not support:
             self._last = support, self._background.overlay(support.facts)
-        options = choices(self._last[1], support, self._statistics, queries, self._size)
+        options = choices(self._last[1], support, self._statistics, queries, self._size, self._shortlist)
         with torch.no_grad():
             return options, self._policy(options)
 
@@ -126,13 +159,13 @@ class Walks:
         query, shot = np.nonzero(options.known)
         state, column = np.nonzero(options.open[:, 1:] & options.known.reshape(-1, 1))
         column = column + 1
-        owner = np.repeat(np.arange(queries), np.diff(options.crowd_offsets))
+        owner = np.repeat(np.arange(queries), np.diff(options.crowd.offsets))
         nobody = np.full(len(owner), -1)
         return cls(
             np.concatenate([query, state // shots, owner]),
             np.concatenate([shot, state % shots, nobody]),
             np.concatenate([np.zeros_like(query), column, np.zeros_like(owner)]),
-            np.concatenate([options.entity[query, shot], options.space.entity[state, column], options.crowd_entity]),
+            np.concatenate([options.entity[query, shot], options.space.entity[state, column], options.crowd.entity]),
             np.concatenate(
                 [
                     mass.stop.numpy()[query, shot],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,9 @@ from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.plus.kernels import count_followers, count_rules
+from fitcarl.plus.kernels import count_excitement, count_followers, count_rules
+from fitcarl.plus.likeness import company, habits
+from fitcarl.plus.words import Words
 
 BUCKETS = 9
 _WIDTHS = np.array([200, 35, 8, 2, 1, 2, 8, 35, 200], dtype=np.float64)
@@ -22,8 +25,17 @@ _RULE_QUERIES = 60_000
 _FIRST_STEPS = 2
 _COMPANIONS = 200
 """Facts of a pair before and after one that are looked at for gaps."""
+_EVENTS = 60
+"""Facts of an entity before and after one that are looked at for what comes with it."""
 _PRIOR = 5.0
 """Facts that a relation is taken to have had before any was counted, spread as over all relations."""
+
+
+_COUNTED = (
+    *("follows", "ever", "second", "keys", "key_offsets", "key_times", "relation_offsets", "degree"),
+    *("concept_probability", "excites", "day_time", "day_source", "day_target", "similar", "habit", "habit_of"),
+)
+"""Parts of Statistics that are stored as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +65,20 @@ class Statistics:
     concepts: Concepts
     concept_probability: NDArray[np.float64]
     """P(c | r), float64 [2R, concepts]."""
+    excites: NDArray[np.float32]
+    """float32 [9, 2R, 2R]: log-rate per tick at which one who was met through r is met through r_q by somebody else."""
+    day_time: Ids
+    """int32 [edges], ascending: the background's edges by time, with both their ends beside."""
+    day_source: Ids
+    day_target: Ids
+    similar: NDArray[np.float32]
+    """float32 [entities, d], of length 1: entities with the same company point the same way."""
+    habit: NDArray[np.float32]
+    """float32 [entities, h]; with ``habit_of`` a smooth guess of log(1 + count) of (r, o), met or not."""
+    habit_of: NDArray[np.float32]
+    """float32 [2R, h]."""
+    words: Words
+    """Of names; none unless names are switched on."""
     days: float
     """How many days a tick is."""
     scales: NDArray[np.float64]
@@ -62,34 +88,116 @@ class Statistics:
     def entities(self) -> int:
         return len(self.degree)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that was counted, to be stored; rules as those that were ever tried, which are few."""
+        held = {name: getattr(self, name) for name in _COUNTED}
+        tried = np.flatnonzero(self.rule_tries)
+        usual = self.rule[np.argmin(self.rule_tries)]
+        rules = {"tried": tried, "tries": self.rule_tries[tried], "shares": np.append(self.rule[tried], usual)}
+        return held | rules | {"days": np.array([self.days])}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, words: Words) -> Statistics:
+        """What ``arrays`` gave; concepts and words come from elsewhere. A missing part raises a KeyError."""
+        shares, days = arrays["shares"], float(arrays["days"][0])
+        rule, tries = np.full(_RULE_SLOTS, shares[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
+        rule[arrays["tried"]], tries[arrays["tried"]] = shares[:-1], arrays["tries"]
+        held = {name: arrays[name] for name in _COUNTED}
+        return cls(rule=rule, rule_tries=tries, concepts=concepts, words=words, days=days, scales=_scales(days), **held)
+
+    def fits(self, graph: TemporalGraph) -> bool:
+        """Whether these can be of that graph's background: compiled loops check no bounds."""
+        n, entities, edges = graph.relations.directed, graph.entities, len(graph.base)
+        square = (n, n)
+        return (
+            self.follows.shape == self.excites.shape == (BUCKETS, *square)
+            and self.ever.shape == self.second.shape == square
+            and self.concept_probability.shape == (n, len(self.concepts.names))
+            and len(self.degree) == len(self.similar) == len(self.habit) == entities
+            and len(self.habit_of) == n
+            and self.habit.shape[1] == self.habit_of.shape[1]
+            and len(self.key_times) == len(self.day_time) == len(self.day_source) == len(self.day_target) == edges
+            and len(self.key_offsets) == len(self.keys) + 1
+            and len(self.relation_offsets) == n + 1
+            and self.relation_offsets[-1] == len(self.keys)
+            and self.key_offsets[-1] == edges
+            and np.array_equal(self.degree, np.diff(graph.base.offsets))
+        )
+
+    def widened(self, extra: int) -> Statistics:
+        """The same counts with room for so many more entities, which nobody has met yet."""
+        relation, entity = np.divmod(self.keys, self.entities)
+        ends = self.concepts.offsets
+        return replace(
+            self,
+            keys=relation * (self.entities + extra) + entity,
+            degree=np.append(self.degree, np.zeros(extra, dtype=np.int32)),
+            similar=_with_rows(self.similar, extra),
+            habit=_with_rows(self.habit, extra),
+            concepts=replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1]))),
+            words=self.words.widened(extra),
+        )
+
 
 def count(
-    background: Quadruples, graph: TemporalGraph, concepts: Concepts, days: float = 1.0, seed: int = 0
+    background: Quadruples,
+    graph: TemporalGraph,
+    concepts: Concepts,
+    days: float = 1.0,
+    seed: int = 0,
+    words: Words | None = None,
 ) -> Statistics:
     """All statistics of a background, whose graph is given bare and whose tick is so many days."""
-    relations, entities = graph.relations, graph.entities
+    relations = graph.relations
     both = Quadruples.concat([background, background.inverted(relations)])
-    follows, ever = _followers(both, entities, relations, days)
+    follows, ever = _followers(both, graph.entities, relations, days)
     rule, rule_tries, second = _rules(both, graph, seed)
-    key = both.relation.astype(np.int64) * entities + both.object
-    order = np.lexsort((both.time, key))
-    keys, starts = np.unique(key[order], return_index=True)
+    habit, habit_of = habits(graph)
     return Statistics(
-        follows,
-        ever,
-        rule,
-        rule_tries,
-        second,
-        keys,
-        np.append(starts, len(order)).astype(np.int64),
-        both.time[order],
-        np.searchsorted(keys, np.arange(relations.directed + 1, dtype=np.int64) * entities),
-        np.diff(graph.base.offsets).astype(np.int32),
-        concepts,
-        concept_distribution(background, concepts, relations),
-        days,
-        np.array([2.0, 14.0, 90.0]) / days,
+        follows=follows,
+        ever=ever,
+        rule=rule,
+        rule_tries=rule_tries,
+        second=second,
+        concepts=concepts,
+        concept_probability=concept_distribution(background, concepts, relations),
+        excites=_excitement(graph, days),
+        similar=company(graph),
+        habit=habit,
+        habit_of=habit_of,
+        words=words or Words.none(graph.entities),
+        days=days,
+        scales=_scales(days),
+        **meetings(graph),
     )
+
+
+def meetings(graph: TemporalGraph) -> dict[str, Any]:
+    """Parts of Statistics that are read off a graph: who was met through what and when, and what happened when."""
+    edges, entities = graph.base.edges(), graph.entities
+    key = edges.relation.astype(np.int64) * entities + edges.object
+    order = np.lexsort((edges.time, key))
+    keys, starts = np.unique(key[order], return_index=True)
+    by_time = np.argsort(edges.time, kind="stable")
+    return {
+        "keys": keys,
+        "key_offsets": np.append(starts, len(order)).astype(np.int64),
+        "key_times": edges.time[order],
+        "relation_offsets": np.searchsorted(keys, np.arange(graph.relations.directed + 1, dtype=np.int64) * entities),
+        "degree": np.diff(graph.base.offsets).astype(np.int32),
+        "day_time": edges.time[by_time],
+        "day_source": edges.subject[by_time],
+        "day_target": edges.object[by_time],
+    }
+
+
+def _excitement(graph: TemporalGraph, days: float) -> NDArray[np.float32]:
+    n, base = graph.relations.directed, graph.base
+    near, facts = np.zeros((BUCKETS, n, n), dtype=np.float32), np.zeros(n)
+    count_excitement(base.offsets, base.relation, base.target, base.time, days, _EVENTS, near, facts)
+    usual = near.sum(1, keepdims=True) / max(facts.sum(), 1)
+    rate = (near + 4 * _PRIOR * usual) / (facts[:, None] + 4 * _PRIOR) / _WIDTHS[:, None, None]
+    return np.log(rate + 1e-8).astype(np.float32)
 
 
 def _followers(
@@ -145,3 +253,11 @@ def _rules(
         np.log1p(tries).astype(np.float32),
         np.log(second).astype(np.float32),
     )
+
+
+def _with_rows(table: NDArray[np.float32], extra: int) -> NDArray[np.float32]:
+    return np.concatenate([table, np.zeros((extra, table.shape[1]), dtype=table.dtype)])
+
+
+def _scales(days: float) -> NDArray[np.float64]:
+    return np.array([2.0, 14.0, 90.0]) / days

@@ -11,6 +11,7 @@ import numpy as np
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.world import World
+from fitcarl.evaluation.calibration import PLAIN, Calibration
 from fitcarl.evaluation.protocol import blinded
 from fitcarl.search.explanation import Explainer, Path
 from fitcarl.tasks import Queries, Task
@@ -103,7 +104,9 @@ class Case:
         return f" (place {self.rank})" if self.rank else " (not found)"
 
 
-def cases(scorer: Explainer, task: Task, dataset: Dataset, world: World) -> list[Case]:
+def cases(
+    scorer: Explainer, task: Task, dataset: Dataset, world: World, calibration: Calibration | None = None
+) -> list[Case]:
     """A case for every query of a task whose event a rule made."""
     queries, relations = task.queries, dataset.vocabulary.relation_ids
     facts = _facts_of(queries, dataset)
@@ -113,12 +116,12 @@ def cases(scorer: Explainer, task: Task, dataset: Dataset, world: World) -> list
     visible[world.rows_of(seen, dataset.vocabulary, dataset.calendar)] = True
     told = []
     blind = Task(task.support, blinded(queries))
-    answers = scorer.answer(blind, blind.queries)
+    answers = (calibration or PLAIN).shares(scorer.answer(blind, blind.queries))
     for number, row in enumerate(rows.tolist()):
         if row < 0 or not len(world.truth.causes_of(row)):
             continue
         part = slice(answers.offsets[number], answers.offsets[number + 1])
-        entity, share = answers.entity[part], np.exp(answers.score[part])
+        entity, share = answers.entity[part], answers.score[part]
         order = np.lexsort((entity, -share))
         where = np.flatnonzero(entity[order] == queries.answer[number])
         asked = blind.queries.take(slice(number, number + 1))
@@ -132,7 +135,7 @@ def cases(scorer: Explainer, task: Task, dataset: Dataset, world: World) -> list
                 not relations.is_inverse(int(queries.relation[number])),
                 calendar.label(int(queries.time[number])),
                 _named(known, dataset),
-                [(names[entity[i]], float(share[i] / share.sum())) for i in order[:_SHOWN]],
+                [(names[entity[i]], float(share[i])) for i in order[:_SHOWN]],
                 names[queries.answer[number]],
                 int(where[0]) + 1 if len(where) else 0,
                 paths[0] if paths else None,

@@ -136,14 +136,18 @@ def markdown(rows: Sequence[Row]) -> str:
     """The table as a Markdown document, padded so that it can be read as plain text too."""
     head = ["data", "shots", "scorer", "seeds", "MRR", "95 % interval", "MRR, time-unaware", "H@1", "H@10"]
     head += ["MRR, paper protocol", "tie gap", "reach", "minutes", "peak MB"]
-    lines = [head, *(_cells(row) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    right = [i for i in range(len(head)) if i not in (0, 2)]
+    table = lined_up([head, *(_cells(row) for row in rows)], left=(0, 2))
+    signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
+    return "\n\n".join(["# Results", table, *_notes(rows), "```\n" + "\n".join(signatures) + "\n```"]) + "\n"
+
+
+def lined_up(lines: Sequence[Sequence[str]], left: Sequence[int]) -> str:
+    """A Markdown table of lines, the first of which is its head; columns not in ``left`` stand to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    right = [i for i in range(len(widths)) if i not in left]
     table = ["| " + " | ".join(_padded(line, widths, right)) + " |" for line in lines]
     rule = "|" + "|".join("-" * (width + 1) + (":" if i in right else "-") for i, width in enumerate(widths)) + "|"
-    signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
-    parts = ["# Results", "\n".join([table[0], rule, *table[1:]]), *_notes(rows)]
-    return "\n\n".join([*parts, "```\n" + "\n".join(signatures) + "\n```"]) + "\n"
+    return "\n".join([table[0], rule, *table[1:]])
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fitcarl.baselines import BASELINES
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.world import World
-from fitcarl.evaluation.figures import performance_over_time
+from fitcarl.evaluation.figures import performance_over_time, reliability
 from fitcarl.evaluation.protocol import evaluate
 from fitcarl.evaluation.report import Report
+from fitcarl.learn.files import write_json
 from fitcarl.learn.run import Run
+from fitcarl.predict import Example, Fact, Predictor, Question
 from fitcarl.report.cases import Case, cases
 from fitcarl.report.page import page, paragraph, picture, table
 from fitcarl.tasks import official_task
 
 _HEAD = ("scorer", "MRR", "low", "high", "Hits@1", "Hits@10", "MRR as in the paper")
+_SHOWN = 5
 _LEAD = "The demo world: invented events, each made by a known rule; some actors were hidden but for three facts."
 
 
@@ -37,6 +40,8 @@ class Story:
     right: int
     asked: int
     """Questions about events that a rule made."""
+    example: Case | None
+    """The run's example question: the first that is answered for the right reason by three facts alone."""
 
     def rows(self) -> list[tuple[str, float, float, float, float, float, float]]:
         """One row a scorer, under ``_HEAD``."""
@@ -64,11 +69,25 @@ class Story:
             f"{self.confirmed} the best path goes along it."
         )
 
+    def example_lines(self) -> list[str]:
+        """The example and why its explanation holds, for a terminal."""
+        if self.example is None:
+            return ["No question is answered for the right reason yet; train for more episodes."]
+        case = self.example
+        lines = [f"{case.question}", f"Answer: {case.truth}"]
+        lines += [f"Why: {case.path.text}"] if case.path is not None else []
+        return [
+            *lines,
+            f"The world's truth confirms it: this path holds a fact that made the event happen. {case.rule}",
+            "It was chosen because it is confirmed; how often that is so is counted above.",
+        ]
+
     def to_json(self) -> dict[str, Any]:
         return {
             "report": str(self.file),
             "results": {report.scorer: report.to_json()["results"] for report in self.reports},
             "cases": [case.to_json() for case in self.chosen],
+            "example": None if self.example is None else self.example.to_json(),
             "rule_made": {
                 "asked": self.asked,
                 "right": self.right,
@@ -81,14 +100,15 @@ class Story:
 def tell(run: Run, dataset: Dataset, world: World, file: Path) -> Story:
     """Judges the run and the trivial scorers on the test queries, explains some answers, and writes the page."""
     scorer = run.agent.scorer()
-    reports = [evaluate(scorer, dataset, "test", run.config.shots)]
+    reports = [evaluate(scorer, dataset, "test", run.config.shots, calibration=run.calibration)]
     reports += [evaluate(make(dataset), dataset, "test", run.config.shots) for make in BASELINES.values()]
     task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids)
-    told = cases(scorer, task, dataset, world)
+    told = cases(scorer, task, dataset, world, run.calibration)
     right = [case for case in told if case.rank == 1]
     confirmed = [case for case in right if case.confirmed]
     visible = sum(case.cause_visible for case in right)
-    story = Story(file, reports, _choose(told), len(confirmed), visible, len(right), len(told))
+    example = _example(run, confirmed)
+    story = Story(file, reports, _choose(told), len(confirmed), visible, len(right), len(told), example)
     over_time = file.with_name("over_time.svg")
     performance_over_time(reports[0], over_time)
     file.write_text(_html(story, run, over_time), encoding="utf-8")
@@ -102,6 +122,30 @@ def _choose(told: list[Case]) -> list[Case]:
         if case.confirmed and case.rule not in {other.rule for other in chosen} and len(chosen) < 3:
             chosen.append(case)
     return chosen + [case for case in told if case.rank > 1][:1]
+
+
+def _example(run: Run, confirmed: list[Case]) -> Case | None:
+    """The first case, longer paths first, that a predictor answers for the right reason too; kept as the run's example.
+
+    A predictor is told of this actor alone, while the cases above were asked with all newcomers known together.
+    """
+    predictor = Predictor(run)
+    for case in sorted(confirmed, key=lambda case: -len(case.path.steps) if case.path else 0):
+        facts = tuple(Fact(*fact) for fact in case.known)
+        subject, object = (case.actor, None) if case.forward else (None, case.actor)
+        question = Question(subject, object, case.relation, case.time, top=_SHOWN, paths=1)
+        [prediction] = predictor.answer([question], facts)
+        best = prediction[0]
+        asked = replace(
+            case,
+            answers=[(answer.entity, answer.share) for answer in prediction],
+            rank=next((answer.rank for answer in prediction if answer.entity == case.truth), 0),
+            path=best.paths[0] if best.paths else None,
+        )
+        if asked.confirmed:
+            write_json(run.folder.example, Example(facts, question).to_json())
+            return asked
+    return None
 
 
 def _row(report: Report) -> tuple[str, float, float, float, float, float, float]:
@@ -123,7 +167,23 @@ def _html(story: Story, run: Run, over_time: Path) -> str:
             ("How good the answers are", table(_HEAD, story.rows(), strong=[0]) + paragraph(about)),
             ("Some questions, answers and reasons", "".join(case.html() for case in story.chosen)),
             ("Do the reasons hold?", paragraph(story.causes_line())),
+            *_trust(story.reports[0], story.file.with_name("reliability.svg")),
             ("How it learned", picture(run.folder.curve, "Loss, likelihood and validation MRR by episode")),
             ("Over time", picture(over_time, "MRR of the questions of each month")),
         ],
     )
+
+
+def _trust(report: Report, file: Path) -> list[tuple[str, str]]:
+    """Whether shares keep their word: nothing where the run gives none."""
+    if report.trust is None:
+        return []
+    reliability(report, file)
+    trust = report.trust
+    about = (
+        "Shares are calibrated on meta-validation. Each dot stands for a tenth of the test questions, by the share of "
+        "the first answer; on the line, shares keep their word. The mean distance (expected calibration error) is "
+        f"{trust.ece:.3f}; perfect shares would show about {trust.by_chance:.3f} by chance on so few questions."
+    )
+    shown = picture(file, "How often the first answer is right, by its share")
+    return [("Can the shares be trusted?", paragraph(about) + shown)]

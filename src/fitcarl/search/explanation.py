@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +24,18 @@ class Explainer(Scorer, Protocol):
         self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
     ) -> list[Path]:
         """The most probable paths of one query that end at an entity, best first."""
+        ...
+
+    def explain_all(
+        self,
+        task: Task,
+        query: Queries,
+        entities: Sequence[int],
+        vocabulary: Vocabulary,
+        calendar: Calendar,
+        most: int = 3,
+    ) -> list[list[Path]]:
+        """The same for several entities; the search is made once."""
         ...
 
 
@@ -51,6 +65,11 @@ class Step:
             "forward": self.forward,
         }
 
+    @property
+    def text(self) -> str:
+        """The fact in plain words."""
+        return f"“{self.relation}” by {self.subject} towards {self.object} {_when(self.time)}"
+
     def __str__(self) -> str:
         return f"{self.subject} —{self.relation}→ {self.object} ({self.time})"
 
@@ -68,17 +87,39 @@ class Path:
 
     @property
     def text(self) -> str:
-        """One sentence."""
+        """One sentence; relations are quoted, because nobody knows how to conjugate them."""
         if not self.steps:
             return f"The agent stays at {self.start}."
+        deeds = " and ".join(step.text for step in self.steps)
+        if self.by_crowd and self.steps[0].object == self.end:
+            return f"Others did the same to {self.end}: {deeds}."
         if self.by_crowd:
-            return f"Others did the same: {self.steps[0]}."
-        told = "; ".join(f"on {step.time}: {step.subject} — {step.relation} — {step.object}" for step in self.steps)
-        return f"From {self.start} to {self.end}: {told}."
+            return f"{self.end} did the same to others: {deeds}."
+        between = self.nodes[1:-1]
+        by_way = f" by way of {' and '.join(between)}" if between else " directly"
+        return f"{self.start} is linked to {self.end}{by_way}: {deeds}."
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Whom the path passes, from where its first step begins to where its last one ends."""
+        if not self.steps:
+            return (self.start,)
+        first = self.steps[0]
+        begin = first.subject if first.forward else first.object
+        return (begin, *(step.object if step.forward else step.subject for step in self.steps))
 
     def to_json(self) -> dict[str, Any]:
         steps = [step.to_json() for step in self.steps]
         return {"log_prob": self.log_prob, "steps": steps, "by_crowd": self.by_crowd, "text": self.text}
+
+
+def _when(time: str) -> str:
+    """A calendar's label as part of a sentence."""
+    if re.fullmatch(r"[0-9]{4}(-[0-9]{2})?", time):
+        return f"in {time}"
+    if re.fullmatch(r"-?[0-9]+", time):
+        return f"at time {time}"
+    return f"at {time}" if "T" in time else f"on {time}"
 
 
 def step_of(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from fitcarl.answers import Answers
@@ -37,9 +39,24 @@ class FitcarlScorer:
         self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
     ) -> list[Path]:
         """The most probable paths of one query that end at an entity, best first."""
+        return self.explain_all(task, query, [entity], vocabulary, calendar, most)[0]
+
+    def explain_all(
+        self,
+        task: Task,
+        query: Queries,
+        entities: Sequence[int],
+        vocabulary: Vocabulary,
+        calendar: Calendar,
+        most: int = 3,
+    ) -> list[list[Path]]:
+        """The same for several entities; the search is made once."""
         [paths] = beam_search(self._model, self._scene(task.support), query, self._config.search.beam)
-        places = paths_to(paths, 0, entity, most)
-        return [path_of(paths, 0, place, int(query.entity[0]), vocabulary, calendar) for place in places]
+        start = int(query.entity[0])
+        return [
+            [path_of(paths, 0, place, start, vocabulary, calendar) for place in paths_to(paths, 0, entity, most)]
+            for entity in entities
+        ]
 
     def _scene(self, support: MetaSet) -> Scene:
         """Chunks of one task share a scene."""

@@ -1,0 +1,37 @@
+"""``fitcarl compare``: runs beside scorers that learn nothing, so that nobody is impressed by less than those."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fitcarl.cli import console
+
+
+def compare_scorers(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
+    shots: Annotated[int, typer.Option("--shots", metavar="K", help="Facts known of a new actor.")] = 3,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option("--run", metavar="RUN", help="A folder that 'fitcarl train' made; may be repeated."),
+    ] = None,
+    split: Annotated[str, typer.Option("--split", help="train, valid or test.")] = "test",
+    draws: Annotated[int, typer.Option("--draws", min=0, help="Resample the supports so many times as well.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="For the resampled supports.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Judge every trivial scorer and the given runs on the same queries, with paired differences to the first run."""
+    from fitcarl.data.catalogue import load_dataset
+    from fitcarl.report.comparison import compare
+
+    chosen = console.split_called(split)
+    with console.progress() as bar:
+        found = compare(load_dataset(data), shots, run or (), split=chosen, draws=draws, seed=seed, progress=bar)
+    if json:
+        for remark in found.remarks:
+            console.say(remark)
+        console.show_json(found.to_json())
+    else:
+        console.show(found.render())

@@ -1,0 +1,246 @@
+"""``fitcarl predict`` and ``fitcarl explain``: questions to a run, with facts of a small file laid over it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fitcarl.cli import console
+from fitcarl.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+
+    from fitcarl.predict.answer import Answer, Prediction
+    from fitcarl.predict.fact import Fact
+    from fitcarl.predict.predictor import Predictor
+    from fitcarl.predict.question import Question
+    from fitcarl.search.explanation import Path as Reason
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")]
+Facts = Annotated[
+    Path | None,
+    typer.Option("--facts", metavar="FILE", help="What is new: subject, relation, object, time, by name."),
+]
+Subject = Annotated[str | None, typer.Option("--subject", metavar="E", help="Who acts; the object is asked for.")]
+Object = Annotated[str | None, typer.Option("--object", metavar="E", help="Who is acted on; the subject is asked for.")]
+Relation = Annotated[str, typer.Option("--relation", metavar="R", help="In what way.")]
+At = Annotated[str, typer.Option("--at", metavar="T", help="When: a date, or whatever the run counts time in.")]
+Without = Annotated[
+    list[str] | None,
+    typer.Option("--without", metavar="FACT", help="'subject | relation | object | time' to leave out; repeatable."),
+]
+AsOf = Annotated[str | None, typer.Option("--as-of", metavar="T", help="Look at facts up to this time only.")]
+Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the paths.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+_DRAWN = 3
+"""Answers whose best path is drawn below the table, and that a picture shows."""
+_BAR = 24
+
+
+def predict(
+    run: Run,
+    relation: Relation,
+    at: At,
+    facts: Facts = None,
+    subject: Subject = None,
+    object: Object = None,
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Answers at most.")] = 10,
+    paths: Annotated[int, typer.Option("--paths", metavar="N", min=0, help="Paths an answer at most.")] = 3,
+    without: Without = None,
+    as_of: AsOf = None,
+    svg: Svg = None,
+    json: Json = False,
+) -> None:
+    """Whom a new actor will deal with, and why: ranked answers from a run and a few facts."""
+    case = _Case.of(run, facts, subject, object, relation, at, top, paths, without, as_of)
+    [prediction] = case.predictor.answer([case.question], case.facts)
+    if svg is not None:
+        _draw(svg, case.question, prediction.answers[:_DRAWN])
+    if json:
+        console.show_json(prediction.to_json())
+    else:
+        console.show(_shown(prediction))
+
+
+def explain(
+    run: Run,
+    relation: Relation,
+    at: At,
+    answer: Annotated[str, typer.Option("--answer", metavar="E", help="The entity whose paths are wanted.")],
+    facts: Facts = None,
+    subject: Subject = None,
+    object: Object = None,
+    paths: Annotated[int, typer.Option("--paths", metavar="N", min=1, help="Paths at most.")] = 3,
+    without: Without = None,
+    as_of: AsOf = None,
+    svg: Svg = None,
+    json: Json = False,
+) -> None:
+    """Why an entity is an answer: where it stands, and the most probable paths that lead there."""
+    case = _Case.of(run, facts, subject, object, relation, at, 1, paths, without, as_of)
+    found = case.predictor.place(case.question, answer, case.facts, paths)
+    if svg is not None:
+        _draw(svg, case.question, [] if found is None else [found])
+    if json:
+        told: dict[str, Any] = {
+            "entity": answer,
+            "rank": None,
+            "score": None,
+            "share": 0.0,
+            "concepts": [],
+            "paths": [],
+        }
+        console.show_json({"query": case.question.to_json(), **(told if found is None else found.to_json())})
+    elif found is None:
+        console.show(f"{case.question}", f"No path leads to {answer}: it is no answer.")
+    else:
+        console.show(_explained(case.question, found))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What both commands are given."""
+
+    predictor: Predictor
+    facts: list[Fact]
+    question: Question
+
+    @classmethod
+    def of(
+        cls,
+        run: Path,
+        file: Path | None,
+        subject: str | None,
+        object: str | None,
+        relation: str,
+        at: str,
+        top: int,
+        paths: int,
+        without: list[str] | None,
+        as_of: str | None,
+    ) -> _Case:
+        if (subject is None) == (object is None):
+            found = "neither" if subject is None else "both"
+            raise InputError("a question has one end", found=found, expected="either --subject or --object")
+        from fitcarl.predict.predictor import Predictor
+        from fitcarl.predict.question import Question
+
+        predictor = Predictor.load(run)
+        facts = [] if file is None else predictor.read(file)
+        for name in _misspelt(predictor, facts):
+            hint = did_you_mean(name, predictor.entities, count=1)
+            console.say(f"note: {name!r} is new to this run; {hint}")
+        left_out = tuple(_fact(text, predictor, facts) for text in without or ())
+        return cls(predictor, facts, Question(subject, object, relation, at, top, paths, left_out, as_of))
+
+
+def _misspelt(predictor: Predictor, facts: list[Fact]) -> list[str]:
+    """Names the run does not know but that differ from one it knows in case or spaces only."""
+    known = {_plain(name) for name in predictor.entities}
+    names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object))
+    new = (name for name in names if name not in predictor.run.vocabulary.entity_index)
+    return [name for name in new if _plain(name) in known]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", " ", name.casefold()).strip()
+
+
+def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
+    """A fact of --without; one that is not known is more likely a slip than a wish."""
+    from fitcarl.predict.fact import Fact
+
+    parts = [part.strip() for part in re.split(r"\t|\|", text)]
+    if len(parts) != len(Fact._fields):
+        expected = "'subject | relation | object | time'"
+        raise InputError("not a fact", field="--without", found=text, expected=expected)
+    fact = Fact(*parts)
+    if not predictor.knows(fact, facts):
+        expected = "a fact of the file or of the run's background"
+        raise InputError("not a known fact, so it cannot be left out", field="--without", found=text, expected=expected)
+    return fact
+
+
+def _draw(file: Path, question: Question, answers: list[Answer] | tuple[Answer, ...]) -> None:
+    from fitcarl.predict.drawing import draw
+
+    file.write_text(draw(question, answers), encoding="utf-8")
+    console.say(f"{file}: the paths, drawn")
+
+
+def _shown(prediction: Prediction) -> Group:
+    """A table of the answers, and the best paths of the first ones."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(str(prediction.question), style="bold"), Text()]
+    if not len(prediction):
+        return Group(*parts, Text("There is no answer: no path leads anywhere."))
+    parts.append(_table(prediction))
+    for answer in prediction.answers[:_DRAWN]:
+        if answer.paths:
+            parts += [Text(), _heading(answer), *_lines(answer.paths[0])]
+    return Group(*parts)
+
+
+def _table(prediction: Prediction) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("answer")
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("kind")
+    most = max(answer.share for answer in prediction)
+    for answer in prediction:
+        best = answer.rank == 1
+        entity = Text(answer.entity, style="bold red" if best else "")
+        bar = Text("█" * max(1, round(_BAR * answer.share / most)), style="red" if best else "blue")
+        table.add_row(str(answer.rank), entity, f"{answer.share:.1%}", bar, ", ".join(answer.concepts[:1]))
+    return table
+
+
+def _explained(question: Question, answer: Answer) -> Group:
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(str(question), style="bold"), Text(), _heading(answer)]
+    for path in answer.paths:
+        parts += [Text(), *_lines(path), Text(f"   {path.text}", style="italic")]
+    return Group(*parts)
+
+
+def _heading(answer: Answer) -> RenderableType:
+    from rich.text import Text
+
+    return Text.assemble(f"{answer.rank}. ", (answer.entity, "bold red"), f"  {answer.share:.1%}")
+
+
+def _lines(reason: Reason) -> list[RenderableType]:
+    """A path from top to bottom; arrows point as the facts do."""
+    from rich.text import Text
+
+    last = len(reason.nodes) - 1
+    lines: list[RenderableType] = [Text("   (what others did)", style="dim")] if reason.by_crowd else []
+    for place, node in enumerate(reason.nodes):
+        style = "bold red" if place == last else "bold" if place == 0 and not reason.by_crowd else ""
+        lines.append(Text.assemble("   ", (node, style)))
+        if place < last:
+            step = reason.steps[place]
+            above, below = ("│", "▼") if step.forward else ("▲", "│")
+            sure = "" if step.confidence is None else f" · confidence {step.confidence:.1%}"
+            lines.append(Text.assemble("    ", (above, "blue"), f"  {step.relation}"))
+            lines.append(
+                Text.assemble("    ", (below, "blue"), (f"  {step.time} · {step.probability:.1%}{sure}", "dim"))
+            )
+    return lines

@@ -1,0 +1,102 @@
+"""The entities that anything speaks for as an answer, with all the evidence there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.dataset import MetaSet
+from fitcarl.data.quadruples import Ids
+from fitcarl.graph.temporal import Adjacency, TemporalGraph
+from fitcarl.plus.evidence import EVIDENCE, Asked, Counts, Edges, gather
+from fitcarl.plus.statistics import Statistics
+from fitcarl.ragged import offsets_of
+from fitcarl.tasks import Queries
+from fitcarl.threads import in_parallel, spread
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """How many candidates are looked at closely."""
+
+    most: int
+    """Those that most speaks for."""
+    extra: int = 0
+    """So many of the others, drawn at random to stand for all of them; for learning only."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Candidates of each query, ragged."""
+
+    offsets: NDArray[np.int64]
+    """int64 [queries + 1]."""
+    entity: Ids
+    """int32 [listed], distinct within a query."""
+    features: NDArray[np.float32]
+    """float32 [listed, EVIDENCE]."""
+    weight: NDArray[np.float32]
+    """float32 [listed]: the log of how many a candidate stands for; 0 unless they were sampled."""
+
+
+def candidates(
+    graph: TemporalGraph, support: MetaSet, statistics: Statistics, queries: Queries, shortlist: Shortlist
+) -> Candidates:
+    """Everybody who is met in some way, the most promising first.
+
+    Facts are read from the background and the supports laid over it; a query's own fact is in neither.
+    """
+    asked = _asked(graph, support, queries)
+    width = shortlist.most + shortlist.extra
+    size = np.zeros(len(queries), dtype=np.int64)
+    entity = np.empty((len(queries), width), dtype=np.int32)
+    weight = np.zeros((len(queries), width), dtype=np.float32)
+    features = np.empty((len(queries), width, EVIDENCE), dtype=np.float32)
+    given = (
+        *(asked, _edges(graph.base), _edges(graph.over), _counts(statistics)),
+        *(shortlist.most, shortlist.extra, shortlist.seed),
+        *(size, entity, weight, features),
+    )
+    in_parallel(spread(len(queries)), lambda _, low, high: gather(low, high, *given))
+    there = np.arange(width) < size[:, None]
+    return Candidates(offsets_of(size), entity[there], features[there], weight[there])
+
+
+def _asked(graph: TemporalGraph, support: MetaSet, queries: Queries) -> Asked:
+    slot = np.full(graph.entities, -1, dtype=np.int64)
+    slot[support.entities] = np.arange(len(support.entities))
+    owner = slot[queries.entity]
+    facts = np.diff(support.offsets)[owner]
+    offsets = offsets_of(facts)
+    row = np.arange(offsets[-1]) + np.repeat(support.offsets[owner] - offsets[:-1], facts)
+    turned = support.facts.seen_from(support.owner, graph.relations)
+    return Asked(
+        entity=np.ascontiguousarray(queries.entity),
+        relation=np.ascontiguousarray(queries.relation),
+        time=np.ascontiguousarray(queries.time),
+        answer=np.ascontiguousarray(queries.answer),
+        offsets=offsets,
+        support_relation=turned.relation[row],
+        support_entity=turned.object[row],
+        support_time=turned.time[row],
+    )
+
+
+def _edges(adjacency: Adjacency) -> Edges:
+    return Edges(adjacency.offsets, adjacency.relation, adjacency.target, adjacency.time)
+
+
+def _counts(statistics: Statistics) -> Counts:
+    concepts, words = statistics.concepts, statistics.words
+    held = {name: getattr(statistics, name) for name in Counts._fields if hasattr(statistics, name)}
+    return Counts(
+        **held,
+        concept_offsets=concepts.offsets,
+        concept_ids=concepts.ids,
+        word_offsets=words.offsets,
+        word_ids=words.ids,
+        word_weight=words.weight,
+    )

@@ -1,0 +1,81 @@
+"""Ids for the names of one call, newcomers included, and near names for a name that is not known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.predict.fact import Fact
+
+_FUZZY_FROM = 3
+"""Letters a name must have before it is compared letter by letter."""
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The run's entities, and after them those that only the observed facts name, in order of appearance."""
+
+    known: Vocabulary
+    newcomers: Mapping[str, int]
+    """Name → id of those the run does not know."""
+    vocabulary: Vocabulary
+    """All of them together."""
+
+    @classmethod
+    def of(cls, known: Vocabulary, facts: Iterable[Fact]) -> Roster:
+        newcomers: dict[str, int] = {}
+        for fact in facts:
+            for name in (fact.subject, fact.object):
+                if name not in known.entity_index and name not in newcomers:
+                    newcomers[name] = len(known.entities) + len(newcomers)
+        everybody = known.entities + tuple(newcomers) if newcomers else known.entities
+        return cls(known, newcomers, Vocabulary(everybody, known.relations) if newcomers else known)
+
+    def find(self, name: str) -> int | None:
+        """The id of a name, or None."""
+        found = self.known.entity_index.get(name)
+        return self.newcomers.get(name) if found is None else found
+
+
+class NameSearch:
+    """Names by what somebody has typed so far."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._folded = [name.casefold() for name in names]
+
+    def near(self, text: str, most: int) -> list[str]:
+        """Names that begin so, then those with words that do, then those that hold it, then those spelt alike."""
+        wanted = text.strip().casefold()
+        if not wanted or most < 1:
+            return []
+        words = wanted.split()
+        begin: list[int] = []
+        worded: list[int] = []
+        inside: list[int] = []
+        for place, name in enumerate(self._folded):
+            if name.startswith(wanted):
+                begin.append(place)
+            elif words[0] in name and _words_begin(words, name):
+                worded.append(place)
+            elif wanted in name:
+                inside.append(place)
+        found = [self._names[place] for group in (begin, worded, inside) for place in sorted(group, key=self._order)]
+        if len(found) < most and len(wanted) >= _FUZZY_FROM:
+            found += [name for name in self._alike(wanted, most) if name not in found]
+        return found[:most]
+
+    def _order(self, place: int) -> tuple[int, str]:
+        return len(self._folded[place]), self._folded[place]
+
+    def _alike(self, wanted: str, most: int) -> list[str]:
+        places = {name: place for place, name in reversed(list(enumerate(self._folded)))}
+        return [self._names[places[name]] for name in difflib.get_close_matches(wanted, places, n=most, cutoff=0.75)]
+
+
+def _words_begin(words: Sequence[str], name: str) -> bool:
+    """Whether every word is the beginning of some word of the name."""
+    there = name.replace("(", " ").replace("-", " ").split()
+    return all(any(part.startswith(word) for part in there) for word in words)

@@ -1,0 +1,136 @@
+"""Predicting and explaining as people and scripts do it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from fitcarl.learn.start import train
+from tests.cli.conftest import Command, Outcome
+from tests.learn.conftest import SMALL, write_tiny
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("predict")
+    train(write_tiny(folder / "tiny"), out=folder / "run", shots=3, preset="plus", episodes=2, settings=SMALL)
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def example(run: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((run / "example.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.fixture(params=["bare", "headed", "csv"])
+def new(request: pytest.FixtureRequest, example: dict[str, object], tmp_path: Path) -> Path:
+    """The example's facts in a small file."""
+    facts = [list(fact.values()) for fact in example["facts"]]  # type: ignore[attr-defined]
+    comma = request.param == "csv"
+    rows = facts if request.param == "bare" else [["subject", "relation", "object", "time"], *facts]
+    file = tmp_path / ("new.csv" if comma else "new.tsv")
+    lines = [",".join(f'"{cell}"' for cell in row) if comma else "\t".join(row) for row in rows]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def asked(example: dict[str, object]) -> list[object]:
+    return ["--subject", example["subject"], "--relation", example["relation"], "--at", example["at"]]
+
+
+def one_line(outcome: Outcome, *parts: str) -> bool:
+    fine = (outcome.code, outcome.stdout, outcome.stderr.count("\n")) == (2, "", 1)
+    return fine and all(part in outcome.stderr for part in parts)
+
+
+def test_predict_for_programs_has_the_keys_that_scripts_rely_on(
+    run: Path, example: dict[str, object], new: Path, fitcarl: Command
+) -> None:
+    outcome = fitcarl("predict", run, "--facts", new, *asked(example), "--top", 4, "--json")
+    assert outcome.code == 0
+    found = json.loads(outcome.stdout)
+    assert found["query"]["subject"] == example["subject"]
+    assert [answer["rank"] for answer in found["answers"]] == [1, 2, 3, 4]
+    for answer in found["answers"]:
+        assert {"rank", "entity", "score", "share", "concepts", "paths"} == answer.keys()
+        for path in answer["paths"]:
+            assert {"log_prob", "steps", "text"} <= path.keys()
+            for step in path["steps"]:
+                assert {"subject", "relation", "object", "time", "probability", "forward"} <= step.keys()
+
+
+@pytest.mark.parametrize("new", ["bare"], indirect=True)
+class TestOneFile:
+    def test_predict_for_people(self, run: Path, example: dict[str, object], new: Path, fitcarl: Command) -> None:
+        outcome = fitcarl("predict", run, "--facts", new, *asked(example), "--top", 3)
+        assert outcome.code == 0
+        for part in (str(example["subject"]), str(example["relation"]), "share", "█", "▼", "3. "):
+            assert part in outcome.stdout
+
+    def test_the_other_direction_is_another_question(
+        self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
+    ) -> None:
+        turned = ["--object", *asked(example)[1:]]
+        found = json.loads(fitcarl("predict", run, "--facts", new, *turned, "--json").stdout)
+        assert (found["query"]["subject"], found["query"]["object"]) == (None, example["subject"])
+        assert found["answers"]
+
+    def test_explain_tells_one_answer_and_draws_it(
+        self, run: Path, example: dict[str, object], new: Path, fitcarl: Command, tmp_path: Path
+    ) -> None:
+        found = json.loads(fitcarl("predict", run, "--facts", new, *asked(example), "--json").stdout)["answers"][1]
+        question = ["explain", run, "--facts", new, *asked(example), "--answer", found["entity"]]
+        told = json.loads(fitcarl(*question, "--json").stdout)
+        assert {key: told[key] for key in found} == found
+        outcome = fitcarl(*question, "--svg", tmp_path / "why.svg")
+        assert found["paths"][0]["text"] in outcome.stdout
+        ElementTree.parse(tmp_path / "why.svg")
+
+    def test_a_fact_that_is_left_out_is_on_no_path(
+        self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
+    ) -> None:
+        first = list(example["facts"][0].values())  # type: ignore[index]
+        without = fitcarl("predict", run, "--facts", new, *asked(example), "--without", " | ".join(first), "--json")
+        steps = [
+            step for answer in json.loads(without.stdout)["answers"] for p in answer["paths"] for step in p["steps"]
+        ]
+        assert steps
+        assert first not in [[s["subject"], s["relation"], s["object"], s["time"]] for s in steps]
+
+    def test_mistakes_are_one_line(
+        self, run: Path, example: dict[str, object], new: Path, fitcarl: Command, tmp_path: Path
+    ) -> None:
+        whole = ["predict", run, "--facts", new, *asked(example)]
+        wrong = tmp_path / "wrong.tsv"
+        wrong.write_text(new.read_text(encoding="utf-8") + "Ann\tNo such deed\tBob\t2023-01-01\n", encoding="utf-8")
+        rows = new.read_text(encoding="utf-8").count("\n") + 1
+        for arguments, parts in (
+            (["predict", run, "--facts", wrong, *asked(example)], ("wrong.tsv", f"row {rows}", "field relation")),
+            ([*whole, "--object", "Ann"], ("either --subject or --object",)),
+            ([*whole, "--without", "Ann | meets"], ("--without", "subject | relation | object | time")),
+            ([*whole, "--as-of", "1900-01-01"], ("too far from the background",)),
+            (["predict", run, *asked(example)], ("nothing is known of this actor",)),
+            (["predict", run / "none", *asked(example)], ("no such run",)),
+            (
+                [*whole, "--without", " | ".join(("A", str(example["relation"]), "B", "2023-01-01"))],
+                ("cannot be left",),
+            ),
+            (["explain", *whole[1:], "--answer", "Nobody at all"], ("unknown entity",)),
+        ):
+            assert one_line(fitcarl(*arguments), *parts), arguments
+
+
+def test_asking_is_timed(run: Path, fitcarl: Command) -> None:
+    found = json.loads(fitcarl("benchmark", "ask", "--run", run, "--questions", 5, "--json").stdout)
+    assert found["n"] == 5
+    assert found["threads"] == 1
+    assert 0 < found["p50_ms"] <= found["p95_ms"]
+
+
+def test_explanations_are_only_measured_where_causes_are_known(run: Path, fitcarl: Command) -> None:
+    """The tiny world is another than the demo's."""
+    assert one_line(fitcarl("benchmark", "explain", "--run", run), "was not trained on this demo world")

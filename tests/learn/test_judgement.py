@@ -1,0 +1,59 @@
+"""A run's shares are learned on meta-validation alone, and kept with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fitcarl.data.catalogue import load_dataset
+from fitcarl.errors import InputError
+from fitcarl.learn.judgement import calibrate, evaluate
+from fitcarl.learn.run import Run
+from fitcarl.learn.start import train
+from tests.learn.conftest import SMALL
+
+SHOTS = 2
+
+
+@pytest.fixture(scope="module", params=["plus", "paper"])
+def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("runs") / request.param
+    return train(data, out=out, shots=SHOTS, preset=request.param, episodes=4, settings=SMALL)
+
+
+def test_a_run_is_calibrated_when_learning_ends(run: Run, data: Path) -> None:
+    assert run.calibration is not None
+    assert json.loads(run.folder.calibration.read_text()) == run.calibration.to_json()
+    assert calibrate(run.agent.scorer(), load_dataset(str(data)), SHOTS, seed=run.config.seed) == run.calibration
+
+
+def test_test_facts_do_not_touch_the_calibration(run: Run, data: Path) -> None:
+    dataset = load_dataset(str(data))
+    other = replace(dataset, test=dataset.train)
+    assert calibrate(run.agent.scorer(), other, SHOTS, seed=run.config.seed) == run.calibration
+
+
+def test_a_report_of_a_run_says_how_far_its_shares_can_be_trusted(run: Run) -> None:
+    report = evaluate(run, split="valid")
+    assert report.trust is not None
+    assert report.trust.calibration == run.calibration
+
+
+def test_the_signature_says_what_a_run_was_trained_for(run: Run) -> None:
+    assert "trained" not in str(evaluate(run).signature)
+    assert "|shots:1|" in str(evaluate(run, shots=1).signature)
+    assert "|trained-shots:2|" in str(evaluate(run, shots=1).signature)
+
+
+def test_a_damaged_calibration_is_named(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(run.folder.path, copy)
+    (copy / "calibration.json").write_text('{"temperature": -1, "elsewhere": 0}')
+    with pytest.raises(InputError, match=r"calibration\.json"):
+        Run.load(copy)
+    (copy / "calibration.json").unlink()
+    assert Run.load(copy).calibration is None

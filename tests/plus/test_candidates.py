@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.split import split_facts
+from fitcarl.data.world import generate_world
+from fitcarl.learn.agent import Surroundings
+from fitcarl.plus.candidates import Candidates, Shortlist, candidates
+from fitcarl.plus.evidence import EVIDENCE, FAMILIES
+from fitcarl.plus.kernels import gap_bucket, rule_slot
+from fitcarl.plus.likeness import company
+from fitcarl.plus.statistics import Statistics, count
+from fitcarl.plus.words import Words
+from fitcarl.tasks import Task, official_task
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return split_facts(generate_world("tiny").facts, name="tiny")
+
+
+@pytest.fixture(scope="module")
+def surroundings(dataset: Dataset) -> Surroundings:
+    return Surroundings.of(dataset)
+
+
+@pytest.fixture(scope="module")
+def statistics(surroundings: Surroundings) -> Statistics:
+    return count(surroundings.facts, surroundings.graph, surroundings.concepts)
+
+
+@pytest.fixture(scope="module")
+def task(dataset: Dataset) -> Task:
+    return official_task(dataset.valid, 3, dataset.vocabulary.relation_ids)
+
+
+def of(surroundings: Surroundings, statistics: Statistics, task: Task, shortlist: Shortlist) -> Candidates:
+    graph = surroundings.graph.overlay(task.support.facts)
+    return candidates(graph, task.support, statistics, task.queries, shortlist)
+
+
+def columns_of(family: str) -> slice:
+    before = 0
+    for name, size in FAMILIES.items():
+        if name == family:
+            return slice(before, before + size)
+        before += size
+    raise KeyError(family)
+
+
+def test_copied_and_neighbouring_evidence_is_what_a_slow_loop_adds_up(
+    surroundings: Surroundings, statistics: Statistics, task: Task
+) -> None:
+    found = of(surroundings, statistics, task, Shortlist(2000))
+    queries, relations = task.queries, surroundings.graph.relations
+    observed = [tuple(row) for row in surroundings.facts.rows().tolist() + task.support.facts.rows().tolist()]
+    edges = observed + [(o, relations.inverse(r), s, t) for s, r, o, t in observed]
+    turned = task.support.facts.seen_from(task.support.owner, relations)
+    copy, near = columns_of("copy_support"), columns_of("neighbours")
+    for q in range(0, len(queries), 9):
+        e, r, now = int(queries.entity[q]), int(queries.relation[q]), int(queries.time[q])
+        support = [row for row in turned.rows().tolist() if row[0] == e]
+        follows: dict[int, float] = {}
+        rules: dict[int, float] = {}
+        steps: dict[int, int] = {}
+        for _, first, middle, when in support:
+            follows[middle] = follows.get(middle, 0) + math.exp(statistics.follows[gap_bucket(now - when), first, r])
+            for s, second, x, _ in edges:
+                if s == middle and x not in (e, middle):
+                    slot = rule_slot(first, second, r, relations.directed, len(statistics.rule))
+                    rules[x] = rules.get(x, 0) + math.exp(statistics.rule[slot])
+                    steps[x] = steps.get(x, 0) + 1
+        rows = slice(found.offsets[q], found.offsets[q + 1])
+        listed = found.entity[rows].tolist()
+        assert set(follows) | set(rules) <= {*listed, e}
+        for entity, features in zip(listed, found.features[rows], strict=True):
+            expected = math.log(follows.get(entity, 0) + 1e-5) / 3 + 3.8
+            assert features[copy][0] == pytest.approx(expected, abs=1e-4)
+            expected = (math.log(rules.get(entity, 0) + 1e-5) + 7.6) / 4.8
+            assert features[near][1] == pytest.approx(expected, abs=1e-3)
+            assert features[near][5] == pytest.approx(math.log1p(steps.get(entity, 0)) - 0.6, abs=1e-4)
+
+
+def test_nobody_is_listed_twice_or_answers_with_itself(
+    surroundings: Surroundings, statistics: Statistics, task: Task
+) -> None:
+    found = of(surroundings, statistics, task, Shortlist(2000))
+    owner = np.repeat(np.arange(len(task.queries)), np.diff(found.offsets))
+    assert len(np.unique(owner * surroundings.graph.entities + found.entity)) == len(found.entity)
+    assert not (found.entity == task.queries.entity[owner]).any()
+    assert np.isfinite(found.features).all()
+    assert found.features.shape == (len(found.entity), EVIDENCE)
+
+
+def test_a_sample_keeps_the_answer_and_stands_for_all(
+    surroundings: Surroundings, statistics: Statistics, task: Task
+) -> None:
+    whole = of(surroundings, statistics, task, Shortlist(2000))
+    sample = of(surroundings, statistics, task, Shortlist(10, 5, seed=3))
+    assert np.array_equal(sample.entity, of(surroundings, statistics, task, Shortlist(10, 5, seed=3)).entity)
+    kept = 0
+    for q, answer in enumerate(task.queries.answer.tolist()):
+        everybody = whole.entity[whole.offsets[q] : whole.offsets[q + 1]].tolist()
+        rows = slice(sample.offsets[q], sample.offsets[q + 1])
+        some = sample.entity[rows].tolist()
+        assert set(some) <= set(everybody)
+        assert (answer in some) == (answer in everybody)
+        stands_for = np.exp(sample.weight[rows]).sum()
+        if len(everybody) > 15:
+            kept += 1
+            tail = len(everybody) - 10
+            away = answer in some[10:]  # the answer stands for itself alone
+            assert stands_for == pytest.approx(10 + tail - away * (tail / 5 - 1), rel=1e-3)
+    assert kept > 10
+
+
+def test_statistics_come_back_from_storage(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
+    again = Statistics.from_arrays(statistics.arrays(), surroundings.concepts, statistics.words)
+    assert again.fits(surroundings.graph)
+    one, two = (of(surroundings, which, task, Shortlist(100)) for which in (statistics, again))
+    assert np.array_equal(one.entity, two.entity)
+    assert np.array_equal(one.features, two.features)
+
+
+def test_more_room_changes_nothing(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
+    one = of(surroundings, statistics, task, Shortlist(100))
+    two = of(surroundings.widened(7), statistics.widened(7), task, Shortlist(100))
+    assert np.array_equal(one.entity, two.entity)
+    assert np.array_equal(one.features, two.features)
+
+
+def test_entities_with_the_same_company_point_the_same_way(surroundings: Surroundings) -> None:
+    rows = company(surroundings.graph)
+    length = np.linalg.norm(rows, axis=1)
+    lonely = surroundings.graph.degree(np.arange(surroundings.graph.entities, dtype=np.int32)) == 0
+    assert np.allclose(length[~lonely], 1, atol=1e-3)
+    assert not rows[lonely].any()
+
+
+def test_names_are_looked_at_only_where_they_are_switched_on(
+    dataset: Dataset, surroundings: Surroundings, statistics: Statistics, task: Task
+) -> None:
+    names = columns_of("names")
+    assert not of(surroundings, statistics, task, Shortlist(100)).features[:, names].any()
+    words = Words.of(dataset.vocabulary.entities)
+    with_names = count(surroundings.facts, surroundings.graph, surroundings.concepts, words=words)
+    assert of(surroundings, with_names, task, Shortlist(100)).features[:, names].any()
+
+
+def test_the_rarer_a_shared_word_the_more_it_says_and_newcomers_can_be_named() -> None:
+    words = Words.of(["Police (Nigeria)", "Citizen (Nigeria)", "Police (Chad)", "Police (Peru)"])
+    weight = {word: words.weight[number] for word, number in words.number.items()}
+    assert weight["chad"] > weight["nigeria"] > weight["police"]
+    wide = words.widened(2).named({5: "Army (Chad)"})
+    row = wide.ids[wide.offsets[5] : wide.offsets[6]].tolist()
+    assert row == [words.number["chad"]]
+    assert wide.offsets[4] == wide.offsets[5]
+    assert wide.ids[: words.offsets[-1]].tolist() == words.ids.tolist()

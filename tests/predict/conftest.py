@@ -1,0 +1,87 @@
+"""Small trained runs of both presets, and a newcomer with a few facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fitcarl.data.catalogue import load_dataset
+from fitcarl.data.dataset import Dataset
+from fitcarl.learn.run import Run
+from fitcarl.learn.start import train
+from fitcarl.predict import Fact, Predictor, Question
+from fitcarl.tasks import Task, official_task
+from tests.learn.conftest import SMALL, write_tiny
+
+SHOTS = 3
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """An unseen actor of the test split under a name of its own, and a question about it."""
+
+    dataset: Dataset
+    task: Task
+    number: int
+    """Which of the task's queries the question is."""
+    facts: list[Fact]
+    question: Question
+
+    def renamed(self, name: str) -> tuple[list[Fact], Question]:
+        """The same under another name."""
+        old, asked = self.question.actor, self.question
+        facts = [Fact(*(name if part == old else part for part in fact)) for fact in self.facts]
+        subject, object = (name, None) if asked.object is None else (None, name)
+        return facts, Question(subject, object, asked.relation, asked.at, asked.top, asked.paths)
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny(tmp_path_factory.mktemp("world") / "tiny")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Embeddings are cached here, not in the home of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FITCARL_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture(scope="session", params=["plus", "paper"])
+def run(request: pytest.FixtureRequest, world: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("runs") / request.param
+    return train(world, out=out, shots=SHOTS, preset=request.param, episodes=2, settings=SMALL)
+
+
+@pytest.fixture
+def predictor(run: Run) -> Predictor:
+    return Predictor(run)
+
+
+@pytest.fixture(scope="session")
+def newcomers(world: Path) -> list[Newcomer]:
+    """One question about each test actor."""
+    dataset = load_dataset(str(world))
+    names, relations, label = dataset.vocabulary, dataset.vocabulary.relation_ids, dataset.calendar.label
+    task = official_task(dataset.test, SHOTS, relations)
+    found: dict[int, Newcomer] = {}
+    for number, actor in enumerate(task.queries.entity.tolist()):
+        known = task.support.facts.take(task.support.owner == actor)
+        facts = [Fact(names.entities[s], names.relations[r], names.entities[o], label(t)) for s, r, o, t in known]
+        relation, name = int(task.queries.relation[number]), names.entities[actor]
+        subject, object = (None, name) if relations.is_inverse(relation) else (name, None)
+        asked = names.relations[relations.base(relation)]
+        question = Question(subject, object, asked, label(int(task.queries.time[number])), 5, 2)
+        repeats = any(fact.relation == asked and fact.time == question.at for fact in facts)
+        if not repeats:
+            found.setdefault(actor, Newcomer(dataset, task, number, facts, question))
+    return list(found.values())
+
+
+@pytest.fixture(scope="session")
+def newcomer(newcomers: list[Newcomer]) -> Newcomer:
+    return newcomers[0]

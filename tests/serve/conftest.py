@@ -1,0 +1,86 @@
+"""A tiny run that was trained for a moment, a service over it, and stores of both kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from fitcarl.learn.start import train
+from fitcarl.predict import Predictor
+from fitcarl.serve.app import create_app
+from fitcarl.serve.limits import Limits
+from fitcarl.serve.pages import Pages
+from fitcarl.serve.security import Guard
+from fitcarl.serve.service import Service
+from fitcarl.serve.store import Store
+from tests.learn.conftest import write_tiny
+from tests.serve import postgres
+
+Serve = Callable[..., TestClient]
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data = write_tiny(tmp_path_factory.mktemp("world") / "tiny")
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    train(data, out=out, shots=2, episodes=1, settings=["learn.validate_every=1"])
+    return out
+
+
+@pytest.fixture(scope="session")
+def predictor(run: Path) -> Predictor:
+    predictor = Predictor.load(run)
+    example = predictor.example()
+    assert example is not None
+    predictor.answer([example.question], example.facts)  # loops are compiled now, not within a test's time limit
+    return predictor
+
+
+@pytest.fixture
+def serve(predictor: Predictor, tmp_path: Path) -> Iterator[Serve]:
+    """Makes clients of services over the tiny run; limits by name."""
+    opened: list[tuple[TestClient, Store]] = []
+
+    def make(guard: Guard | None = None, pages: Pages | None = None, **limits: float) -> TestClient:
+        store = Store.open(tmp_path / "observed.sqlite")
+        service = Service(predictor, store, Limits(**limits), threads=2)  # type: ignore[arg-type]
+        client = TestClient(create_app(service, guard, pages), raise_server_exceptions=False)
+        client.__enter__()
+        opened.append((client, store))
+        return client
+
+    yield make
+    for client, store in opened:
+        client.__exit__(None, None, None)
+        store.close()
+
+
+@pytest.fixture
+def client(serve: Serve) -> TestClient:
+    return serve()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a store can be opened, again and again; new for each test."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.sqlite")
+    url: str = request.getfixturevalue("postgres_url")
+    _clear(url)
+    return url
+
+
+def _clear(url: str) -> None:
+    store = Store.open(url)
+    for kept in list(store.all()):
+        store.remove(kept.id)
+    store.close()

@@ -1,0 +1,316 @@
+"""The whole way on a tiny run: facts in, answers out, in the shapes that are documented."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from starlette.testclient import TestClient
+
+from fitcarl.predict import Fact, Predictor, Question
+from fitcarl.serve import schemas
+from fitcarl.serve.security import HEADERS, Guard
+from fitcarl.serve.store import Store
+from tests.serve.conftest import Serve
+
+FACTS = [
+    {"subject": "Harbour Union", "relation": "Consult", "object": "Peliland", "time": "2023-05-01"},
+    {"subject": "Heskonia", "relation": "Criticize or denounce", "object": "Harbour Union", "time": "2023-05-07"},
+]
+ASKED = {"subject": "Harbour Union", "relation": "Consult", "at": "2023-06-01", "top": 5}
+PLAIN = [Fact(**fact) for fact in FACTS]
+
+
+def predict(client: TestClient, **changes: Any) -> Any:
+    answer = client.post("/v1/predict", json={**ASKED, **changes})
+    assert answer.status_code == 200, answer.text
+    schemas.Prediction.model_validate(answer.json())
+    return answer.json()
+
+
+def names(prediction: Any) -> list[str]:
+    return [answer["entity"] for answer in prediction["answers"]]
+
+
+def scores(prediction: Any) -> list[float]:
+    return [answer["score"] for answer in prediction["answers"]]
+
+
+def refused(answer: Any, status: int, field: str | None, says: str) -> list[str]:
+    """Checks an error's shape; gives the names it suggests."""
+    assert answer.status_code == status, answer.text
+    problem = schemas.Error.model_validate(answer.json()).error
+    assert problem.field == field
+    assert re.search(says, problem.message), problem.message
+    assert "\n" not in problem.message
+    return problem.suggestions
+
+
+def test_a_new_actor_is_asked_about_with_facts_sent_along(client: TestClient, predictor: Predictor) -> None:
+    found = predict(client, facts=FACTS)
+    question = Question("Harbour Union", None, "Consult", "2023-06-01", top=5)
+    assert found == predictor.answer([question], PLAIN)[0].to_json()
+    assert len(found["answers"]) == 5
+    assert found["answers"][0]["paths"][0]["steps"]
+    assert client.get("/v1/actors").json() == {"actors": []}
+
+
+def test_stored_facts_answer_as_those_sent_along_do(client: TestClient) -> None:
+    stored = client.post("/v1/observe", json={"facts": FACTS})
+    assert stored.status_code == 201
+    assert stored.json()["added"] == 2
+    assert predict(client) == predict(client, facts=FACTS)
+    assert client.post("/v1/observe", json={"facts": FACTS}).json()["added"] == 0
+
+
+def test_facts_sent_along_come_on_top_of_stored_ones(client: TestClient) -> None:
+    both = predict(client, facts=FACTS)
+    client.post("/v1/observe", json={"facts": FACTS[:1]})
+    assert predict(client) != both
+    assert predict(client, facts=FACTS[1:]) == both
+    assert len(client.get("/v1/actors/Harbour Union").json()["facts"]) == 1
+
+
+def test_the_other_direction_what_if_and_as_of_are_answered(client: TestClient, predictor: Predictor) -> None:
+    body = {"object": "Harbour Union", "relation": "Consult", "at": "2023-06-01", "facts": FACTS, "paths": 0}
+    assert client.post("/v1/predict", json=body).json()["query"]["object"] == "Harbour Union"
+    without = predict(client, facts=FACTS, without=FACTS[:1])
+    assert without["answers"] == predict(client, facts=FACTS[1:])["answers"]
+    question = Question("Harbour Union", None, "Consult", "2023-06-01", top=5, as_of="2023-05-03")
+    dated = predict(client, facts=FACTS, as_of="2023-05-03")
+    assert dated == predictor.answer([question], PLAIN)[0].to_json()
+
+
+def test_one_answer_is_explained_with_its_place(client: TestClient) -> None:
+    second = predict(client, facts=FACTS)["answers"][1]
+    told = client.post("/v1/explain", json={**ASKED, "facts": FACTS, "entity": second["entity"]}).json()
+    schemas.Explanation.model_validate(told)
+    assert (told["rank"], told["share"], told["paths"]) == (2, second["share"], second["paths"])
+    nobody = client.post("/v1/explain", json={**ASKED, "facts": FACTS, "entity": "Pelilandd"})
+    assert "Peliland" in refused(nobody, 422, "entity", "unknown entity")
+
+
+def test_actors_are_listed_shown_and_forgotten(client: TestClient) -> None:
+    kept = client.post("/v1/observe", json={"facts": FACTS}).json()["facts"]
+    actors = schemas.Actors.model_validate(client.get("/v1/actors").json()).actors
+    assert [(one.name, one.facts, one.known) for one in actors] == [
+        ("Harbour Union", 2, False),
+        ("Heskonia", 1, True),
+        ("Peliland", 1, True),
+    ]
+    assert client.get("/v1/actors/Harbour Union").json() == {"name": "Harbour Union", "known": False, "facts": kept}
+    assert client.delete(f"/v1/facts/{kept[0]['id']}").json() == {"removed": 1}
+    refused(client.delete(f"/v1/facts/{kept[0]['id']}"), 404, "id", "no stored fact")
+    assert client.delete("/v1/actors/Harbour Union").json() == {"removed": 1}
+    refused(client.delete("/v1/actors/Harbour Union"), 404, "name", "nothing is stored about 'Harbour Union'")
+    refused(client.get("/v1/actors/Harbour Union"), 404, "name", "nothing is stored")
+    assert client.get("/v1/actors/Peliland").json() == {"name": "Peliland", "known": True, "facts": []}
+
+
+def test_a_name_with_a_slash_has_its_page_too(client: TestClient) -> None:
+    fact = {**FACTS[0], "subject": "Port / Harbour (North)"}
+    client.post("/v1/observe", json={"facts": [fact]})
+    assert client.get("/v1/actors/Port%20%2F%20Harbour%20(North)").json()["name"] == fact["subject"]
+
+
+def test_times_are_stored_as_the_calendar_writes_them(client: TestClient) -> None:
+    kept = client.post("/v1/observe", json={"facts": [{**FACTS[0], "time": "2023-05-01T13:45"}]}).json()["facts"]
+    assert kept[0]["time"] == "2023-05-01"
+    assert client.post("/v1/observe", json={"facts": FACTS[:1]}).json()["added"] == 0
+
+
+def test_names_are_found_new_actors_first(client: TestClient) -> None:
+    busiest = schemas.Entities.model_validate(client.get("/v1/entities?limit=3").json()).entities
+    assert len(busiest) == 3
+    assert busiest[0].facts >= busiest[1].facts >= busiest[2].facts > 0
+    assert busiest[0].concepts
+    client.post("/v1/observe", json={"facts": [{**FACTS[0], "subject": "Pelican Club"}]})
+    found = client.get("/v1/entities", params={"search": "pel"}).json()["entities"]
+    assert found[0] == {"name": "Pelican Club", "concepts": [], "facts": 0, "observed": True}
+    assert {"Peliland": True}.items() <= {one["name"]: one["observed"] for one in found}.items()
+    relations = schemas.Relations.model_validate(client.get("/v1/relations?limit=200").json()).relations
+    assert sum(one.facts for one in relations) == client.get("/v1/model").json()["facts"]
+    assert client.get("/v1/relations", params={"search": "consu"}).json()["relations"][0]["name"] == "Consult"
+
+
+def test_unknown_names_and_unreadable_times_are_refused_with_near_names(client: TestClient) -> None:
+    wrong = {**FACTS[1], "relation": "Consullt"}
+    assert "Consult" in refused(
+        client.post("/v1/observe", json={"facts": [FACTS[0], wrong]}), 422, "facts.1.relation", "unknown relation"
+    )
+    assert client.get("/v1/actors").json() == {"actors": []}
+    answer = client.post("/v1/predict", json={**ASKED, "facts": [{**FACTS[0], "time": "soon"}]})
+    refused(answer, 422, "facts.0.time", "not a date; found 'soon'")
+    answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS, "relation": "Consullt"})
+    assert "Consult" in refused(answer, 422, "relation", "unknown relation")
+    answer = client.post("/v1/predict", json={**ASKED, "subject": "Peliand"})
+    assert "Peliland" in refused(answer, 422, "subject", "nothing is known of this actor")
+    answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS, "at": "9999-12-31"})
+    refused(answer, 422, "at", "too far")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "says"),
+    [
+        ({"object": "Peliland"}, None, "either subject or object"),
+        ({"subject": None}, None, "either subject or object"),
+        ({"subject": "two\nlines"}, "subject", "match pattern"),
+        ({"subject": " "}, "subject", "empty name"),
+        ({"subject": "x" * 400}, "subject", "at most 300 characters"),
+        ({"top": 0}, "top", "greater than or equal to 1"),
+        ({"top": "5"}, "top", "integer"),
+        ({"top": 101}, "top", "at most 100"),
+        ({"paths": 11}, "paths", "at most 10"),
+        ({"facts": FACTS * 101}, "facts", "at most 200"),
+        ({"without": FACTS * 101}, "facts", "at most 200"),
+        ({"colour": "red"}, "colour", "not permitted"),
+        ({"at": True}, "at", "valid"),
+    ],
+)
+def test_what_the_body_lacks_or_has_too_much_of_is_named(
+    client: TestClient, changes: dict[str, Any], field: str | None, says: str
+) -> None:
+    answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS, **changes})
+    found = schemas.Error.model_validate(answer.json()).error.field
+    assert (found or "").split(".")[0] == (field or "")
+    refused(answer, 422, found, says)
+
+
+def test_a_body_that_is_no_json_is_400(client: TestClient) -> None:
+    json = {"content-type": "application/json"}
+    refused(client.post("/v1/predict", content=b'{"subject": ', headers=json), 400, None, "not JSON")
+    refused(client.post("/v1/predict", content=b"[" * 100_000, headers=json), 400, None, "pars")
+    refused(client.post("/v1/predict", content=b'{"subject": "\\ud800"}', headers=json), 422, "subject", "valid")
+    refused(client.post("/v1/predict", content=b"\xff\xfe", headers=json), 400, None, "")
+
+
+def test_a_body_that_does_not_say_it_is_json_is_415(client: TestClient) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"):
+        answer = client.post("/v1/observe", content=b'{"facts": []}', headers={"content-type": kind})
+        refused(answer, 415, None, "must be JSON")
+    assert client.post("/v1/observe", content=b'{"facts": []}').status_code == 415
+    kind = "Application/JSON; charset=utf-8"
+    assert client.post("/v1/observe", content=b"{}", headers={"content-type": kind}).status_code == 422
+
+
+def test_a_wrong_method_is_told_the_right_ones(client: TestClient) -> None:
+    assert client.put("/v1/actors/x").headers["allow"] == "DELETE, GET"
+    assert client.get("/v1/predict").headers["allow"] == "POST"
+
+
+def test_more_than_can_be_done_is_refused_quickly_and_the_service_recovers(serve: Serve) -> None:
+    client = serve(waiting=2)
+
+    def ask(top: int) -> tuple[int, float]:
+        began = perf_counter()
+        status = client.post("/v1/predict", json={**ASKED, "facts": FACTS, "top": top}).status_code
+        return status, perf_counter() - began
+
+    with ThreadPoolExecutor(32) as threads:
+        answers = list(threads.map(ask, [1 + turn % 50 for turn in range(150)]))
+    assert {status for status, _ in answers} == {200, 503}
+    assert median(seconds for status, seconds in answers if status == 503) < 1
+    assert ask(1)[0] == 200
+
+
+def test_an_actor_and_the_store_can_be_full(serve: Serve) -> None:
+    client = serve(facts_per_actor=2, stored_facts=4)
+
+    def observe(subject: str, *days: int) -> Any:
+        facts = [{**FACTS[0], "subject": subject, "time": f"2023-05-{day:02d}"} for day in days]
+        return client.post("/v1/observe", json={"facts": facts})
+
+    assert observe("one", 1, 2).status_code == 201
+    refused(observe("one", 2, 3), 422, "facts", "'one' would have more than 2 facts")
+    assert observe("one", 1, 2).status_code == 201
+    assert observe("two", 1, 2).status_code == 201  # Peliland, which is known, may be met by any number
+    refused(observe("three", 1), 503, None, "the store is full")
+    assert client.delete("/v1/actors/one").json() == {"removed": 2}
+    assert observe("three", 1).status_code == 201
+
+
+def test_stored_facts_that_the_run_cannot_use_are_passed_over(client: TestClient, tmp_path: Any) -> None:
+    other = Store.open(tmp_path / "observed.sqlite")
+    other.add([Fact("Harbour Union", "a relation of another run", "Peliland", "2023-05-01"), *PLAIN])
+    other.close()
+    assert predict(client) == predict(client, facts=FACTS)
+
+
+def test_many_at_once_get_the_answers_they_would_get_alone(client: TestClient) -> None:
+    bodies = [{"facts": FACTS[: 1 + turn % 2], "top": 1 + turn % 5} for turn in range(40)]
+    alone = [predict(client, **body) for body in bodies[:10]]
+    with ThreadPoolExecutor(16) as threads:
+        together = list(threads.map(lambda body: predict(client, **body), bodies))
+    for found, expected in zip(together, alone * 4, strict=True):
+        assert found["query"] == expected["query"]
+        assert names(found) == names(expected)
+        # Questions that are computed together are added up in another order: the last digits may differ.
+        assert scores(found) == pytest.approx(scores(expected), abs=1e-5)
+
+
+def test_a_store_that_fails_is_503_and_no_traceback(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OperationalError("SELECT", {}, Exception("the disk is gone"))
+
+    monkeypatch.setattr(Store, "mentioning", fail)
+    answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS})
+    refused(answer, 503, None, "the store does not answer")
+    assert answer.headers["retry-after"] == "1"
+    assert client.get("/v1/health").status_code == 200
+
+
+def test_a_token_guards_everything_but_the_page_and_health(serve: Serve) -> None:
+    client = serve(guard=Guard(token="secret"))
+    answer = client.get("/v1/model")
+    refused(answer, 401, None, "token")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert client.get("/v1/model", headers={"authorization": "Bearer secret"}).status_code == 200
+    assert client.get("/v1/health").status_code == client.get("/").status_code == 200
+
+
+def test_every_answer_has_the_security_headers_and_none_allows_other_origins(client: TestClient) -> None:
+    asked = [client.get(path) for path in ("/", "/v1/health", "/v1/nothing", "/v1/openapi.json", "/v1/docs")]
+    asked += [client.post("/v1/predict", content=b"{}"), client.put("/v1/predict", json={})]
+    asked += [client.options("/v1/predict", headers={"origin": "https://evil.example"})]
+    for answer in asked:
+        assert HEADERS.items() <= dict(answer.headers).items()
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert [answer.status_code for answer in asked] == [200, 200, 404, 200, 200, 415, 405, 405]
+
+
+def test_the_model_says_what_it_is_and_within_which_limits(client: TestClient, predictor: Predictor) -> None:
+    model = schemas.Model.model_validate(client.get("/v1/model").json())
+    assert (model.preset, model.shots, model.data) == ("plus", 2, "tiny")
+    assert (model.entities, model.relations) == (len(predictor.entities), len(predictor.relations))
+    assert model.limits["top"] == 100
+    assert model.signature.startswith("preset:plus|shots:2|data:tiny@")
+
+
+def test_the_example_can_be_asked(client: TestClient) -> None:
+    example = client.get("/v1/example").json()
+    schemas.Example.model_validate(example)
+    assert client.post("/v1/predict", json={**example, "top": 1}).status_code == 200
+
+
+def test_metrics_count_what_happened(client: TestClient) -> None:
+    client.post("/v1/observe", json={"facts": FACTS})
+    predict(client)
+    text = client.get("/v1/metrics").text
+    assert 'fitcarl_requests_total{method="POST",route="/v1/predict",status="200"} 1' in text
+    assert 'fitcarl_request_seconds_count{route="/v1/observe"} 1' in text
+    assert "fitcarl_questions_per_call_count 1" in text
+    assert "fitcarl_stored_facts 2" in text
+    assert "fitcarl_waiting 0" in text
+
+
+def test_the_reference_names_every_route_and_loads_nothing(client: TestClient) -> None:
+    page = client.get("/v1/docs").text
+    for path in client.get("/v1/openapi.json").json()["paths"]:
+        assert path in page
+    assert "<script" not in page
+    assert "http" not in page.replace('lang="en"', "")

@@ -1,0 +1,119 @@
+"""The service as people start it: a process that is ready when it says so, ends in order, and forgets nothing."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from fitcarl.errors import InputError
+from fitcarl.serve.server import address_of, listen
+
+FACT = {"subject": "Harbour Union", "relation": "Consult", "object": "Peliland", "time": "2023-05-01"}
+QUESTION = {"subject": "Harbour Union", "relation": "Consult", "at": "2023-06-01"}
+
+
+class Served:
+    """A running ``fitcarl serve`` and its address."""
+
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        line = [sys.executable, "-m", "fitcarl", "serve", *arguments, "--port", "0", "--workers", "1"]
+        self.process = subprocess.Popen(
+            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=30)
+        content = None if body is None else json.dumps(body)
+        connection.request(method, path, content, {"content-type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, json.loads(text)
+
+    def end(self, how: signal.Signals) -> tuple[int, str]:
+        """Sends a signal; gives the exit code and what was said on stderr."""
+        self.process.send_signal(how)
+        _, said = self.process.communicate(timeout=30)
+        return self.process.returncode, said
+
+
+Start = Callable[..., Served]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    served: list[Served] = []
+
+    def begin(*arguments: object, **environment: str) -> Served:
+        served.append(Served(*map(str, arguments), **environment))
+        return served[-1]
+
+    yield begin
+    for one in served:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()
+
+
+def test_an_acknowledged_fact_survives_kill_9(start: Start, run: Path, tmp_path: Path) -> None:
+    store = tmp_path / "observed.sqlite"
+    first = start(run, "--store", store)
+    assert first.address.startswith("http://127.0.0.1:")
+    assert first.ask("GET", "/v1/health") == (200, {"status": "ok"})
+    status, kept = first.ask("POST", "/v1/observe", {"facts": [FACT]})
+    assert status == 201
+    first.end(signal.SIGKILL)
+
+    second = start(run, "--store", store, "--host", "0.0.0.0", FITCARL_TOKEN="")
+    assert second.ask("GET", "/v1/actors/Harbour%20Union")[1]["facts"] == kept["facts"]
+    assert second.ask("POST", "/v1/predict", QUESTION)[0] == 200
+    assert_ends_in_order(second, signal.SIGINT)
+
+
+@pytest.mark.slow
+def test_a_service_that_is_told_to_end_finishes_what_it_began(start: Start, run: Path, tmp_path: Path) -> None:
+    assert_ends_in_order(start(run, "--store", tmp_path / "s.sqlite", "--host", "0.0.0.0"), signal.SIGTERM)
+
+
+def assert_ends_in_order(served: Served, how: signal.Signals) -> None:
+    """A request that has begun when the signal comes is answered; then the process ends with code 0."""
+    body = json.dumps({**QUESTION, "facts": [FACT]}).encode()
+    connection = http.client.HTTPConnection(urlsplit(served.address).netloc, timeout=30)
+    connection.putrequest("POST", "/v1/predict")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body[:10])
+    time.sleep(0.2)  # the head has arrived
+    served.process.send_signal(how)
+    time.sleep(0.5)
+    connection.send(body[10:])
+    assert connection.getresponse().status == 200
+    connection.close()
+    _, said = served.process.communicate(timeout=30)
+    assert served.process.returncode == 0
+    assert "warning: whoever reaches 0.0.0.0" in said
+    assert "Traceback" not in said
+
+
+def test_a_port_that_is_taken_is_one_line() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert address_of(taken, "127.0.0.1") == f"http://127.0.0.1:{port}"
+        with pytest.raises(InputError, match=f"cannot listen at 127.0.0.1, port {port}"):
+            listen("127.0.0.1", port)
+    with pytest.raises(InputError, match=r"cannot listen at no\.such.host\.invalid"):
+        listen("no.such.host.invalid", 0)

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { shifted } from "../src/time";
+
+test.each([
+  ["2024-02-28", "day", 1, "2024-02-29"],
+  ["2024-01-01", "day", -1, "2023-12-31"],
+  ["2024-12", "month", 1, "2025-01"],
+  ["2024-01", "month", -1, "2023-12"],
+  ["2024", "year", -1, "2023"],
+  ["2024-05-13T23", "hour", 1, "2024-05-14T00"],
+  ["37", "integer", 24, "61"],
+] as const)("%s by %s and %i is %s", (time, granularity, by, later) => {
+  expect(shifted(time, granularity, by)).toBe(later);
+});
+
+test("a date that is being typed is left alone", () => {
+  expect(shifted("2024-0", "day", 1)).toBeNull();
+  expect(shifted("2024-99-99", "day", 1)).toBeNull();
+});

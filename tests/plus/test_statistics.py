@@ -10,7 +10,7 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.plus.choices import _bucket
+from fitcarl.plus.choices import gap_buckets
 from fitcarl.plus.kernels import count_followers, gap_bucket
 from fitcarl.plus.statistics import BUCKETS, Statistics, count
 
@@ -30,7 +30,7 @@ def statistics_of(facts: list[tuple[int, int, int, int]], entities: int = 4) -> 
 def test_gaps_fall_into_nine_ranges_that_mirror_each_other() -> None:
     gaps = np.arange(-60, 61, dtype=np.int32)
     buckets = [gap_bucket(int(gap)) for gap in gaps]
-    assert buckets == _bucket(gaps).tolist()
+    assert buckets == gap_buckets(gaps).tolist()
     assert buckets == sorted(buckets)
     assert set(buckets) == set(range(BUCKETS))
     assert [BUCKETS - 1 - bucket for bucket in buckets[::-1]] == buckets

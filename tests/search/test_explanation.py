@@ -55,14 +55,14 @@ def test_a_path_that_never_moves_says_so(paths: Paths) -> None:
 def test_what_others_did_is_not_told_as_a_path_from_the_start() -> None:
     step = step_of(1, 0, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
     path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
-    assert path.text == "Others did the same to Cy: “meets” by Bob towards Cy on 2022-01-09."
+    assert path.text == "What happened between Cy and others speaks for it: “meets” by Bob towards Cy on 2022-01-09."
     assert path.to_json()["by_crowd"]
 
 
 def test_what_others_did_is_told_from_the_side_of_the_answer() -> None:
     step = step_of(1, 2, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
     path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
-    assert path.text == "Cy did the same to others: “meets” by Cy towards Bob on 2022-01-09."
+    assert path.text == "What happened between Cy and others speaks for it: “meets” by Cy towards Bob on 2022-01-09."
 
 
 @pytest.mark.parametrize(

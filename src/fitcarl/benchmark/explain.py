@@ -74,10 +74,12 @@ def measure_explanations(
     for done, number in enumerate(right.tolist()):
         asked, answer = blind.queries.take(slice(number, number + 1)), int(task.queries.answer[number])
         causes = _causes(world, dataset, int(rows[number]))
-        [path] = scorer.explain(blind, asked, answer, dataset.vocabulary, dataset.calendar, 1)
-        holds = bool(_named(causes, dataset) & _walked(path))
-        chance = Chance.of(graph, int(asked.entity[0]), int(asked.relation[0]), answer, causes, path)
-        found.append(_Held(holds, bool(graph.contains(causes).any()), chance))
+        paths = scorer.explain(blind, asked, answer, dataset.vocabulary, dataset.calendar, 1)
+        holds = any(_named(causes, dataset) & _walked(path) for path in paths)
+        chance = Chance(0.0, 0.0)  # where nothing is said, nothing can be right
+        for path in paths:
+            chance = Chance.of(graph, int(asked.entity[0]), answer, causes, path)
+        found.append(_Held(bool(holds), bool(graph.contains(causes).any()), chance))
         if progress is not None:
             progress(done + 1, len(right))
     choice = [one for one in found if 0 < one.chance.path < 1]
@@ -106,17 +108,16 @@ class Chance:
     """On a walk of as many steps from the same start, every edge of a node being as likely as any other."""
 
     @classmethod
-    def of(cls, graph: TemporalGraph, start: int, relation: int, end: int, causes: Quadruples, path: Path) -> Chance:
+    def of(cls, graph: TemporalGraph, start: int, end: int, causes: Quadruples, path: Path) -> Chance:
         """Neither a path nor a walk comes back to the start on its way.
 
-        Where the best path is what others did, any other fact of the relation with the same end stands for a path, and
-        any fact of the relation for a walk.
+        Where the best path is what happened between the answer and others, any fact of the answer stands for a path,
+        and any fact at all for a walk.
         """
         edges = Quadruples.concat([graph.base.edges(), graph.over.edges()])
         cause = _among(edges, Quadruples.concat([causes, causes.inverted(graph.relations)]))
         if path.by_crowd:
-            alike = edges.relation == relation
-            return cls(_mean(cause[alike & (edges.object == end)].tolist()), _mean(cause[alike].tolist()))
+            return cls(_mean(cause[edges.object == end].tolist()), _mean(cause.tolist()))
         steps = len(path.steps)
         there = np.zeros(graph.entities)
         there[end] = 1

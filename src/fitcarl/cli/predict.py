@@ -231,7 +231,7 @@ def _lines(reason: Reason) -> list[RenderableType]:
     from rich.text import Text
 
     last = len(reason.nodes) - 1
-    lines: list[RenderableType] = [Text("   (what others did)", style="dim")] if reason.by_crowd else []
+    lines: list[RenderableType] = [Text("   (with others)", style="dim")] if reason.by_crowd else []
     for place, node in enumerate(reason.nodes):
         style = "bold red" if place == last else "bold" if place == 0 and not reason.by_crowd else ""
         lines.append(Text.assemble("   ", (node, style)))

@@ -119,7 +119,7 @@ def _first(
     _describe(statistics, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), out)
     for place, feature in enumerate(
         (
-            statistics.follows[_bucket(gap), relation, asked] + 6,
+            statistics.follows[gap_buckets(gap), relation, asked] + 6,
             statistics.ever[relation, asked] + 4,
             np.log1p(np.abs(gap)),
             np.sign(gap),
@@ -203,7 +203,7 @@ def _describe(
     in_parallel(spread(len(query)), lambda _, low, high: describe_entities(low, high, *given))
 
 
-def _bucket(gap: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
+def gap_buckets(gap: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     """The bucket of ``gap_bucket`` for an array."""
     size = np.searchsorted(np.array([2, 10, 45]), np.abs(gap)) + 1
     return np.where(gap == 0, 4, np.where(gap > 0, 4 + size, 4 - size))

@@ -17,7 +17,7 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.plus.candidates import Shortlist
-from fitcarl.plus.choices import Choices, choices
+from fitcarl.plus.choices import Choices, choices, gap_buckets
 from fitcarl.plus.policy import Mass, PlusPolicy
 from fitcarl.plus.statistics import Statistics
 from fitcarl.ragged import batches
@@ -73,8 +73,7 @@ class PlusScorer:
         """The same for several entities, made once; what others did comes after every walk."""
         options, mass = self._walk(task.support, query)
         walks = Walks.of(options, mass)
-        # What others did explains less than a walk, and nothing where nobody ever did it.
-        told = (walks.shot >= 0) | self._met(walks.entity, int(query.relation[0]))
+        told = self._told(walks, int(query.entity[0]))
         order = np.lexsort((-walks.score, walks.shot < 0))
         order = order[told[order]]
         ends = walks.entity[order]
@@ -86,12 +85,15 @@ class PlusScorer:
             for entity in entities
         ]
 
-    def _met(self, entity: Ids, relation: int) -> NDArray[np.bool_]:
-        """Whether anybody ever met each entity through a relation."""
-        key = np.int64(relation) * self._statistics.entities + entity
-        place = np.minimum(np.searchsorted(self._statistics.keys, key), len(self._statistics.keys) - 1)
-        met: NDArray[np.bool_] = self._statistics.keys[place] == key
-        return met
+    def _told(self, walks: Walks, asking: int) -> NDArray[np.bool_]:
+        """Which ends can be told as facts: all walks, and of the crowd those who ever met anybody but the asking."""
+        base = self._background.base
+        met = base.degree(walks.entity)
+        met -= np.bincount(base.target[base.offsets[asking] : base.offsets[asking + 1]], minlength=len(base.offsets))[
+            walks.entity
+        ]
+        told: NDArray[np.bool_] = (walks.shot >= 0) | (met > 0)
+        return told
 
     def _path(
         self,
@@ -107,7 +109,7 @@ class PlusScorer:
         shot, column = int(walks.shot[place]), int(walks.column[place])
         hops: list[tuple[int, int, int, int]] = []
         if shot < 0:
-            hops.append(self._crowd_fact(int(query.relation[0]), end, int(query.time[0])))
+            hops.append(self._telling_fact(int(query.relation[0]), end, int(query.time[0]), start))
         else:
             middle = int(options.entity[0, shot])
             hops.append((start, int(options.relation[0, shot]), middle, int(options.time[0, shot])))
@@ -123,14 +125,19 @@ class PlusScorer:
         names = vocabulary.entities
         return Path(names[start], names[end], score, tuple(steps), by_crowd=shot < 0)
 
-    def _crowd_fact(self, relation: int, entity: int, now: int) -> tuple[int, int, int, int]:
-        """The background fact nearest in time in which somebody met this entity through the relation; there is one."""
-        base = self._background.base
+    def _telling_fact(self, relation: int, entity: int, now: int, asking: int) -> tuple[int, int, int, int]:
+        """Of the background facts in which somebody else met this entity, the one that most often comes with r_q.
+
+        Which relation it goes along and how far from t_q it is decide; there is one, see ``_told``.
+        """
+        base, relations = self._background.base, self._background.relations
         low, high = base.offsets[entity], base.offsets[entity + 1]
-        inverse = self._background.relations.inverse(relation)
-        edges = low + np.flatnonzero(base.relation[low:high] == inverse)
-        edge = int(edges[np.argmin(np.abs(base.time[edges] - now))])
-        return int(base.target[edge]), relation, entity, int(base.time[edge])
+        edges = np.arange(low, high)[base.target[low:high] != asking]
+        met_through = relations.inverse(base.relation[edges])
+        gap = (now - base.time[edges]) * self._statistics.days
+        rate = self._statistics.excites[gap_buckets(gap), met_through, relation]
+        edge = int(edges[np.lexsort((np.abs(gap), -rate))[0]])
+        return int(base.target[edge]), int(relations.inverse(base.relation[edge])), entity, int(base.time[edge])
 
     def _walk(self, support: MetaSet, queries: Queries) -> tuple[Choices, Mass]:
         if self._last is None or self._last[0] is not support:

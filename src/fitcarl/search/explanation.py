@@ -83,7 +83,7 @@ class Path:
     log_prob: float
     steps: tuple[Step, ...]
     by_crowd: bool = False
-    """Whether this is no path from the start, but an example of what others did."""
+    """Whether this is no path from the start, but what happened between the answer and others."""
 
     @property
     def text(self) -> str:
@@ -91,10 +91,8 @@ class Path:
         if not self.steps:
             return f"The agent stays at {self.start}."
         deeds = " and ".join(step.text for step in self.steps)
-        if self.by_crowd and self.steps[0].object == self.end:
-            return f"Others did the same to {self.end}: {deeds}."
         if self.by_crowd:
-            return f"{self.end} did the same to others: {deeds}."
+            return f"What happened between {self.end} and others speaks for it: {deeds}."
         between = self.nodes[1:-1]
         by_way = f" by way of {' and '.join(between)}" if between else " directly"
         return f"{self.start} is linked to {self.end}{by_way}: {deeds}."

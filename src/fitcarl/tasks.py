@@ -34,6 +34,10 @@ class Queries:
     def __len__(self) -> int:
         return len(self.entity)
 
+    def asks_the_same(self, other: Queries) -> bool:
+        """Whether both are the same questions in the same order, whatever their answers."""
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ("entity", "relation", "time"))
+
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Queries:
         return Queries(self.entity[index], self.relation[index], self.time[index], self.answer[index])
 

@@ -41,6 +41,7 @@ class PlusScorer:
         self._size = size
         self._shortlist = Shortlist(shortlist)
         self._last: tuple[MetaSet, TemporalGraph] | None = None
+        self._kept: tuple[MetaSet, Queries, tuple[Choices, Mass]] | None = None
 
     def answer(self, task: Task, queries: Queries) -> Answers:
         """Every entity that some walk ends at, with the log of its probability."""
@@ -140,11 +141,17 @@ class PlusScorer:
         return int(base.target[edge]), int(relations.inverse(base.relation[edge])), entity, int(base.time[edge])
 
     def _walk(self, support: MetaSet, queries: Queries) -> tuple[Choices, Mass]:
+        """All that can be done and how probable it is; of a single query the last is kept, to be explained next."""
+        kept = self._kept
+        if kept is not None and kept[0] is support and kept[1].asks_the_same(queries):
+            return kept[2]
         if self._last is None or self._last[0] is not support:
             self._last = support, self._background.overlay(support.facts)
         options = choices(self._last[1], support, self._statistics, queries, self._size, self._shortlist)
         with torch.no_grad():
-            return options, self._policy(options)
+            found = options, self._policy(options)
+        self._kept = (support, queries, found) if len(queries) == 1 else None
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from fitcarl.data.dataset import Dataset
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.relations import RelationIds
 from fitcarl.data.split import split_facts
 from fitcarl.data.world import generate_world
+from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Surroundings
 from fitcarl.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.plus.evidence import EVIDENCE, FAMILIES
 from fitcarl.plus.kernels import gap_bucket, rule_slot
 from fitcarl.plus.likeness import company
+from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import Statistics, count
-from fitcarl.plus.words import Words
 from fitcarl.tasks import Task, official_task
 
 
@@ -119,7 +122,7 @@ def test_a_sample_keeps_the_answer_and_stands_for_all(
 
 
 def test_statistics_come_back_from_storage(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
-    again = Statistics.from_arrays(statistics.arrays(), surroundings.concepts, statistics.words)
+    again = Statistics.from_arrays(statistics.arrays(), surroundings.concepts, statistics.names)
     assert again.fits(surroundings.graph)
     one, two = (of(surroundings, which, task, Shortlist(100)) for which in (statistics, again))
     assert np.array_equal(one.entity, two.entity)
@@ -146,17 +149,44 @@ def test_names_are_looked_at_only_where_they_are_switched_on(
 ) -> None:
     names = columns_of("names")
     assert not of(surroundings, statistics, task, Shortlist(100)).features[:, names].any()
-    words = Words.of(dataset.vocabulary.entities)
-    with_names = count(surroundings.facts, surroundings.graph, surroundings.concepts, words=words)
+    read = Names.of(dataset.vocabulary.entities, surroundings.graph)
+    with_names = count(surroundings.facts, surroundings.graph, surroundings.concepts, names=read)
     assert of(surroundings, with_names, task, Shortlist(100)).features[:, names].any()
 
 
-def test_the_rarer_a_shared_word_the_more_it_says_and_newcomers_can_be_named() -> None:
-    words = Words.of(["Police (Nigeria)", "Citizen (Nigeria)", "Police (Chad)", "Police (Peru)"])
-    weight = {word: words.weight[number] for word, number in words.number.items()}
-    assert weight["chad"] > weight["nigeria"] > weight["police"]
-    wide = words.widened(2).named({5: "Army (Chad)"})
-    row = wide.ids[wide.offsets[5] : wide.offsets[6]].tolist()
-    assert row == [words.number["chad"]]
-    assert wide.offsets[4] == wide.offsets[5]
-    assert wide.ids[: words.offsets[-1]].tolist() == words.ids.tolist()
+def small_names() -> tuple[Names, TemporalGraph]:
+    texts = ["Police (Nigeria)", "Citizen (Nigeria)", "Police (Chad)", "Police (Peru)", "Ann", "Nigeria"]
+    facts = Quadruples.from_rows([(4, 0, 0, 1), (4, 0, 1, 2), (4, 0, 3, 3), (2, 1, 3, 4)])
+    graph = TemporalGraph.index(facts, len(texts), RelationIds(2))
+    return Names.of(texts, graph), graph
+
+
+def test_the_rarer_a_word_the_more_it_says() -> None:
+    names, _ = small_names()
+    weight = {word: names.weight[number] for word, number in names.number.items()}
+    assert weight["chad"] > weight["nigeria"] > 0
+    assert weight["chad"] > weight["police"]
+
+
+def test_home_is_the_place_in_a_name_or_that_of_most_contacts() -> None:
+    names, _ = small_names()
+    nigeria, chad, peru = (names.places[place] for place in ("nigeria", "chad", "peru"))
+    assert names.home.tolist() == [nigeria, nigeria, chad, peru, nigeria, nigeria]
+    police, citizen = names.roles["police"], names.roles["citizen"]
+    assert names.role.tolist() == [police, citizen, police, police, -1, -1]
+    assert names.affinity[nigeria, nigeria] > names.affinity[nigeria, peru] > names.affinity[nigeria, chad]
+
+
+def test_newcomers_can_be_named() -> None:
+    names, _ = small_names()
+    wide = names.widened(2).named({7: "Army (Chad)"})
+    row = wide.words[wide.offsets[7] : wide.offsets[8]].tolist()
+    assert row == [names.number["chad"]]
+    assert (wide.home[6], wide.home[7], wide.role[7]) == (-1, names.places["chad"], -1)
+    assert wide.words[: names.offsets[-1]].tolist() == names.words.tolist()
+
+
+def test_who_is_hidden_has_no_home_by_its_contacts() -> None:
+    names, graph = small_names()
+    nobody = TemporalGraph.index(Quadruples.from_rows([(2, 1, 3, 4)]), graph.entities, graph.relations)
+    assert names.counted_on(nobody).home[4] == -1

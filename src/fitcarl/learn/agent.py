@@ -23,10 +23,10 @@ from fitcarl.learn.episode import Episode, play
 from fitcarl.model.fitcarl import Fitcarl
 from fitcarl.plus.candidates import Shortlist
 from fitcarl.plus.choices import choices
+from fitcarl.plus.names import Names
 from fitcarl.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.plus.scorer import PlusScorer
 from fitcarl.plus.statistics import Statistics, count, meetings
-from fitcarl.plus.words import Words
 from fitcarl.search.explanation import Explainer
 from fitcarl.search.rollout import ConceptGuide
 from fitcarl.search.scorer import FitcarlScorer
@@ -176,8 +176,8 @@ class PlusAgent:
 
     def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
         size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
-        if names and statistics.words.used:
-            statistics = replace(statistics, words=statistics.words.named(names))
+        if names and statistics.names.used:
+            statistics = replace(statistics, names=statistics.names.named(names))
         return PlusScorer(self.module, self._background, statistics, size, shortlist)
 
     def widened(self, surroundings: Surroundings) -> PlusAgent:
@@ -191,7 +191,7 @@ class PlusAgent:
 
     def recounted(self, graph: TemporalGraph) -> PlusAgent:
         now = self.statistics
-        return self._on(graph, count(facts_of(graph), graph, now.concepts, now.days, words=now.words))
+        return self._on(graph, count(facts_of(graph), graph, now.concepts, now.days, names=now.names.counted_on(graph)))
 
     def _on(self, graph: TemporalGraph, statistics: Statistics) -> PlusAgent:
         other = copy(self)
@@ -212,14 +212,15 @@ def _with_room(model: Fitcarl, extra: int) -> Fitcarl:
 
 
 def count_for(config: Config, surroundings: Surroundings) -> Statistics:
-    """The statistics of a background, with the words of names where those are switched on."""
-    words = words_for(config, surroundings)
-    return count(surroundings.facts, surroundings.graph, surroundings.concepts, surroundings.days, words=words)
+    """The statistics of a background, with names where those are switched on."""
+    names = names_for(config, surroundings)
+    return count(surroundings.facts, surroundings.graph, surroundings.concepts, surroundings.days, names=names)
 
 
-def words_for(config: Config, surroundings: Surroundings) -> Words:
-    """The words of names where those are switched on, otherwise none."""
-    return Words.of(surroundings.names) if config.features.names else Words.none(surroundings.graph.entities)
+def names_for(config: Config, surroundings: Surroundings) -> Names:
+    """What names say where they are switched on, otherwise nothing."""
+    graph = surroundings.graph
+    return Names.of(surroundings.names, graph) if config.features.names else Names.none(graph.entities)
 
 
 def concept_guide(surroundings: Surroundings) -> ConceptGuide:

@@ -29,7 +29,7 @@ from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import open_graph, save_graph
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.learn.agent import Agent, Surroundings, agent_for, words_for
+from fitcarl.learn.agent import Agent, Surroundings, agent_for, names_for
 from fitcarl.learn.files import read_json, read_tensors, write_json, write_tensors
 from fitcarl.learn.plain import everything
 from fitcarl.plus.statistics import Statistics
@@ -178,7 +178,7 @@ class RunFolder:
         stored, _ = read_tensors(self.statistics)
         arrays = {name: part.numpy() for name, part in stored.items()}
         try:
-            found = Statistics.from_arrays(arrays, surroundings.concepts, words_for(config, surroundings))
+            found = Statistics.from_arrays(arrays, surroundings.concepts, names_for(config, surroundings))
         except (KeyError, IndexError, ValueError, TypeError):
             found = None
         if found is None or not found.fits(surroundings.graph):

@@ -90,13 +90,17 @@ def _edges(adjacency: Adjacency) -> Edges:
 
 
 def _counts(statistics: Statistics) -> Counts:
-    concepts, words = statistics.concepts, statistics.words
+    concepts, names = statistics.concepts, statistics.names
     held = {name: getattr(statistics, name) for name in Counts._fields if hasattr(statistics, name)}
     return Counts(
         **held,
         concept_offsets=concepts.offsets,
         concept_ids=concepts.ids,
-        word_offsets=words.offsets,
-        word_ids=words.ids,
-        word_weight=words.weight,
+        word_offsets=names.offsets,
+        word_ids=names.words,
+        word_weight=names.weight,
+        home=names.home,
+        role=names.role,
+        affinity=names.affinity,
+        role_fit=names.role_fit,
     )

@@ -39,7 +39,7 @@ FAMILIES: dict[str, int] = {
     "concepts": 1,
     "similarity": 2,
     "habits": 1,
-    "names": 2,
+    "names": 6,
     "query": 5,
 }
 EVIDENCE = sum(FAMILIES.values())
@@ -88,6 +88,10 @@ class Counts(NamedTuple):
     word_offsets: Longs
     word_ids: Ints
     word_weight: Floats
+    home: Ints
+    role: Ints
+    affinity: Floats
+    role_fit: Floats
     days: float
 
 
@@ -348,6 +352,38 @@ def _mark_words(x: int, counts: Counts, value: float, mark: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _home(asked: Asked, q: int, counts: Counts) -> int:
+    """The place in the name of e' or, where it has none, the commonest among the support's; -1 for none."""
+    home = counts.home[asked.entity[q]]
+    most = 0
+    if home >= 0:
+        return home
+    for k in range(asked.offsets[q], asked.offsets[q + 1]):
+        place, times = counts.home[asked.support_entity[k]], 0
+        for other in range(asked.offsets[q], asked.offsets[q + 1]):
+            times += counts.home[asked.support_entity[other]] == place
+        if place >= 0 and times > most:
+            home, most = place, times
+    return home
+
+
+@njit(cache=True, nogil=True)
+def _describe_place(x: int, home: int, asked: Asked, q: int, counts: Counts, out: Floats) -> None:
+    """Whether x is of the same place as e' or its support, how much the two places have to do, and x's role."""
+    out[:] = 0
+    place, role = counts.home[x], counts.role[x]
+    if place >= 0 and home >= 0:
+        out[0] = 1 if place == home else -1
+        out[2] = (counts.affinity[home, place] + 5) / 3
+    if place >= 0:
+        first, end = asked.offsets[q], asked.offsets[q + 1]
+        for k in range(first, end):
+            out[1] += (counts.home[asked.support_entity[k]] == place) / (end - first)
+    if role >= 0:
+        out[3] = counts.role_fit[asked.relation[q], role]
+
+
+@njit(cache=True, nogil=True)
 def _describe(
     x: int,
     asked: Asked,
@@ -359,6 +395,7 @@ def _describe(
     busy: Floats,
     own_words: Floats,
     company_words: Floats,
+    home: int,
     out: Floats,
 ) -> None:
     """One row of features, in the order of ``FAMILIES``; shifts and factors bring each near mean 0 and spread 1."""
@@ -416,7 +453,8 @@ def _describe(
     out[32] = (math.log(max(habit, 0.0) + 1e-4) + 1.8) / 3.5
     out[33] = _shared_words(x, counts, own_words)
     out[34] = _shared_words(x, counts, company_words)
-    out[35:40] = about
+    _describe_place(x, home, asked, q, counts, out[35:39])
+    out[39:44] = about
 
 
 @njit(cache=True, nogil=True)
@@ -504,13 +542,14 @@ def gather(
         size[q] = count
 
         _about(asked, q, base, counts, about)
+        home = _home(asked, q, counts)
         _mark_words(e, counts, 1.0, own_words)
         for k in range(asked.offsets[q], asked.offsets[q + 1]):
             _mark_words(asked.support_entity[k], counts, 1.0, company_words)
         for i in range(count):
             x = listed[order[i]]
             entity[q, i] = x
-            _describe(x, asked, q, base, counts, tally, about, busy, own_words, company_words, features[q, i])
+            _describe(x, asked, q, base, counts, tally, about, busy, own_words, company_words, home, features[q, i])
         _mark_words(e, counts, 0.0, own_words)
         for k in range(asked.offsets[q], asked.offsets[q + 1]):
             _mark_words(asked.support_entity[k], counts, 0.0, company_words)

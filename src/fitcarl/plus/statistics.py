@@ -15,7 +15,7 @@ from fitcarl.graph.actions import Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.plus.kernels import count_excitement, count_followers, count_rules
 from fitcarl.plus.likeness import company, habits
-from fitcarl.plus.words import Words
+from fitcarl.plus.names import Names
 
 BUCKETS = 9
 _WIDTHS = np.array([200, 35, 8, 2, 1, 2, 8, 35, 200], dtype=np.float64)
@@ -77,8 +77,8 @@ class Statistics:
     """float32 [entities, h]; with ``habit_of`` a smooth guess of log(1 + count) of (r, o), met or not."""
     habit_of: NDArray[np.float32]
     """float32 [2R, h]."""
-    words: Words
-    """Of names; none unless names are switched on."""
+    names: Names
+    """None unless they are switched on."""
     days: float
     """How many days a tick is."""
     scales: NDArray[np.float64]
@@ -97,13 +97,13 @@ class Statistics:
         return held | rules | {"days": np.array([self.days])}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, words: Words) -> Statistics:
-        """What ``arrays`` gave; concepts and words come from elsewhere. A missing part raises a KeyError."""
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, names: Names) -> Statistics:
+        """What ``arrays`` gave; concepts and names come from elsewhere. A missing part raises a KeyError."""
         shares, days = arrays["shares"], float(arrays["days"][0])
         rule, tries = np.full(_RULE_SLOTS, shares[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
         rule[arrays["tried"]], tries[arrays["tried"]] = shares[:-1], arrays["tries"]
         held = {name: arrays[name] for name in _COUNTED}
-        return cls(rule=rule, rule_tries=tries, concepts=concepts, words=words, days=days, scales=_scales(days), **held)
+        return cls(rule=rule, rule_tries=tries, concepts=concepts, names=names, days=days, scales=_scales(days), **held)
 
     def fits(self, graph: TemporalGraph) -> bool:
         """Whether these can be of that graph's background: compiled loops check no bounds."""
@@ -135,7 +135,7 @@ class Statistics:
             similar=_with_rows(self.similar, extra),
             habit=_with_rows(self.habit, extra),
             concepts=replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1]))),
-            words=self.words.widened(extra),
+            names=self.names.widened(extra),
         )
 
 
@@ -145,7 +145,7 @@ def count(
     concepts: Concepts,
     days: float = 1.0,
     seed: int = 0,
-    words: Words | None = None,
+    names: Names | None = None,
 ) -> Statistics:
     """All statistics of a background, whose graph is given bare and whose tick is so many days."""
     relations = graph.relations
@@ -165,7 +165,7 @@ def count(
         similar=company(graph),
         habit=habit,
         habit_of=habit_of,
-        words=words or Words.none(graph.entities),
+        names=names or Names.none(graph.entities),
         days=days,
         scales=_scales(days),
         **meetings(graph),

@@ -2,6 +2,7 @@
 #   make demo    see it work          make lint   style and types        make docs    redraw the pictures of the docs
 #   make test    the quick tests      make bench  the speed figures      make clean   forget what was built
 #   make test-all  the slow ones too    make web    rebuild the explorer (Node)    make e2e  the explorer in a real Chromium
+#   make fuzz    ten minutes of odd requests to the service
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -11,7 +12,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-all lint bench docs web e2e install clean
+.PHONY: demo test test-all lint bench docs web e2e fuzz install clean
 
 demo: $(STAMP)
 	$(BIN)/fitcarl demo
@@ -43,6 +44,10 @@ web:
 e2e: $(STAMP) web/node_modules
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/e2e/requirements.txt
 	$(BIN)/python -m pytest tests/e2e -m "slow or not slow"
+
+fuzz: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	FITCARL_FUZZ_SECONDS=600 $(BIN)/python -m pytest tests/serve/test_fuzz.py -m slow
 
 web/node_modules: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund

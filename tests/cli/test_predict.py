@@ -108,8 +108,14 @@ class TestOneFile:
         wrong = tmp_path / "wrong.tsv"
         wrong.write_text(new.read_text(encoding="utf-8") + "Ann\tNo such deed\tBob\t2023-01-01\n", encoding="utf-8")
         rows = new.read_text(encoding="utf-8").count("\n") + 1
+        lacking = tmp_path / "lacking.jsonl"
+        lacking.write_text('{"subject": "Ann", "relation": "Consult"}\n', encoding="utf-8")
         for arguments, parts in (
             (["predict", run, "--facts", wrong, *asked(example)], ("wrong.tsv", f"row {rows}", "field relation")),
+            (
+                ["predict", run, "--facts", lacking, *asked(example)],
+                ("lacking.jsonl", "expected columns named subject, relation, object, time"),
+            ),
             ([*whole, "--object", "Ann"], ("either --subject or --object",)),
             ([*whole, "--without", "Ann | meets"], ("--without", "subject | relation | object | time")),
             ([*whole, "--as-of", "1900-01-01"], ("too far from the background",)),

@@ -31,6 +31,7 @@ def test_a_file_of_facts_is_all_it_takes(facts: Path, fitcarl: Command, tmp_path
         ("absent.tsv", None, "absent.tsv"),
         ("odd.xyz", "a\tb\tc\t2024-01-01\n", "unknown format"),
         ("empty.csv", "", "empty"),
+        ("odd.csv", "who,what,object,weight\nAnn,meets,Bob,3\n", "`fitcarl data split --columns …`"),
         ("bad.tsv", "a\tb\tc\t2024-01-01\na\tb\tc\tsoon\n", "row 2"),
         ("few.tsv", "a\tb\tc\t2024-01-01\na\tb\td\t2024-01-02\n", "nobody can play a newcomer"),
     ],

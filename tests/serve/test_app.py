@@ -152,6 +152,10 @@ def test_unknown_names_and_unreadable_times_are_refused_with_near_names(client: 
     assert "Peliland" in refused(answer, 422, "subject", "nothing is known of this actor")
     answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS, "at": "9999-12-31"})
     refused(answer, 422, "at", "too far")
+    example = client.get("/v1/example").json()
+    unseen = example.get("subject") or example["object"]
+    answer = client.post("/v1/predict", json={**ASKED, "subject": unseen})
+    assert not refused(answer, 422, "subject", "nothing is known of this actor")  # a known name, spelt rightly
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,12 @@ class RunFolder:
         wrong = sorted(parameters.keys() ^ weights.keys())
         wrong += [name for name in parameters.keys() & weights.keys() if parameters[name] != weights[name].shape]
         if wrong:
-            raise InputError("does not fit the model", file=self.weights, found=", ".join(wrong[:3]))
+            raise InputError(
+                "does not fit the model",
+                file=self.weights,
+                found=", ".join(wrong[:3]),
+                expected="a run of this version of fitcarl with these settings; train it again",
+            )
         model.load_state_dict(weights, strict=False)
 
     def read_calibration(self) -> Calibration | None:

@@ -123,7 +123,15 @@ def _open(data: str | Path) -> Dataset | Facts:
     """What is called this: facts where it is a file, or is named like one, and a dataset otherwise."""
     path = Path(data).expanduser()
     file = path.is_file() or (path.suffix.lower() in ENDINGS and not path.is_dir())
-    return read_facts(path) if file and str(data) not in CATALOGUE else load_dataset(str(data))
+    if not file or str(data) in CATALOGUE:
+        return load_dataset(str(data))
+    try:
+        return read_facts(path)
+    except InputError as error:
+        if "--columns" not in (error.expected or ""):
+            raise
+        expected = "columns named subject, relation, object, time, or a folder made by `fitcarl data split --columns …`"
+        raise InputError(error.problem, file=error.file, row=error.row, found=error.found, expected=expected) from None
 
 
 def _without_meta_train(config: Config) -> Config:

@@ -54,4 +54,6 @@ class Question:
 
     def __str__(self) -> str:
         subject, object = self.subject or "who", self.object or "who"
-        return f"{subject} —{self.relation}→ {object}? ({self.at})"
+        known = f", as known on {self.as_of}" if self.as_of else ""
+        left_out = f", without {len(self.without)} known fact{'s' * (len(self.without) > 1)}" if self.without else ""
+        return f"{subject} —{self.relation}→ {object}? ({self.at}{known}{left_out})"

@@ -207,6 +207,8 @@ class Service:
         field = ".".join(part for part in (place, mistake.field) if part) or None
         kind = _KINDS.get(mistake.field or "")
         near = await self._near(kind, mistake.found) if kind else []
+        if mistake.found in near:  # spelt rightly, and wrong for another reason, such as facts that are all too late
+            near = []
         return Refusal(422, mistake.message, field, near)
 
     async def _near(self, kind: Kind, name: str) -> list[str]:

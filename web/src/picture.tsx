@@ -17,6 +17,8 @@ interface Props {
 }
 
 const FONT = 12;
+/** Room that is left between a label and the edge of the picture. */
+const EDGE = 6;
 
 export function Picture({ asked, paths, chosen, theme }: Props): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
@@ -31,7 +33,6 @@ export function Picture({ asked, paths, chosen, theme }: Props): JSX.Element {
     void import("cytoscape").then(({ default: cytoscape }) => {
       if (gone) return;
       const plan = drawing(asked, shown(paths, chosen, width), width, measure(place));
-      setHeight(plan.height);
       place.style.height = `${plan.height}px`;
       core.current = cytoscape({
         container: place,
@@ -45,7 +46,11 @@ export function Picture({ asked, paths, chosen, theme }: Props): JSX.Element {
         autounselectify: true,
       });
       core.current.zoom(1);
-      core.current.pan({ x: 0, y: 0 });
+      const { above, below } = overhang(core.current, plan.height);
+      place.style.height = `${plan.height + above + below}px`;
+      setHeight(plan.height + above + below);
+      core.current.resize();
+      core.current.pan({ x: 0, y: above });
       place.dataset["drawn"] = String(plan.edges.length);
     });
     return () => {
@@ -86,6 +91,12 @@ export function Picture({ asked, paths, chosen, theme }: Props): JSX.Element {
       </button>
     </figure>
   );
+}
+
+/** How far labels, as they are really drawn, reach out of the plan. */
+function overhang(core: Core, height: number): { readonly above: number; readonly below: number } {
+  const { y1, y2 } = core.elements().boundingBox({ includeLabels: true });
+  return { above: Math.max(0, Math.ceil(EDGE - y1)), below: Math.max(0, Math.ceil(y2 + EDGE - height)) };
 }
 
 /** On a narrow page there is room for one path: the chosen one, or the best. */

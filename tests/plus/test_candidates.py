@@ -8,8 +8,6 @@ import pytest
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.data.split import split_facts
-from fitcarl.data.world import generate_world
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Surroundings
 from fitcarl.plus.candidates import Candidates, Shortlist, candidates
@@ -18,27 +16,7 @@ from fitcarl.plus.kernels import gap_bucket, rule_slot
 from fitcarl.plus.likeness import company
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import Statistics, count
-from fitcarl.tasks import Task, official_task
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return split_facts(generate_world("tiny").facts, name="tiny")
-
-
-@pytest.fixture(scope="module")
-def surroundings(dataset: Dataset) -> Surroundings:
-    return Surroundings.of(dataset)
-
-
-@pytest.fixture(scope="module")
-def statistics(surroundings: Surroundings) -> Statistics:
-    return count(surroundings.facts, surroundings.graph, surroundings.concepts)
-
-
-@pytest.fixture(scope="module")
-def task(dataset: Dataset) -> Task:
-    return official_task(dataset.valid, 3, dataset.vocabulary.relation_ids)
+from fitcarl.tasks import Task
 
 
 def of(surroundings: Surroundings, statistics: Statistics, task: Task, shortlist: Shortlist) -> Candidates:

@@ -7,35 +7,13 @@ import torch
 from fitcarl.config import configure
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.data.split import split_facts
-from fitcarl.data.world import generate_world
 from fitcarl.learn.agent import PlusAgent, Surroundings
 from fitcarl.plus.candidates import Shortlist
 from fitcarl.plus.choices import Choices, choices
 from fitcarl.plus.policy import log_likelihood
 from fitcarl.plus.scorer import Walks
-from fitcarl.plus.statistics import Statistics, count
-from fitcarl.tasks import Queries, Task, official_task, sampled_task
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return split_facts(generate_world("tiny").facts, name="tiny")
-
-
-@pytest.fixture(scope="module")
-def surroundings(dataset: Dataset) -> Surroundings:
-    return Surroundings.of(dataset)
-
-
-@pytest.fixture(scope="module")
-def statistics(surroundings: Surroundings) -> Statistics:
-    return count(surroundings.facts, surroundings.graph, surroundings.concepts)
-
-
-@pytest.fixture(scope="module")
-def task(dataset: Dataset) -> Task:
-    return official_task(dataset.valid, 3, dataset.vocabulary.relation_ids)
+from fitcarl.plus.statistics import Statistics
+from fitcarl.tasks import Queries, Task, sampled_task
 
 
 @pytest.fixture(scope="module")

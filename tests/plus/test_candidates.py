@@ -1,20 +1,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+from fitcarl.config import FeaturesConfig
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Surroundings
 from fitcarl.plus.candidates import Candidates, Shortlist, candidates
+from fitcarl.plus.choices import choices
 from fitcarl.plus.evidence import EVIDENCE, FAMILIES
 from fitcarl.plus.kernels import gap_bucket, rule_slot
 from fitcarl.plus.likeness import company
 from fitcarl.plus.names import Names
+from fitcarl.plus.policy import PlusPolicy
 from fitcarl.plus.statistics import Statistics, count
 from fitcarl.tasks import Task
 
@@ -168,3 +173,19 @@ def test_who_is_hidden_has_no_home_by_its_contacts() -> None:
     names, graph = small_names()
     nobody = TemporalGraph.index(Quadruples.from_rows([(2, 1, 3, 4)]), graph.entities, graph.relations)
     assert names.counted_on(nobody).home[4] == -1
+
+
+def test_every_family_has_a_switch_and_what_is_off_is_not_looked_at(
+    surroundings: Surroundings, statistics: Statistics, task: Task
+) -> None:
+    assert set(FeaturesConfig.model_fields) == FAMILIES.keys() - {"query"}
+    graph = surroundings.graph.overlay(task.support.facts)
+    options = choices(graph, task.support, statistics, task.queries, 20, Shortlist(50))
+    for family in FeaturesConfig.model_fields:
+        torch.manual_seed(0)
+        policy = PlusPolicy(without=(family,))
+        features = options.crowd.features.copy()
+        features[:, columns_of(family)] = 3.0
+        other = replace(options, crowd=replace(options.crowd, features=features))
+        with torch.no_grad():
+            assert torch.equal(policy(options).crowd, policy(other).crowd), family

@@ -55,7 +55,7 @@ class Choices:
 
 
 def crowd_sizes(statistics: Statistics, queries: Queries) -> NDArray[np.int64]:
-    """int64 [queries]: how many entities anybody ever met through each query's relation; what its features cost."""
+    """int64 [queries]: how many entities anybody ever met through each query's relation."""
     return statistics.relation_offsets[queries.relation + 1] - statistics.relation_offsets[queries.relation]
 
 

@@ -1,4 +1,4 @@
-"""Preset ``plus`` as a scorer: answers are sums over walks, and the best walks explain them."""
+"""Preset ``plus`` as a scorer: answers are sums over walks and the crowd, and the best walks explain them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROWS_AT_ONCE = 300_000  # bounds memory: choices whose features are held at onc
 
 
 class PlusScorer:
-    """Answers with the probability that a walk ends at an entity."""
+    """Answers with the probability that a walk, or the crowd, ends at an entity."""
 
     name = "fitcarl (plus)"
 
@@ -44,7 +44,7 @@ class PlusScorer:
         self._kept: tuple[MetaSet, Queries, tuple[Choices, Mass]] | None = None
 
     def answer(self, task: Task, queries: Queries) -> Answers:
-        """Every entity that some walk ends at, with the log of its probability."""
+        """Every entity that some walk or the crowd ends at, with the log of its probability."""
         parts = []
         cost = np.full(len(queries), self._shortlist.most + 4 * self._size)
         for piece in batches(cost, _ROWS_AT_ONCE):
@@ -59,7 +59,7 @@ class PlusScorer:
     def explain(
         self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
     ) -> list[Path]:
-        """The most probable walks of one query that end at an entity, best first, then what others did."""
+        """The most probable walks of one query that end at an entity, best first, then what it had to do with others."""
         return self.explain_all(task, query, [entity], vocabulary, calendar, most)[0]
 
     def explain_all(
@@ -71,7 +71,7 @@ class PlusScorer:
         calendar: Calendar,
         most: int = 3,
     ) -> list[list[Path]]:
-        """The same for several entities, made once; what others did comes after every walk."""
+        """The same for several entities; the walks are made once."""
         options, mass = self._walk(task.support, query)
         walks = Walks.of(options, mass)
         told = self._told(walks, int(query.entity[0]))
@@ -156,7 +156,7 @@ class PlusScorer:
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """Every way to end, as flat columns."""
+    """Every way to end, by a walk or with the crowd, as flat columns."""
 
     query: NDArray[np.int64]
     shot: NDArray[np.int64]

@@ -15,7 +15,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Surroundings
 from fitcarl.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.plus.choices import choices
-from fitcarl.plus.evidence import EVIDENCE, FAMILIES
+from fitcarl.plus.description import EVIDENCE, FAMILIES
 from fitcarl.plus.kernels import gap_bucket, rule_slot
 from fitcarl.plus.likeness import company
 from fitcarl.plus.names import Names

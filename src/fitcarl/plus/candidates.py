@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
-from fitcarl.plus.evidence import EVIDENCE, Asked, Counts, Edges, gather
+from fitcarl.plus.description import EVIDENCE
+from fitcarl.plus.evidence import gather
 from fitcarl.plus.statistics import Statistics
+from fitcarl.plus.tally import Asked, Counts, Edges
 from fitcarl.ragged import offsets_of
 from fitcarl.tasks import Queries
 from fitcarl.threads import in_parallel, spread

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from fitcarl.plus.choices import FIRST, QUERY, SECOND, Choices
-from fitcarl.plus.evidence import EVIDENCE, FAMILIES
+from fitcarl.plus.description import EVIDENCE, FAMILIES
 
 _FLOOR = 1e-6
 

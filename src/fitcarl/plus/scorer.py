@@ -59,7 +59,7 @@ class PlusScorer:
     def explain(
         self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
     ) -> list[Path]:
-        """The most probable walks of one query that end at an entity, best first, then what it had to do with others."""
+        """The most probable walks of one query that end at an entity, best first, then what it did with others."""
         return self.explain_all(task, query, [entity], vocabulary, calendar, most)[0]
 
     def explain_all(

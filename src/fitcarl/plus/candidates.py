@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.data.dataset import MetaSet
-from fitcarl.data.quadruples import Ids
+from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.plus.description import EVIDENCE
 from fitcarl.plus.evidence import gather
@@ -67,14 +67,18 @@ def candidates(
     return Candidates(offsets_of(size), entity[there], features[there], weight[there])
 
 
-def _asked(graph: TemporalGraph, support: MetaSet, queries: Queries) -> Asked:
+def supports_of(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.int64], Quadruples]:
+    """Which of the support's entities asks each query, and all the support's facts as seen from their owners."""
     slot = np.full(graph.entities, -1, dtype=np.int64)
     slot[support.entities] = np.arange(len(support.entities))
-    owner = slot[queries.entity]
+    return slot[queries.entity], support.facts.seen_from(support.owner, graph.relations)
+
+
+def _asked(graph: TemporalGraph, support: MetaSet, queries: Queries) -> Asked:
+    owner, turned = supports_of(graph, support, queries)
     facts = np.diff(support.offsets)[owner]
     offsets = offsets_of(facts)
     row = np.arange(offsets[-1]) + np.repeat(support.offsets[owner] - offsets[:-1], facts)
-    turned = support.facts.seen_from(support.owner, graph.relations)
     return Asked(
         entity=np.ascontiguousarray(queries.entity),
         relation=np.ascontiguousarray(queries.relation),

@@ -12,7 +12,7 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.plus.candidates import Candidates, Shortlist, candidates
+from fitcarl.plus.candidates import Candidates, Shortlist, candidates, supports_of
 from fitcarl.plus.kernels import describe_entities, hash_rules, multiplicity
 from fitcarl.plus.statistics import Statistics
 from fitcarl.tasks import Queries
@@ -90,10 +90,7 @@ def choices(
 
 def _support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.bool_], Ids, Ids, Ids]:
     """Which facts each query's entity has, [queries, K]: known, and where, through what and when they lead."""
-    slot = np.full(graph.entities, -1, dtype=np.int64)
-    slot[support.entities] = np.arange(len(support.entities))
-    owner = slot[queries.entity]
-    turned = support.facts.seen_from(support.owner, graph.relations)
+    owner, turned = supports_of(graph, support, queries)
     counts = np.diff(support.offsets)[owner]
     column = np.arange(int(counts.max(initial=1)))
     known = column < counts[:, None]

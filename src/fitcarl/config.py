@@ -100,7 +100,19 @@ class PlusConfig(_Section):
         120, ge=2, description="the same when it learns; half as many others are drawn to stand for the rest"
     )
     walks: float = Field(0.3, ge=0, description="weight of the likelihood of walks alone, which explain, in the loss")
-    queries: int = Field(400, ge=1, description="queries it learns from in one episode")
+    queries: int = Field(200, ge=1, description="queries it learns from in one episode")
+
+
+class EncoderConfig(_Section):
+    """The encoder of preset ``plus``, which reads a support as a whole."""
+
+    size: int = Field(128, ge=2, description="real numbers per entity, relation and word")
+    steps: int = Field(1000, ge=1, description="updates at most")
+    least_steps: int = Field(200, ge=1, description="updates at least; between the two, three times every edge")
+    batch: int = Field(512, ge=1, description="facts asked per update, their subjects playing newcomers")
+    rate: float = Field(3e-3, gt=0, description="AdamW's highest learning rate")
+    dropout: float = Field(0.2, ge=0, lt=1, description="share of numbers that are left out while it learns")
+    nameless: float = Field(0.5, ge=0, le=1, description="share of newcomers that come without a name while it learns")
 
 
 class FeaturesConfig(_Section):
@@ -116,6 +128,7 @@ class FeaturesConfig(_Section):
     concepts: bool = Field(True, description="whether a candidate's concepts fit the relation")
     similarity: bool = Field(True, description="whether a candidate keeps the support's company")
     habits: bool = Field(True, description="whether a candidate's other relations fit the relation")
+    encoder: bool = Field(True, description="whom one with such a support deals with, as learned from the background")
     names: bool = Field(False, description="words and places in names: more than the graph")
 
     @property
@@ -138,6 +151,7 @@ class Config(_Section):
     learn: LearnConfig = LearnConfig()
     search: SearchConfig = SearchConfig()
     plus: PlusConfig = PlusConfig()
+    encoder: EncoderConfig = EncoderConfig()
     features: FeaturesConfig = FeaturesConfig()
 
     @model_validator(mode="after")
@@ -155,16 +169,19 @@ class Config(_Section):
         return self
 
 
+_PLUS: dict[str, Any] = {
+    "agent": "plus",
+    "learn.episodes": 300,
+    "learn.queries_per_entity": 4,
+    "learn.validate_every": 20,
+    "learn.rate": 3e-3,
+    "learn.schedule": "cosine",
+}
+
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
-    "plus": {
-        "agent": "plus",
-        "learn.episodes": 300,
-        "learn.queries_per_entity": 4,
-        "learn.validate_every": 20,
-        "learn.rate": 3e-3,
-        "learn.schedule": "cosine",
-    },
+    "plus": _PLUS,
+    "plus+names": _PLUS | {"features.names": True},
 }
 
 

@@ -23,6 +23,7 @@ from fitcarl.learn.episode import Episode, play
 from fitcarl.model.fitcarl import Fitcarl
 from fitcarl.plus.candidates import Shortlist
 from fitcarl.plus.choices import choices
+from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.plus.names import Names
 from fitcarl.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.plus.scorer import PlusScorer
@@ -114,13 +115,17 @@ def agent_for(
     surroundings: Surroundings,
     embeddings: Callable[[], Embeddings],
     statistics: Statistics | None = None,
+    encoder: Callable[[], SupportEncoder] | None = None,
 ) -> Agent:
-    """A new agent of the configured kind; ``embeddings`` is only called for one that needs them, and ``statistics``
-    of these surroundings are counted where they are not given to one that needs those."""
+    """A new agent of the configured kind; ``embeddings`` and ``encoder`` are only called for one that needs them, and
+    ``statistics`` of these surroundings are counted where they are not given to one that needs those."""
     rows = embeddings() if config.agent == "paper" else None
+    reader = encoder() if config.agent == "plus" and config.features.encoder and encoder is not None else None
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to touch
         torch.manual_seed(config.seed)
-        return PlusAgent(config, surroundings, statistics) if rows is None else PaperAgent(config, surroundings, rows)
+        if rows is not None:
+            return PaperAgent(config, surroundings, rows)
+        return PlusAgent(config, surroundings, statistics, reader)
 
 
 class PaperAgent:
@@ -154,13 +159,23 @@ class PaperAgent:
 
 
 class PlusAgent:
-    """The walker of preset ``plus``: counted statistics, small networks, trained by the likelihood of the answer."""
+    """The walker of preset ``plus``: counted statistics, small networks, trained by the likelihood of the answer.
 
-    def __init__(self, config: Config, surroundings: Surroundings, statistics: Statistics | None = None) -> None:
+    The encoder was trained before, on background facts, and stays as it is.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        surroundings: Surroundings,
+        statistics: Statistics | None = None,
+        encoder: SupportEncoder | None = None,
+    ) -> None:
         self.module = PlusPolicy(config.plus.hidden, config.plus.hidden_crowd, config.features.off)
         self._config = config.plus
         self._background = surroundings.graph
         self.statistics = statistics or count_for(config, surroundings)
+        self.encoder = encoder
 
     def play(self, task: Task, seed: int) -> Episode:
         """Learns from some of the task's queries, drawn at random."""
@@ -168,7 +183,8 @@ class PlusAgent:
         queries = task.queries.take(np.sort(order[: self._config.queries]))
         graph = self._background.overlay(task.support.facts)
         shortlist = Shortlist(self._config.learned_from, self._config.learned_from // 2, seed)
-        options = choices(graph, task.support, self.statistics, queries, self._config.action_space, shortlist)
+        size = self._config.action_space
+        options = choices(graph, task.support, self.statistics, queries, size, shortlist, self.encoder)
         whole, walked = log_likelihood(self.module(options), options, torch.from_numpy(queries.answer))
         # Walks learn on their own as well: they must explain answers that the crowd alone would find.
         loss = -whole.mean() - self._config.walks * walked.mean()
@@ -178,11 +194,13 @@ class PlusAgent:
         size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
         if names and statistics.names.used:
             statistics = replace(statistics, names=statistics.names.named(names))
-        return PlusScorer(self.module, self._background, statistics, size, shortlist)
+        return PlusScorer(self.module, self._background, statistics, size, shortlist, self.encoder)
 
     def widened(self, surroundings: Surroundings) -> PlusAgent:
         extra = surroundings.graph.entities - self._background.entities
-        return self._on(surroundings.graph, self.statistics.widened(extra))
+        wide = self._on(surroundings.graph, self.statistics.widened(extra))
+        wide.encoder = self.encoder and self.encoder.widened(extra)
+        return wide
 
     def over(self, graph: TemporalGraph) -> PlusAgent:
         """Who was met when is read off the graph, rates and rules stay: a few facts do not change them."""

@@ -32,6 +32,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Agent, Surroundings, agent_for, names_for
 from fitcarl.learn.files import read_json, read_tensors, write_json, write_tensors
 from fitcarl.learn.plain import everything
+from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.plus.statistics import Statistics
 from fitcarl.tasks import official_task
 from fitcarl.threads import thread_count
@@ -82,6 +83,11 @@ class RunFolder:
     def statistics(self) -> Path:
         """What preset ``plus`` counted on the background."""
         return self.path / "statistics.safetensors"
+
+    @property
+    def encoder(self) -> Path:
+        """What preset ``plus`` learned from the background before any task."""
+        return self.path / "encoder.safetensors"
 
     @property
     def weights(self) -> Path:
@@ -192,6 +198,29 @@ class RunFolder:
             )
         return found
 
+    def keep_encoder(self, make: Callable[[], tuple[SupportEncoder, float]]) -> SupportEncoder:
+        """The encoder of this run; it is made when it is first asked for, and the seconds that took are kept too."""
+        if not self.encoder.exists():
+            encoder, seconds = make()
+            write_tensors(self.encoder, encoder.state_dict(), {"seconds": seconds})
+        return SupportEncoder.of(read_tensors(self.encoder)[0])
+
+    def encoder_seconds(self) -> float:
+        """How long the training of the encoder took; 0 where there is none."""
+        return float(read_tensors(self.encoder)[1].get("seconds", 0.0)) if self.encoder.exists() else 0.0
+
+    def fitting_encoder(self, surroundings: Surroundings, config: Config) -> SupportEncoder:
+        """The stored encoder; compiled loops check no bounds, so it must have a row for every name."""
+        weights, _ = read_tensors(self.encoder)
+        graph = surroundings.graph
+        try:
+            found = SupportEncoder.of(weights)
+        except (KeyError, RuntimeError, ValueError):
+            raise InputError("is damaged", file=self.encoder, expected="an encoder that fitcarl wrote") from None
+        if not found.fits(graph.entities, graph.relations.directed, names_for(config, surroundings)):
+            raise InputError("does not fit the names", file=self.encoder, expected=f"{graph.entities} entities")
+        return found
+
     def keep_embeddings(self, make: Callable[[], Embeddings]) -> Embeddings:
         """The embeddings of this run; they are made when they are first asked for."""
         if not self.embeddings.exists():
@@ -250,7 +279,13 @@ class Run:
         surroundings = Surroundings.over(open_graph(folder.graph), concepts, calendar, vocabulary)
         _check_names(folder, vocabulary, concepts, surroundings.graph)
         statistics = folder.read_statistics(surroundings, config)
-        agent = agent_for(config, surroundings, lambda: folder.fitting_embeddings(vocabulary), statistics)
+        agent = agent_for(
+            config,
+            surroundings,
+            lambda: folder.fitting_embeddings(vocabulary),
+            statistics,
+            lambda: folder.fitting_encoder(surroundings, config),
+        )
         folder.load_weights(agent.module)
         calibration = folder.read_calibration()
         source = str(folder.dataset) if whole else source
@@ -262,8 +297,13 @@ class Run:
         """The agent over a dataset's background, which may be another than the one it was trained on."""
         if dataset.digest == self.digest and not self.whole:
             return self.agent.scorer()
-        embeddings = self.folder.fitting_embeddings
-        other = agent_for(self.config, Surroundings.of(dataset), lambda: embeddings(self.vocabulary))
+        folder, surroundings = self.folder, Surroundings.of(dataset)
+        other = agent_for(
+            self.config,
+            surroundings,
+            lambda: folder.fitting_embeddings(self.vocabulary),
+            encoder=lambda: folder.fitting_encoder(surroundings, self.config),
+        )
         self.folder.load_weights(other.module)
         return other.scorer()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import torch
 
 from fitcarl.config import Config, LearnConfig
@@ -17,18 +18,24 @@ from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import judge
+from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn import trace
-from fitcarl.learn.agent import Agent, PlusAgent, Surroundings, agent_for
+from fitcarl.learn.agent import Agent, PlusAgent, Surroundings, agent_for, names_for
+from fitcarl.learn.encoding import encoder_for
 from fitcarl.learn.files import write_json
 from fitcarl.learn.judgement import calibrate
 from fitcarl.learn.lessons import Lessons
 from fitcarl.learn.run import Run, RunFolder
 from fitcarl.learn.state import Standing, load_state, save_state
 from fitcarl.memory import peak_mb
+from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.tasks import official_task
 
 _LONGEST = 2_000_000
 """Ticks from the first time to the last: every time difference has a row in a table."""
+
+_NOTE_EVERY = 15.0
+"""Seconds between two words about the encoder."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +87,19 @@ def train_run(
     if note is not None and lessons.newcomers is not None:
         note(f"to learn from: {lessons.newcomers}, {_turns(config)}")
     surroundings = Surroundings.of(dataset)
-    agent = agent_for(config, surroundings, lambda: folder.keep_embeddings(embeddings))
+    agent = agent_for(
+        config,
+        surroundings,
+        lambda: folder.keep_embeddings(embeddings),
+        encoder=lambda: folder.keep_encoder(lambda: _encoder(dataset, config, lessons, note, stop, folder)),
+    )
     model = agent.module
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
-    standing = load_state(folder.state, model, optimizer) if folder.state.exists() else Standing()
+    standing = (
+        load_state(folder.state, model, optimizer)
+        if folder.state.exists()
+        else Standing(seconds=folder.encoder_seconds())
+    )
     trace.cut(folder.trace, standing.episode)
 
     look = validation(dataset, agent, config.shots)
@@ -141,6 +157,38 @@ def train_run(
     if isinstance(run.agent, PlusAgent) and not folder.statistics.exists():
         folder.save_statistics(run.agent.statistics)
     return run
+
+
+def _encoder(
+    dataset: Dataset,
+    config: Config,
+    lessons: Lessons,
+    note: Callable[[str], None] | None,
+    stop: Callable[[], bool] | None,
+    folder: RunFolder,
+) -> tuple[SupportEncoder, float]:
+    """An encoder that has never met those who will play newcomers."""
+    names = dataset.vocabulary
+    hidden = np.zeros(len(names.entities), dtype=np.bool_)
+    for group in lessons.newcomers.groups if lessons.newcomers is not None else ():
+        hidden[group] = True
+    facts = dataset.background
+    seen = facts.take(~(hidden[facts.subject] | hidden[facts.object]))
+    graph = TemporalGraph.index(seen, len(names.entities), names.relation_ids)
+    surroundings = Surroundings.over(graph, dataset.concepts, dataset.calendar, names)
+
+    told = -math.inf
+
+    def watch(step: int, steps: int) -> None:
+        nonlocal told
+        if stop is not None and stop():
+            raise Stopped(f"stopped before the first episode; `fitcarl train --resume {folder.path}` goes on")
+        if note is not None and perf_counter() - told > _NOTE_EVERY:
+            told = perf_counter()
+            note(f"the encoder learns from {len(seen):,} background facts first: step {step} of {steps}")
+
+    own = names_for(config, surroundings)
+    return encoder_for(graph, surroundings.days, own, config.encoder, config.seed, config.shots, watch=watch)
 
 
 def rate_at(episode: int, learn: LearnConfig) -> float:

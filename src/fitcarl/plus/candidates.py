@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.plus.description import EVIDENCE
+from fitcarl.plus.encoder import Asking, Encoded, SupportEncoder, Words, encode
 from fitcarl.plus.evidence import gather
 from fitcarl.plus.statistics import Statistics
-from fitcarl.plus.tally import Asked, Counts, Edges
+from fitcarl.plus.tally import Asked, Counts, Edges, Said
 from fitcarl.ragged import offsets_of
 from fitcarl.tasks import Queries
 from fitcarl.threads import in_parallel, spread
+
+_LIKELY = 100
+"""Entities that the encoder puts up for a closer look."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +50,19 @@ class Candidates:
 
 
 def candidates(
-    graph: TemporalGraph, support: MetaSet, statistics: Statistics, queries: Queries, shortlist: Shortlist
+    graph: TemporalGraph,
+    support: MetaSet,
+    statistics: Statistics,
+    queries: Queries,
+    shortlist: Shortlist,
+    encoder: SupportEncoder | None = None,
 ) -> Candidates:
     """Everybody who is met in some way, the most promising first.
 
     Facts are read from the background and the supports laid over it; a query's own fact is in neither.
     """
     asked = _asked(graph, support, queries)
+    said = Encoded.nothing(len(queries)) if encoder is None else _encoded(encoder, graph, support, statistics, queries)
     width = shortlist.most + shortlist.extra
     size = np.zeros(len(queries), dtype=np.int64)
     entity = np.empty((len(queries), width), dtype=np.int32)
@@ -59,6 +70,7 @@ def candidates(
     features = np.empty((len(queries), width, EVIDENCE), dtype=np.float32)
     given = (
         *(asked, _edges(graph.base), _edges(graph.over), _counts(statistics)),
+        Said(said.alone, said.whole, said.likely(_LIKELY)),
         *(shortlist.most, shortlist.extra, shortlist.seed),
         *(size, entity, weight, features),
     )
@@ -72,6 +84,33 @@ def supports_of(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tup
     slot = np.full(graph.entities, -1, dtype=np.int64)
     slot[support.entities] = np.arange(len(support.entities))
     return slot[queries.entity], support.facts.seen_from(support.owner, graph.relations)
+
+
+def support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.bool_], Ids, Ids, Ids]:
+    """Which facts each query's entity has, [queries, K]: known, and where, through what and when they lead."""
+    owner, turned = supports_of(graph, support, queries)
+    counts = np.diff(support.offsets)[owner]
+    column = np.arange(int(counts.max(initial=1)))
+    known = column < counts[:, None]
+    row = np.where(known, support.offsets[owner][:, None] + column, 0)
+    entity = np.where(known, turned.object[row], queries.entity[:, None]).astype(np.int32)
+    return known, entity, turned.relation[row], turned.time[row]
+
+
+def _encoded(
+    encoder: SupportEncoder, graph: TemporalGraph, support: MetaSet, statistics: Statistics, queries: Queries
+) -> Encoded:
+    known, entity, relation, time = support_table(graph, support, queries)
+    words = Words.of(statistics.names, statistics.degree > 0)
+    asking = Asking(
+        relation=torch.from_numpy(queries.relation.astype(np.int64)),
+        known=torch.from_numpy(known),
+        support_entity=torch.from_numpy(entity.astype(np.int64)),
+        support_relation=torch.from_numpy(relation.astype(np.int64)),
+        gap=torch.from_numpy(((queries.time[:, None] - time) * statistics.days).astype(np.float32)),
+        name=encoder.name_of(words, queries.entity),
+    )
+    return encode(encoder, statistics, asking, queries.entity, queries.time, words)
 
 
 def _asked(graph: TemporalGraph, support: MetaSet, queries: Queries) -> Asked:

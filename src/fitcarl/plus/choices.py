@@ -12,7 +12,8 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.plus.candidates import Candidates, Shortlist, candidates, supports_of
+from fitcarl.plus.candidates import Candidates, Shortlist, candidates, support_table
+from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.plus.kernels import describe_entities, hash_rules, multiplicity
 from fitcarl.plus.statistics import Statistics
 from fitcarl.tasks import Queries
@@ -66,9 +67,10 @@ def choices(
     queries: Queries,
     size: int,
     shortlist: Shortlist,
+    encoder: SupportEncoder | None = None,
 ) -> Choices:
     """Everything that could be done, on the background with its supports laid over it."""
-    known, entity, relation, time = _support_table(graph, support, queries)
+    known, entity, relation, time = support_table(graph, support, queries)
     shots = entity.shape[1]
     nodes, now = entity.ravel(), np.repeat(queries.time, shots)
     space = action_space(graph, nodes, now, now, Nearest(), size)
@@ -83,20 +85,9 @@ def choices(
         space,
         allowed,
         _second(statistics, queries, relation.ravel(), time.ravel(), entity, space, graph),
-        candidates(graph, support, statistics, queries, shortlist),
+        candidates(graph, support, statistics, queries, shortlist, encoder),
         _query(statistics, queries, relation, time, known),
     )
-
-
-def _support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.bool_], Ids, Ids, Ids]:
-    """Which facts each query's entity has, [queries, K]: known, and where, through what and when they lead."""
-    owner, turned = supports_of(graph, support, queries)
-    counts = np.diff(support.offsets)[owner]
-    column = np.arange(int(counts.max(initial=1)))
-    known = column < counts[:, None]
-    row = np.where(known, support.offsets[owner][:, None] + column, 0)
-    entity = np.where(known, turned.object[row], queries.entity[:, None]).astype(np.int32)
-    return known, entity, turned.relation[row], turned.time[row]
 
 
 def _first(

@@ -36,6 +36,7 @@ from fitcarl.plus.tally import (
     Counts,
     Edges,
     Floats,
+    Said,
     lower,
     turn,
 )
@@ -54,6 +55,7 @@ FAMILIES: dict[str, int] = {
     "concepts": 1,
     "similarity": 2,
     "habits": 1,
+    "encoder": 2,
     "names": 6,
     "query": 5,
 }
@@ -69,12 +71,12 @@ def _activity(x: int, r: int, now: int, e: int, graph: Edges, counts: Counts, ou
     for a in range(max(low, here - _ACTIVITY_A_SIDE), min(high, here + _ACTIVITY_A_SIDE)):
         if graph.target[a] == e:
             continue
-        gap = (now - graph.time[a]) * counts.days
-        size = abs(gap)
-        out[0] += math.exp(-size)
-        out[1] += math.exp(-size / 7)
-        out[2] += math.exp(-size / 60)
-        out[3] += math.exp(counts.excites[gap_bucket(gap), turn(graph.relation[a], counts.ever.shape[0]), r])
+        gap = now - graph.time[a]
+        size = min(abs(gap), len(counts.fades) - 1)
+        out[0] += counts.fades[size, 0]
+        out[1] += counts.fades[size, 2]
+        out[2] += counts.fades[size, 4]
+        out[3] += counts.rate[r, gap_bucket(gap * counts.days), turn(graph.relation[a], counts.ever.shape[0])]
 
 
 @njit(cache=True, nogil=True)
@@ -133,6 +135,7 @@ def describe(
     q: int,
     graph: Edges,
     counts: Counts,
+    encoded: Said,
     tally: Floats,
     about: Floats,
     busy: Floats,
@@ -143,34 +146,34 @@ def describe(
 ) -> None:
     """One row of features, in the order of ``FAMILIES``; shifts and factors bring each near mean 0 and spread 1."""
     r, shots = asked.relation[q], asked.offsets[q + 1] - asked.offsets[q]
-    out[0] = math.log(tally[FOLLOWS, x] + 1e-5) / 3 + 3.8
-    out[1] = math.log(tally[EVER, x] + 1e-3) / 3 + 2.3
-    out[2] = 2 * math.log1p(tally[TIMES, x])
-    out[3] = tally[SAME, x]
-    out[4] = tally[INVERSE, x]
-    out[5] = math.log(tally[NEARNESS, x] + 1e-3) / 3 + 2.3
-    out[6] = (math.log(tally[NEAR, x] + 1e-5) + 8.4) / 4
-    out[7] = (math.log(tally[RULES, x] + 1e-5) + 7.6) / 4.8
-    out[8] = (math.log(tally[MOMENT, x] + 1e-5) + 10.1) / 2.8
-    out[9] = (math.log(tally[BEST, x] + 1e-4) + 6.6) / 3
-    out[10] = 3 * (tally[LINKS, x] / shots - 0.2)
-    out[11] = math.log1p(tally[EDGES, x]) - 0.6
-    out[12] = math.log(tally[SAME_2, x] + 1e-2) + 4.4
-    out[13] = math.log(tally[INVERSE_2, x] + 1e-2) + 4.4
-    out[14] = (math.log(tally[BESIDE, x] + 1e-2) + 3.9) / 1.6
-    out[15] = math.log(tally[PEERS, x] + 1e-3) + 6.7
-    out[16] = (math.log(tally[PEERS_ANY, x] + 1e-3) + 5.9) / 2.4
-    out[17] = (math.log1p(tally[MET, x]) - 1.3) / 1.5
-    out[18] = 4 * math.log1p(tally[MET_TODAY, x])
-    out[19] = (math.log(tally[MET_3, x] + 1e-2) + 3.6) / 1.8
-    out[20] = (math.log(tally[MET_20, x] + 1e-2) + 2.4) / 2.5
-    out[21] = (math.log(tally[MET_90, x] + 1e-2) + 1.5) / 3
+    out[0] = math.log(tally[x, FOLLOWS] + 1e-5) / 3 + 3.8
+    out[1] = math.log(tally[x, EVER] + 1e-3) / 3 + 2.3
+    out[2] = 2 * math.log1p(tally[x, TIMES])
+    out[3] = tally[x, SAME]
+    out[4] = tally[x, INVERSE]
+    out[5] = math.log(tally[x, NEARNESS] + 1e-3) / 3 + 2.3
+    out[6] = (math.log(tally[x, NEAR] + 1e-5) + 8.4) / 4
+    out[7] = (math.log(tally[x, RULES] + 1e-5) + 7.6) / 4.8
+    out[8] = (math.log(tally[x, MOMENT] + 1e-5) + 10.1) / 2.8
+    out[9] = (math.log(tally[x, BEST] + 1e-4) + 6.6) / 3
+    out[10] = 3 * (tally[x, LINKS] / shots - 0.2)
+    out[11] = math.log1p(tally[x, EDGES]) - 0.6
+    out[12] = math.log(tally[x, SAME_2] + 1e-2) + 4.4
+    out[13] = math.log(tally[x, INVERSE_2] + 1e-2) + 4.4
+    out[14] = (math.log(tally[x, BESIDE] + 1e-2) + 3.9) / 1.6
+    out[15] = math.log(tally[x, PEERS] + 1e-3) + 6.7
+    out[16] = (math.log(tally[x, PEERS_ANY] + 1e-3) + 5.9) / 2.4
+    out[17] = (math.log1p(tally[x, MET]) - 1.3) / 1.5
+    out[18] = 4 * math.log1p(tally[x, MET_TODAY])
+    out[19] = (math.log(tally[x, MET_3] + 1e-2) + 3.6) / 1.8
+    out[20] = (math.log(tally[x, MET_20] + 1e-2) + 2.4) / 2.5
+    out[21] = (math.log(tally[x, MET_90] + 1e-2) + 1.5) / 3
     backwards = turn(r, counts.ever.shape[0])
     low, high = counts.relation_offsets[backwards], counts.relation_offsets[backwards + 1]
     place = np.searchsorted(counts.keys[low:high], backwards * np.int64(len(graph.offsets) - 1) + x) + low
     known = place < high and counts.keys[place] == backwards * np.int64(len(graph.offsets) - 1) + x
     out[22] = (math.log1p(counts.key_offsets[place + 1] - counts.key_offsets[place]) if known else 0.0) / 1.4 - 0.7
-    out[23] = (math.log(tally[TODAY, x] + 1e-2) + 2.1) / 2.6
+    out[23] = (math.log(tally[x, TODAY] + 1e-2) + 2.1) / 2.6
     _activity(x, r, asked.time[q], asked.entity[q], graph, counts, busy)
     out[24] = (math.log1p(graph.offsets[x + 1] - graph.offsets[x]) - 4.1) / 2
     out[25] = (math.log(busy[0] + 1e-2) + 1.5) / 2.5
@@ -194,10 +197,15 @@ def describe(
     for z in range(counts.habit.shape[1]):
         habit += counts.habit[x, z] * counts.habit_of[r, z]
     out[32] = (math.log(max(habit, 0.0) + 1e-4) + 1.8) / 3.5
-    out[33] = _shared_words(x, counts, own_words)
-    out[34] = _shared_words(x, counts, company_words)
-    _describe_place(x, home, asked, q, counts, out[35:39])
-    out[39:44] = about
+    if encoded.whole.shape[1] > 0:
+        out[33] = max(encoded.alone[q, x] + 10, -15.0) / 3
+        out[34] = max(encoded.whole[q, x] + 10, -15.0) / 3
+    else:
+        out[33:35] = 0
+    out[35] = _shared_words(x, counts, own_words)
+    out[36] = _shared_words(x, counts, company_words)
+    _describe_place(x, home, asked, q, counts, out[37:41])
+    out[41:46] = about
 
 
 @njit(cache=True, nogil=True)

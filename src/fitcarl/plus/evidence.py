@@ -25,8 +25,10 @@ from fitcarl.plus.tally import (
     Floats,
     Ints,
     Longs,
+    Said,
     from_crowd,
     from_day,
+    from_encoder,
     from_neighbours,
     from_peers,
     from_support,
@@ -45,19 +47,42 @@ def _company(asked: Asked, q: int, counts: Counts, out: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _prior(x: int, graph: Edges, tally: Floats) -> float:
+def _prior(x: int, q: int, graph: Edges, encoded: Said, tally: Floats) -> float:
     """A rough score by hand that decides who is looked at closely."""
+    likely = math.exp(encoded.whole[q, x]) if encoded.whole.shape[1] > 0 else 0.0
     return (
-        20 * tally[FOLLOWS, x]
-        + 2 * tally[EVER, x]
-        + 30 * tally[NEAR, x]
-        + 10 * tally[RULES, x] / (1 + tally[EDGES, x])
-        + 0.02 * math.log1p(tally[MET, x])
-        + 0.05 * math.log1p(tally[MET_20, x])
-        + 0.3 * tally[PEERS, x]
+        20 * tally[x, FOLLOWS]
+        + 2 * tally[x, EVER]
+        + 30 * tally[x, NEAR]
+        + 10 * tally[x, RULES] / (1 + tally[x, EDGES])
+        + 0.02 * math.log1p(tally[x, MET])
+        + 0.05 * math.log1p(tally[x, MET_20])
+        + 0.3 * tally[x, PEERS]
         + 0.01 * math.log1p(graph.offsets[x + 1] - graph.offsets[x])
-        + 0.02 * math.log1p(tally[TODAY, x])
+        + 0.02 * math.log1p(tally[x, TODAY])
+        + 10 * likely
     )
+
+
+@njit(cache=True, nogil=True)
+def _best_first(prior: Floats, most: int) -> Longs:
+    """The places of the highest, highest first, then all others as they come; a negative one is left out."""
+    against = -prior
+    limit = np.partition(against, most - 1)[most - 1] if len(prior) > most else np.inf
+    top, rest = np.empty(len(prior), dtype=np.int64), np.empty(len(prior), dtype=np.int64)
+    tops = rests = 0
+    for i in range(len(prior)):
+        if prior[i] < 0:
+            continue  # nobody answers with itself
+        if against[i] < limit:
+            top[tops] = i
+            tops += 1
+        else:
+            rest[rests] = i
+            rests += 1
+    top = top[:tops]
+    top = top[np.argsort(against[top], kind="mergesort")]
+    return np.concatenate((top, rest[:rests]))
 
 
 @njit(cache=True, nogil=True)
@@ -82,6 +107,7 @@ def gather(
     base: Edges,
     over: Edges,
     counts: Counts,
+    encoded: Said,
     most: int,
     extra: int,
     seed: int,
@@ -96,7 +122,7 @@ def gather(
     of how many each stands for); the answer, where it is known and was met, is among them and stands for itself.
     """
     entities = len(base.offsets) - 1
-    tally = np.zeros((TALLIES, entities), dtype=np.float32)
+    tally = np.zeros((entities, TALLIES), dtype=np.float32)
     seen = np.zeros(entities, dtype=np.bool_)
     listed = np.empty(entities, dtype=np.int32)
     company = np.zeros(counts.similar.shape[1], dtype=np.float64)
@@ -111,13 +137,12 @@ def gather(
         met = from_crowd(asked, q, counts, tally, seen, listed, met)
         _company(asked, q, counts, company)
         met = from_day(asked, q, counts, company, tally, seen, listed, met)
+        met = from_encoder(encoded, q, e, seen, listed, met)
 
         prior = np.empty(met)
         for i in range(met):
-            prior[i] = _prior(listed[i], base, tally) if listed[i] != e else -1.0
-        order = np.argsort(-prior, kind="mergesort")
-        if seen[e]:
-            order = order[:-1]  # nobody answers with itself
+            prior[i] = _prior(listed[i], q, base, encoded, tally) if listed[i] != e else -1.0
+        order = _best_first(prior, most)
         count = min(len(order), most + extra)
         if extra > 0 and len(order) > most + extra:
             _sample_tail(order, listed, asked.answer[q], most, extra, seed + q)
@@ -134,10 +159,13 @@ def gather(
         for i in range(count):
             x = listed[order[i]]
             entity[q, i] = x
-            describe(x, asked, q, base, counts, tally, about, busy, own_words, company_words, home, features[q, i])
+            describe(
+                *(x, asked, q, base, counts, encoded, tally, about, busy),
+                *(own_words, company_words, home, features[q, i]),
+            )
         mark_words(e, counts, 0.0, own_words)
         for k in range(asked.offsets[q], asked.offsets[q + 1]):
             mark_words(asked.support_entity[k], counts, 0.0, company_words)
         for i in range(met):
             seen[listed[i]] = False
-            tally[:, listed[i]] = 0
+            tally[listed[i]] = 0

@@ -18,6 +18,7 @@ from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.plus.candidates import Shortlist
 from fitcarl.plus.choices import Choices, choices, gap_buckets
+from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.plus.policy import Mass, PlusPolicy
 from fitcarl.plus.statistics import Statistics
 from fitcarl.ragged import batches
@@ -33,13 +34,20 @@ class PlusScorer:
     name = "fitcarl (plus)"
 
     def __init__(
-        self, policy: PlusPolicy, background: TemporalGraph, statistics: Statistics, size: int, shortlist: int
+        self,
+        policy: PlusPolicy,
+        background: TemporalGraph,
+        statistics: Statistics,
+        size: int,
+        shortlist: int,
+        encoder: SupportEncoder | None = None,
     ) -> None:
         self._policy = policy
         self._background = background
         self._statistics = statistics
         self._size = size
         self._shortlist = Shortlist(shortlist)
+        self._encoder = encoder
         self._last: tuple[MetaSet, TemporalGraph] | None = None
         self._kept: tuple[MetaSet, Queries, tuple[Choices, Mass]] | None = None
 
@@ -147,7 +155,8 @@ class PlusScorer:
             return kept[2]
         if self._last is None or self._last[0] is not support:
             self._last = support, self._background.overlay(support.facts)
-        options = choices(self._last[1], support, self._statistics, queries, self._size, self._shortlist)
+        given = self._statistics, queries, self._size, self._shortlist, self._encoder
+        options = choices(self._last[1], support, *given)
         with torch.no_grad():
             found = options, self._policy(options)
         self._kept = (support, queries, found) if len(queries) == 1 else None

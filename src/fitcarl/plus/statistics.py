@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.plus.kernels import count_excitement, count_followers, count_rules
 from fitcarl.plus.likeness import company, habits
 from fitcarl.plus.names import Names
+from fitcarl.plus.tally import FADES
 
 BUCKETS = 9
 _WIDTHS = np.array([200, 35, 8, 2, 1, 2, 8, 35, 200], dtype=np.float64)
@@ -27,13 +29,16 @@ _COMPANIONS = 200
 """Facts of a pair before and after one that are looked at for gaps."""
 _EVENTS = 60
 """Facts of an entity before and after one that are looked at for what comes with it."""
+_LONGEST_GAP = 400.0
+"""Days after which what happened is forgotten."""
 _PRIOR = 5.0
 """Facts that a relation is taken to have had before any was counted, spread as over all relations."""
 
 
 _COUNTED = (
     *("follows", "ever", "second", "keys", "key_offsets", "key_times", "relation_offsets", "degree"),
-    *("concept_probability", "excites", "day_time", "day_source", "day_target", "similar", "habit", "habit_of"),
+    *("concept_probability", "excites", "day_time", "day_source", "day_relation", "day_target"),
+    *("similar", "habit", "habit_of"),
 )
 """Parts of Statistics that are stored as they are."""
 
@@ -68,8 +73,9 @@ class Statistics:
     excites: NDArray[np.float32]
     """float32 [9, 2R, 2R]: log-rate per tick at which one who was met through r is met through r_q by somebody else."""
     day_time: Ids
-    """int32 [edges], ascending: the background's edges by time, with both their ends beside."""
+    """int32 [edges], ascending: the background's edges by time, with their ends and relations beside."""
     day_source: Ids
+    day_relation: Ids
     day_target: Ids
     similar: NDArray[np.float32]
     """float32 [entities, d], of length 1: entities with the same company point the same way."""
@@ -87,6 +93,19 @@ class Statistics:
     @property
     def entities(self) -> int:
         return len(self.degree)
+
+    @cached_property
+    def rate(self) -> NDArray[np.float32]:
+        """float32 [2R, 9, 2R]: exp of ``excites`` by r_q, so that what one query looks up lies together."""
+        return np.ascontiguousarray(np.exp(self.excites).transpose(2, 0, 1))
+
+    @cached_property
+    def fades(self) -> NDArray[np.float32]:
+        """float32 [ticks, 6]: exp(-gap / scale) for the scales of ``FADES``; where all is faded, it is 0."""
+        gap = np.arange(int(_LONGEST_GAP / self.days) + 2) * self.days
+        table = np.exp(-gap[:, None] / np.array(FADES))
+        table[-1] = 0
+        return table.astype(np.float32)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that was counted, to be stored; rules as those that were ever tried, which are few."""
@@ -116,7 +135,8 @@ class Statistics:
             and len(self.degree) == len(self.similar) == len(self.habit) == entities
             and len(self.habit_of) == n
             and self.habit.shape[1] == self.habit_of.shape[1]
-            and len(self.key_times) == len(self.day_time) == len(self.day_source) == len(self.day_target) == edges
+            and all(len(part) == edges for part in (self.key_times, self.day_time, self.day_source, self.day_target))
+            and len(self.day_relation) == edges
             and len(self.key_offsets) == len(self.keys) + 1
             and len(self.relation_offsets) == n + 1
             and self.relation_offsets[-1] == len(self.keys)
@@ -187,6 +207,7 @@ def meetings(graph: TemporalGraph) -> dict[str, Any]:
         "degree": np.diff(graph.base.offsets).astype(np.int32),
         "day_time": edges.time[by_time],
         "day_source": edges.subject[by_time],
+        "day_relation": edges.relation[by_time],
         "day_target": edges.object[by_time],
     }
 

@@ -1,7 +1,7 @@
 """The compiled loops that add up, kind by kind, what speaks for an entity as the answer to a query.
 
 A query is (e', r_q, ?, t_q) and the facts of its support. Each ``from_…`` loop follows one kind of evidence and adds to
-``tally[kind, entity]``; it lists whom it meets, and gives how many are listed.
+``tally[entity, kind]``; it lists whom it meets, and gives how many are listed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 
-# Rows of the tally: what is added up for an entity while a query's evidence is gathered.
+# Columns of the tally: what is added up for an entity while a query's evidence is gathered.
 FOLLOWS, EVER, TIMES, SAME, INVERSE, NEARNESS = 0, 1, 2, 3, 4, 5
 NEAR, RULES, MOMENT, BEST, LINKS, EDGES, SAME_2, INVERSE_2, BESIDE, LAST_LINK = 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 PEERS, PEERS_ANY = 16, 17
@@ -27,6 +27,8 @@ MET, MET_TODAY, MET_3, MET_20, MET_90 = 18, 19, 20, 21, 22
 TODAY = 23
 TALLIES = 24
 
+FADES = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
+"""Days over which what happened fades, for loops that look the fading up."""
 _EDGES_A_SIDE = 300
 """Edges before and after t_q that are looked at from where a support fact leads."""
 _PEERS, _PEER_EDGES, _PEER_SEARCH = 30, 40, 400
@@ -35,6 +37,10 @@ _DAY_EDGES = 4000
 _DAY_REACH = 2.0
 _AKIN = 0.1
 """The least similarity of an entity's contact to the support that makes a meeting of that day count."""
+
+
+_HARDLY = -14.0
+"""The log-share below which the encoder puts nobody up."""
 
 
 class Edges(NamedTuple):
@@ -75,6 +81,18 @@ class Counts(NamedTuple):
     affinity: Floats
     role_fit: Floats
     days: float
+    rate: Floats
+    """exp(excites), by r_q, gap and relation."""
+    fades: Floats
+    """exp(-gap / scale) by ticks and by the scales of ``FADES``; 0 from the last row on."""
+
+
+class Said(NamedTuple):
+    """What the encoder says about every entity, and whom it finds likely; all with no columns where there is none."""
+
+    alone: Floats
+    whole: Floats
+    likely: Ints
 
 
 class Asked(NamedTuple):
@@ -130,14 +148,14 @@ def from_support(
         other, relation = asked.support_entity[k], asked.support_relation[k]
         gap = (now - asked.support_time[k]) * counts.days
         met = _meet(other, seen, listed, met)
-        tally[FOLLOWS, other] += math.exp(counts.follows[gap_bucket(gap), relation, r])
-        tally[EVER, other] = max(tally[EVER, other], math.exp(counts.ever[relation, r]))
-        tally[TIMES, other] += 1
+        tally[other, FOLLOWS] += math.exp(counts.follows[gap_bucket(gap), relation, r])
+        tally[other, EVER] = max(tally[other, EVER], math.exp(counts.ever[relation, r]))
+        tally[other, TIMES] += 1
         if relation == r:
-            tally[SAME, other] = 1
+            tally[other, SAME] = 1
         if relation == inverse:
-            tally[INVERSE, other] = 1
-        tally[NEARNESS, other] = max(tally[NEARNESS, other], 1 / (1 + abs(gap)))
+            tally[other, INVERSE] = 1
+        tally[other, NEARNESS] = max(tally[other, NEARNESS], 1 / (1 + abs(gap)))
     return met
 
 
@@ -162,19 +180,19 @@ def from_neighbours(
             gap = abs(graph.time[a] - now) * counts.days
             share = math.exp(counts.rule[rule_slot(relation, graph.relation[a], r, relations, len(counts.rule))])
             fading = math.exp(-gap / 30)
-            tally[NEAR, x] += share * fading
-            tally[RULES, x] += share
-            tally[MOMENT, x] += math.exp(counts.second[graph.relation[a], r] - gap / 3)
-            tally[BEST, x] = max(tally[BEST, x], share)
-            if tally[LAST_LINK, x] != k - first + 1:
-                tally[LAST_LINK, x] = k - first + 1
-                tally[LINKS, x] += 1
-            tally[EDGES, x] += 1
+            tally[x, NEAR] += share * fading
+            tally[x, RULES] += share
+            tally[x, MOMENT] += math.exp(counts.second[graph.relation[a], r] - gap / 3)
+            tally[x, BEST] = max(tally[x, BEST], share)
+            if tally[x, LAST_LINK] != k - first + 1:
+                tally[x, LAST_LINK] = k - first + 1
+                tally[x, LINKS] += 1
+            tally[x, EDGES] += 1
             if graph.relation[a] == r:
-                tally[SAME_2, x] += fading
+                tally[x, SAME_2] += fading
             if graph.relation[a] == inverse:
-                tally[INVERSE_2, x] += fading
-            tally[BESIDE, x] += math.exp(-abs(graph.time[a] - asked.support_time[k]) * counts.days / 10)
+                tally[x, INVERSE_2] += fading
+            tally[x, BESIDE] += math.exp(-abs(graph.time[a] - asked.support_time[k]) * counts.days / 10)
     return met
 
 
@@ -207,9 +225,9 @@ def from_peers(
                 fading = weight * math.exp(-abs(graph.time[b] - now) * counts.days / 30)
                 if graph.relation[b] == r:
                     met = _meet(x, seen, listed, met)
-                    tally[PEERS, x] += fading
+                    tally[x, PEERS] += fading
                 if seen[x]:
-                    tally[PEERS_ANY, x] += fading
+                    tally[x, PEERS_ANY] += fading
             if found >= _PEERS:
                 break
     return met
@@ -228,17 +246,15 @@ def from_crowd(
             continue
         met = _meet(x, seen, listed, met)
         low, high = counts.key_offsets[place], counts.key_offsets[place + 1]
-        tally[MET, x] = high - low
+        tally[x, MET] = high - low
         here = lower(counts.key_times, low, high, now)
         for a in range(max(low, here - _MEETINGS_A_SIDE), min(high, here + _MEETINGS_A_SIDE)):
-            gap = abs(counts.key_times[a] - now) * counts.days
-            if gap > 400:
-                continue
-            if counts.key_times[a] == now:
-                tally[MET_TODAY, x] += 1
-            tally[MET_3, x] += math.exp(-gap / 3)
-            tally[MET_20, x] += math.exp(-gap / 20)
-            tally[MET_90, x] += math.exp(-gap / 90)
+            gap = min(abs(counts.key_times[a] - now), len(counts.fades) - 1)
+            if gap == 0:
+                tally[x, MET_TODAY] += 1
+            tally[x, MET_3] += counts.fades[gap, 1]
+            tally[x, MET_20] += counts.fades[gap, 3]
+            tally[x, MET_90] += counts.fades[gap, 5]
     return met
 
 
@@ -268,5 +284,15 @@ def from_day(
             akin += counts.similar[y, z] * company[z]
         if akin > _AKIN:
             met = _meet(x, seen, listed, met)
-            tally[TODAY, x] += akin * akin
+            tally[x, TODAY] += akin * akin
+    return met
+
+
+@njit(cache=True, nogil=True)
+def from_encoder(encoded: Said, q: int, e: int, seen: NDArray[np.bool_], listed: Ints, met: int) -> int:
+    """Whom the encoder finds likely; what it says of them is not added up but looked up."""
+    for place in range(encoded.likely.shape[1]):
+        x = encoded.likely[q, place]
+        if x != e and encoded.whole[q, x] > _HARDLY:
+            met = _meet(x, seen, listed, met)
     return met

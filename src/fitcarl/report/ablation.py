@@ -43,6 +43,11 @@ def _families() -> Iterator[Switch]:
             yield Switch(name.replace("_", " "), f"does not see {field.description}", (f"features.{name}=off",))
 
 
+_OF_PLUS = (
+    *_families(),
+    Switch("nonlinear", "networks of width 1", ("plus.hidden=1", "plus.hidden_crowd=1")),
+)
+
 SWITCHES: Mapping[str, tuple[Switch, ...]] = MappingProxyType(
     {
         "paper": (
@@ -53,10 +58,8 @@ SWITCHES: Mapping[str, tuple[Switch, ...]] = MappingProxyType(
             Switch("D", "no time in the Transformer's attention", ("model.time_bias=off",)),
             Switch("E", "no time anywhere", ("model.temporal=off",)),
         ),
-        "plus": (
-            *_families(),
-            Switch("nonlinear", "networks of width 1", ("plus.hidden=1", "plus.hidden_crowd=1")),
-        ),
+        "plus": _OF_PLUS,
+        "plus+names": (*_OF_PLUS, Switch("names", "does not see names", ("features.names=off",))),
     }
 )
 """What can be taken away from each preset; those of ``paper`` are called as in the paper."""

@@ -14,7 +14,8 @@ from fitcarl.errors import InputError
 from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import evaluate
 from fitcarl.learn.files import read_json, write_atomically, write_json
-from fitcarl.learn.run import Run, RunFolder
+from fitcarl.learn.judgement import evaluate as evaluate_run
+from fitcarl.learn.run import RunFolder
 from fitcarl.report.results import Row, markdown, measured, merged, published
 from fitcarl.report.training import Case, Say, Train, alone, ensure, flat, lasting, minutes, peak_mb, train_apart
 
@@ -82,10 +83,7 @@ def trivial(dataset: Dataset, shots: int, known: KnownAnswers | None = None) -> 
 
 def trained(cases: Sequence[Case], dataset: Dataset, known: KnownAnswers | None = None) -> Row:
     """The row of finished runs that differ in nothing but their seed."""
-    reports = []
-    for case in cases:
-        scorer = Run.load(case.folder).scorer_for(dataset)
-        reports.append(evaluate(scorer, dataset, "test", case.shots, known=known))
+    reports = [evaluate_run(case.folder, data=dataset, shots=case.shots, known=known) for case in cases]
     row = measured(reports, _label(cases[0]), [case.seed for case in cases])
     return replace(
         row,

@@ -1,0 +1,188 @@
+"""Trains the encoder of preset ``plus`` on the background: every fact is asked as if its subject were a newcomer.
+
+A few other facts of the subject are its support; nothing else of it is used. Answers that the support already has are
+left out: copying is not what the encoder is for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fitcarl.config import EncoderConfig
+from fitcarl.data.catalogue import home
+from fitcarl.errors import InputError
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.learn.files import read_tensors, write_tensors
+from fitcarl.plus.encoder import Asking, SupportEncoder, Words
+from fitcarl.plus.happenings import Days, happened
+from fitcarl.plus.names import Names
+from fitcarl.plus.statistics import meetings
+
+_METHOD = 1
+"""Counts changes that change what is learned, so that older files are not taken for new ones."""
+_OTHERS = 1024
+"""Entities that a batch's answers are compared with, besides one another."""
+_REMEMBERED = 1200
+"""Facts around t_q at most, on average; of more only a part is taken."""
+_LEAST_EDGES = 3
+_EVENLY = 0.6
+"""How much facts of busy subjects are held back: 0 asks every fact as often, 1 every subject."""
+_PASSES = 3
+_WEIGHT_DECAY = 1e-5
+_WARM_UP = 0.1
+
+Watch = Callable[[int, int], None]
+
+
+def encoder_for(
+    graph: TemporalGraph,
+    days: float,
+    names: Names,
+    config: EncoderConfig,
+    seed: int,
+    shots: int,
+    cache: Path | None = None,
+    watch: Watch | None = None,
+) -> tuple[SupportEncoder, float]:
+    """The encoder of a background, and the seconds its training took: from the cache, or trained now and kept there."""
+    file = (cache or home() / "encoders") / f"{_key(graph, days, names, config, seed, shots)}.safetensors"
+    try:
+        weights, about = read_tensors(file)
+        return SupportEncoder.of(weights), float(about["seconds"])
+    except (InputError, KeyError, RuntimeError):
+        pass  # not there, or not readable: it is made
+    began = perf_counter()
+    encoder = train_encoder(graph, days, names, config, seed, shots, watch)
+    seconds = perf_counter() - began
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_tensors(file, encoder.state_dict(), {"seconds": seconds})
+    except OSError:
+        pass  # a cache that cannot be written is done without
+    return encoder, seconds
+
+
+def train_encoder(
+    graph: TemporalGraph,
+    days: float,
+    names: Names,
+    config: EncoderConfig,
+    seed: int,
+    shots: int = 3,
+    watch: Watch | None = None,
+) -> SupportEncoder:
+    """An encoder for newcomers with at most ``shots`` facts, or 3; ``watch`` is told steps done and steps in all."""
+    lesson = Lesson(graph, days, names, config, max(shots, 3))
+    steps = int(np.clip(_PASSES * len(graph.base) // config.batch, config.least_steps, config.steps))
+    rng = np.random.default_rng([seed, len(graph.base)])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, lesson.word_count)
+        optimizer = torch.optim.AdamW(encoder.parameters(), config.rate, weight_decay=_WEIGHT_DECAY, fused=True)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, config.rate, total_steps=steps + 1, pct_start=_WARM_UP, cycle_momentum=False
+        )
+        for step in range(steps if lesson.anything else 0):
+            loss = lesson.loss(encoder, rng)
+            if loss is not None:
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+            schedule.step()
+            if watch is not None:
+                watch(step + 1, steps)
+    encoder.settle(np.diff(graph.base.offsets) > 0)
+    return encoder
+
+
+class Lesson:
+    """Batches of facts of a background, asked with a part of their subjects' other facts as support."""
+
+    def __init__(self, graph: TemporalGraph, days: float, names: Names, config: EncoderConfig, shots: int) -> None:
+        self._base, self._days, self._config, self._shots = graph.base, days, config, shots
+        self._degree = np.diff(graph.base.offsets)
+        self._subject = np.repeat(np.arange(graph.entities), self._degree)
+        often = self._degree[self._subject].astype(np.float64)
+        chance = np.where(often >= _LEAST_EDGES, np.maximum(often, 1) ** -_EVENLY, 0)
+        self._cumulative = np.cumsum(chance)
+        self._known = np.flatnonzero(self._degree > 0)
+        self._day = meetings(graph)
+        self._words = Words.of(names, self._degree > 0)
+        self.word_count = len(names.weight) if names.used else 0
+        self.anything = bool(chance.any())
+
+    def loss(self, encoder: SupportEncoder, rng: np.random.Generator) -> Tensor | None:
+        """-log p(answer), averaged over a batch; None where no fact of it can be asked."""
+        edge, support, known = self._draw(rng)
+        if not len(edge):
+            return None
+        base, subject = self._base, self._subject[edge]
+        answer, time = base.target[edge].astype(np.int64), base.time[edge]
+        asking = Asking(
+            relation=_long(base.relation[edge]),
+            known=torch.from_numpy(known),
+            support_entity=_long(base.target[support]),
+            support_relation=_long(base.relation[support]),
+            gap=torch.from_numpy(((time[:, None] - base.time[support]) * self._days).astype(np.float32)),
+            name=self._name(encoder, subject, rng),
+        )
+        answers, kin = encoder(asking)
+        listed, stands_for = self._compared(answer, rng)
+        place = np.full(len(self._degree), -1)
+        place[listed] = np.arange(len(listed))
+        score = answers @ encoder.rows(self._words, listed).T + encoder.bias.index_select(0, _long(listed))
+        day = Days.around(self._day, self._days, subject, asking.relation.numpy(), time, place, _REMEMBERED)
+        around = happened(day, kin @ encoder.kin.T, encoder.between, encoder.fading)
+        score = score + around.log1p() + stands_for
+        return torch.nn.functional.cross_entropy(score, _long(place[answer]))
+
+    def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Edges that are asked, and the edges of their supports, [batch, K]; a fact is no support of itself."""
+        base, size = self._base, (self._config.batch, self._shots)
+        edge = np.searchsorted(self._cumulative, rng.random(size[0]) * self._cumulative[-1], side="right")
+        subject = self._subject[edge]
+        support = rng.integers(0, self._degree[subject][:, None], size) + base.offsets[subject][:, None]
+        known = np.arange(self._shots) < rng.integers(1, self._shots + 1, size[0])[:, None]
+        known &= support != edge[:, None]
+        novel = ~((base.target[support] == base.target[edge][:, None]) & known).any(1)
+        fine = novel & known.any(1) & (base.target[edge] != subject)
+        return edge[fine], support[fine], known[fine]
+
+    def _name(self, encoder: SupportEncoder, subject: NDArray[np.int64], rng: np.random.Generator) -> Tensor:
+        said = encoder.name_of(self._words, subject)
+        told = rng.random(len(subject)) >= self._config.nameless
+        return said * torch.from_numpy(told.astype(np.float32))[:, None]
+
+    def _compared(self, answer: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.int64], Tensor]:
+        """Entities to tell the answers from: the batch's answers, and others drawn to stand for all the rest."""
+        own = np.unique(answer)
+        rest = np.setdiff1d(self._known, own, assume_unique=True)
+        drawn = rng.choice(rest, min(_OTHERS, len(rest)), replace=False)
+        stands_for = np.concatenate(
+            [np.zeros(len(own)), np.full(len(drawn), np.log(max(len(rest), 1) / max(len(drawn), 1)))]
+        )
+        return np.concatenate([own, drawn]), torch.from_numpy(stands_for.astype(np.float32))
+
+
+def _long(values: NDArray[Any]) -> Tensor:
+    return torch.from_numpy(values.astype(np.int64))
+
+
+def _key(graph: TemporalGraph, days: float, names: Names, config: EncoderConfig, seed: int, shots: int) -> str:
+    sha = hashlib.sha256()
+    about = [_METHOD, graph.entities, graph.relations.count, days, seed, max(shots, 3), config.model_dump()]
+    sha.update(json.dumps([*about, names.texts], sort_keys=True).encode())
+    base = graph.base
+    for column in (base.offsets, base.relation, base.target, base.time):
+        sha.update(np.ascontiguousarray(column).tobytes() + b"\0")
+    return sha.hexdigest()

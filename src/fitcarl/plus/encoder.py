@@ -1,0 +1,214 @@
+"""The encoder of preset ``plus``: reads a support as a whole and says whom one with such a support deals with.
+
+It has the place of the paper's time-aware Transformer. Facts of the support are weighed by attention that sees r_q and
+the time between; the sum is compared with every entity. What happened in the days around t_q is added: an entity that
+was met then by somebody whom the newcomer resembles is more likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fitcarl.config import EncoderConfig
+from fitcarl.plus.happenings import Days, happened
+from fitcarl.plus.names import Names
+from fitcarl.plus.statistics import Statistics
+
+_SCALES = (3.0, 20.0, 100.0)
+_LEAST_HOLDERS = 20
+"""Entities that must share a word before it means anything: a rarer one would only tell who somebody is."""
+_NEVER = -30.0
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Queries as the encoder sees them; of the newcomer itself only its support and, if names count, its words."""
+
+    relation: Tensor
+    """int64 [queries]: r_q."""
+    known: Tensor
+    """bool [queries, K], false on padding."""
+    support_entity: Tensor
+    """int64 [queries, K]."""
+    support_relation: Tensor
+    """int64 [queries, K]."""
+    gap: Tensor
+    """float32 [queries, K]: days from the fact to t_q."""
+    name: Tensor
+    """float32 [queries, size]: what the newcomer's words say; zeros where nothing."""
+
+
+class SupportEncoder(nn.Module):
+    """Two directions per query: one that answers point along, and one that the newcomer's kin point along."""
+
+    def __init__(self, config: EncoderConfig, entities: int, relations: int, words: int = 0) -> None:
+        """``relations`` are directed ones; ``words`` is 0 where names do not count."""
+        super().__init__()
+        size = config.size
+        self.entity, self.kin = _rows(entities, size), _rows(entities, size)
+        self.bias = nn.Parameter(torch.zeros(entities))
+        self.support_relation, self.asked_relation = _rows(relations, size), _rows(relations, size)
+        self.gap = nn.Linear(3 + len(_SCALES), size)
+        self.fact = _network(3 * size, size, config.dropout)
+        self.attention = nn.Sequential(nn.Linear(4 * size, size), nn.ReLU(), nn.Linear(size, 1))
+        self.summary = _network(2 * size, 2 * size, config.dropout)
+        self.between = nn.Parameter(torch.zeros(relations, relations))
+        self.fading = nn.Parameter(torch.full((5,), -2.0))
+        self.dropout = nn.Dropout(config.dropout)
+        self.words = words
+        if words:
+            self.word_in, self.word_out = _rows(words, size), nn.Parameter(torch.randn(words, size) * 0.2)
+            self.named = _network(2 * size, 2 * size, 0.0)
+
+    def forward(self, asking: Asking) -> tuple[Tensor, Tensor]:
+        """The direction of answers and the direction of kin, [queries, size] each."""
+        asked = self.asked_relation[asking.relation]
+        where = self.dropout(_look_up(self.entity, asking.support_entity))
+        how = _look_up(self.support_relation, asking.support_relation)
+        fact = torch.cat([where, how, self.gap(_describe_gap(asking.gap))], -1)
+        weigh = self.attention(torch.cat([fact, asked[:, None].expand_as(where)], -1)).squeeze(-1)
+        weight = weigh.masked_fill(~asking.known, -1e9).softmax(-1)
+        support = (weight[..., None] * self.fact(fact)).sum(1)
+        both = self.summary(torch.cat([support, asked], -1))
+        if self.words:
+            both = both + self.named(torch.cat([self.dropout(asking.name), asked], -1))
+        answers, kin = both.chunk(2, -1)
+        return answers, kin
+
+    def name_of(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
+        """[entities, size]: what the words of these entities say about them as newcomers."""
+        if not self.words:
+            return torch.zeros(len(entities), self.entity.shape[1])
+        return words.sum(self.word_in, entities)
+
+    def rows(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
+        """[entities, size]: these entities as answers."""
+        rows = self.entity.index_select(0, torch.from_numpy(entities.astype(np.int64)))
+        return rows + words.sum(self.word_out, entities) if self.words else rows
+
+    def settle(self, known: NDArray[np.bool_]) -> None:
+        """After learning: entities that the background does not know are nowhere and never an answer."""
+        unknown = torch.from_numpy(~known)
+        with torch.no_grad():
+            self.entity[unknown], self.kin[unknown] = 0, 0
+            self.bias[unknown] = _NEVER
+        self.eval().requires_grad_(requires_grad=False)
+
+    def widened(self, extra: int) -> SupportEncoder:
+        """The same with room for so many more entities that it does not know."""
+        state = self.state_dict()
+        for name in ("entity", "kin"):
+            state[name] = torch.cat([state[name], torch.zeros(extra, state[name].shape[1])])
+        state["bias"] = torch.cat([state["bias"], torch.full((extra,), _NEVER)])
+        return SupportEncoder.of(state)
+
+    @classmethod
+    def of(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
+        """The encoder with these weights; a missing or misshapen part raises a RuntimeError or a KeyError."""
+        entities, size = state["entity"].shape
+        words = len(state["word_in"]) if "word_in" in state else 0
+        with torch.random.fork_rng(devices=[]):
+            encoder = cls(EncoderConfig(size=size), entities, len(state["between"]), words)
+        encoder.load_state_dict(dict(state))
+        return encoder.eval().requires_grad_(requires_grad=False)
+
+    def fits(self, entities: int, relations: int, names: Names) -> bool:
+        words = len(names.weight) if names.used else 0
+        return (len(self.entity), len(self.between), self.words) == (entities, relations, words)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Which words each entity has and what each counts; those of a name count 1 together."""
+
+    offsets: NDArray[np.int64]
+    ids: NDArray[np.int64]
+    weight: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, names: Names, known: NDArray[np.bool_]) -> Words:
+        """Words that enough of the known entities share; the others count nothing."""
+        row = np.repeat(np.arange(len(known)), np.diff(names.offsets))
+        holders = np.bincount(names.words[known[row]], minlength=len(names.weight))
+        weight = np.where(holders[names.words] >= _LEAST_HOLDERS, names.weight[names.words], 0.0)
+        total = np.bincount(row, weights=weight, minlength=len(known))
+        return cls(
+            names.offsets, names.words.astype(np.int64), (weight / np.maximum(total[row], 1e-6)).astype(np.float32)
+        )
+
+    def sum(self, table: Tensor, entities: NDArray[np.integer[Any]]) -> Tensor:
+        """[entities, size]: the weighed sum of the rows of each one's words."""
+        sizes = np.diff(self.offsets)[entities]
+        ends = np.cumsum(sizes)
+        place = np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.offsets[entities] - (ends - sizes), sizes)
+        owner = torch.from_numpy(np.repeat(np.arange(len(entities)), sizes))
+        rows = table.index_select(0, torch.from_numpy(self.ids[place]))
+        weighed = rows * torch.from_numpy(self.weight[place])[:, None]
+        return torch.zeros(len(entities), table.shape[1]).index_add(0, owner, weighed)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """What the encoder says about every entity as the answer to each query."""
+
+    alone: NDArray[np.float32]
+    """float32 [queries, entities]: log-share by the support alone."""
+    whole: NDArray[np.float32]
+    """float32 [queries, entities]: log-share with what happened around t_q."""
+
+    @classmethod
+    def nothing(cls, queries: int) -> Encoded:
+        """No encoder."""
+        blank = np.zeros((queries, 0), dtype=np.float32)
+        return cls(blank, blank)
+
+    def likely(self, most: int) -> NDArray[np.int32]:
+        """int32 [queries, at most ``most``]: the likeliest entities."""
+        count = min(most, self.whole.shape[1])
+        return torch.from_numpy(self.whole).topk(count, 1).indices.numpy().astype(np.int32)
+
+
+def encode(
+    encoder: SupportEncoder,
+    statistics: Statistics,
+    asking: Asking,
+    entity: NDArray[np.int32],
+    time: NDArray[np.int32],
+    words: Words,
+) -> Encoded:
+    """Log-shares of all entities; ``entity`` asks at ``time``, and facts of its own are not remembered."""
+    everybody = np.arange(len(encoder.entity))
+    day = {name: getattr(statistics, name) for name in ("day_time", "day_source", "day_relation", "day_target")}
+    around = Days.around(day, statistics.days, entity, asking.relation.numpy(), time, everybody)
+    with torch.no_grad():
+        answers, kin = encoder(asking)
+        alone = answers @ encoder.rows(words, everybody).T + encoder.bias
+        whole = alone + happened(around, kin @ encoder.kin.T, encoder.between, encoder.fading).log1p()
+        return Encoded(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy())
+
+
+def _describe_gap(gap: Tensor) -> Tensor:
+    size = gap.abs()
+    fading = [torch.exp(-size / scale) for scale in _SCALES]
+    return torch.stack([size.log1p(), gap.sign(), (size == 0).float(), *fading], -1)
+
+
+def _look_up(table: Tensor, ids: Tensor) -> Tensor:
+    # index_select, because the gradient of plain indexing adds up in an order that threads decide
+    return table.index_select(0, ids.flatten()).view(*ids.shape, table.shape[1])
+
+
+def _rows(count: int, size: int) -> nn.Parameter:
+    return nn.Parameter(torch.randn(count, size) * 0.3)
+
+
+def _network(inputs: int, outputs: int, dropout: float) -> nn.Sequential:
+    hidden = max(outputs, inputs // 2)
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, outputs))

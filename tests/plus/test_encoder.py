@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fitcarl.config import EncoderConfig, configure
+from fitcarl.data.concepts import Concepts
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.relations import RelationIds
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.learn import trainer
+from fitcarl.learn.agent import Surroundings
+from fitcarl.learn.encoding import encoder_for, train_encoder
+from fitcarl.learn.lessons import Lessons
+from fitcarl.learn.run import RunFolder
+from fitcarl.plus.candidates import Candidates, Shortlist, candidates
+from fitcarl.plus.description import FAMILIES
+from fitcarl.plus.encoder import Asking, SupportEncoder, Words, encode
+from fitcarl.plus.happenings import Days, happened
+from fitcarl.plus.names import Names
+from fitcarl.plus.statistics import Statistics, count, meetings
+from fitcarl.tasks import Queries, Task
+
+SMALL = EncoderConfig(size=16, steps=60, least_steps=60, batch=128)
+
+
+@pytest.fixture(scope="module")
+def encoder(surroundings: Surroundings) -> SupportEncoder:
+    return train_encoder(surroundings.graph, 1.0, Names.none(surroundings.graph.entities), SMALL, seed=0)
+
+
+def said_of(found: Candidates) -> np.ndarray:
+    begin = list(FAMILIES).index("encoder")
+    first = sum(list(FAMILIES.values())[:begin])
+    return found.features[:, first : first + FAMILIES["encoder"]]
+
+
+def test_what_happened_and_its_gradient_are_those_of_a_plain_sum(surroundings: Surroundings) -> None:
+    graph, rng = surroundings.graph, np.random.default_rng(1)
+    day, n = meetings(graph), graph.relations.directed
+    time = rng.integers(5, 60, 7).astype(np.int32)
+    entity, relation = rng.integers(0, graph.entities, 7), rng.integers(0, n, 7)
+    place = np.where(np.arange(graph.entities) % 3 == 0, -1, 0)
+    place[place == 0] = np.arange((place == 0).sum())
+    given = [torch.randn(7, graph.entities), torch.randn(n, n), torch.randn(5)]
+    slope = torch.randn(7, place.max() + 1)
+
+    fast = [part.clone().requires_grad_() for part in given]
+    mass = happened(Days.around(day, 1.0, entity, relation, time, place), *fast)
+    (mass * slope).sum().backward()
+
+    slow = [part.clone().requires_grad_() for part in given]
+    rows = []
+    for q in range(7):
+        row = [torch.zeros(()) for _ in range(place.max() + 1)]
+        for t, y, r, x in zip(*(day[f"day_{c}"] for c in ("time", "source", "relation", "target")), strict=True):
+            if abs(int(t) - int(time[q])) <= 2 and place[x] >= 0 and entity[q] not in (x, y):
+                weight = slow[0][q, y] + slow[1][relation[q], r] + slow[2][int(t) - int(time[q]) + 2]
+                row[place[x]] = row[place[x]] + weight.clamp(max=8).exp()
+        rows.append(torch.stack(row))
+    plain = torch.stack(rows)
+    (plain * slope).sum().backward()
+
+    assert float(mass.detach().max()) > 0
+    torch.testing.assert_close(mass, plain, rtol=1e-4, atol=1e-4)
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-3)
+
+
+def test_of_many_facts_a_part_stands_for_all(surroundings: Surroundings) -> None:
+    graph = surroundings.graph
+    day, place = meetings(graph), np.arange(graph.entities)
+    time, nobody, relation = np.full(400, 30, dtype=np.int32), np.full(400, -1), np.zeros(400, dtype=np.int64)
+    level = torch.zeros(400, graph.entities), torch.zeros(graph.relations.directed, graph.relations.directed)
+    around = [Days.around(day, 1.0, nobody, relation, time, place, most) for most in (0, 3)]
+    full, part = (happened(days, *level, torch.zeros(5)) for days in around)
+    assert not torch.equal(full, part)
+    torch.testing.assert_close(part.mean(0), full.mean(0), rtol=0.15, atol=0.15)
+
+
+def test_it_learns_whom_one_with_such_a_support_deals_with() -> None:
+    """Whoever visits door 2i is later asked about window 2i + 1; newcomers are judged by one visit alone."""
+    pairs, visitors, relations = 12, 240, RelationIds(2)
+    rng = np.random.default_rng(0)
+    which = rng.integers(0, pairs, visitors)
+    people = 2 * pairs + np.arange(visitors)
+    rows = [(p, 0, 2 * w, 3 * t) for t in range(2) for p, w in zip(people, which, strict=True)]
+    rows += [(p, 1, 2 * w + 1, 50 + 3 * t) for t in range(2) for p, w in zip(people, which, strict=True)]
+    facts = Quadruples(*np.array(rows, dtype=np.int32).T)
+    entities = 2 * pairs + visitors + 1
+    graph = TemporalGraph.index(facts, entities, relations)
+    names = Names.none(entities)
+    no_concepts = Concepts((), np.zeros(entities + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    statistics = count(facts, graph, no_concepts)
+    config = EncoderConfig(size=32, steps=250, least_steps=250, batch=256)
+    newcomer = np.full(pairs, entities - 1, dtype=np.int32)
+    asking = Asking(
+        relation=torch.ones(pairs, dtype=torch.int64),
+        known=torch.ones(pairs, 1, dtype=torch.bool),
+        support_entity=2 * torch.arange(pairs)[:, None],
+        support_relation=torch.zeros(pairs, 1, dtype=torch.int64),
+        gap=torch.full((pairs, 1), 50.0),
+        name=torch.zeros(pairs, 32),
+    )
+    time = np.full(pairs, 200, dtype=np.int32)
+    words = Words.of(names, statistics.degree > 0)
+    learned = train_encoder(graph, 1.0, names, config, seed=0)
+    found = encode(learned, statistics, asking, newcomer, time, words)
+    assert (found.alone.argmax(1) == 2 * np.arange(pairs) + 1).mean() > 0.9
+    assert not found.likely(entities - 1)[:, 0].tolist().count(entities - 1)
+
+
+def test_the_asked_fact_itself_changes_nothing(
+    surroundings: Surroundings, statistics: Statistics, task: Task, encoder: SupportEncoder
+) -> None:
+    """Facts of the newcomer, planted in the memory of days at the asked time, are not remembered for it."""
+    queries = task.queries.take(np.arange(1))
+    graph = surroundings.graph.overlay(task.support.facts)
+    e, r, x, t = (int(column[0]) for column in (queries.entity, queries.relation, queries.answer, queries.time))
+    planted = {
+        "day_time": np.append(statistics.day_time, [t, t]),
+        "day_source": np.append(statistics.day_source, [e, x]),
+        "day_relation": np.append(statistics.day_relation, [r, surroundings.graph.relations.inverse(r)]),
+        "day_target": np.append(statistics.day_target, [x, e]),
+    }
+    order = np.argsort(planted["day_time"], kind="stable")
+    leaky = replace(statistics, **{name: part[order].astype(np.int32) for name, part in planted.items()})
+    one = candidates(graph, task.support, statistics, queries, Shortlist(500), encoder)
+    other = candidates(graph, task.support, leaky, queries, Shortlist(500), encoder)
+    assert said_of(one).any()
+    same = {int(entity): row for entity, row in zip(one.entity, said_of(one), strict=True)}
+    for entity, row in zip(other.entity, said_of(other), strict=True):
+        np.testing.assert_allclose(row, same[int(entity)], atol=1e-5)
+
+
+def test_without_an_encoder_its_evidence_is_blank(
+    surroundings: Surroundings, statistics: Statistics, task: Task
+) -> None:
+    graph = surroundings.graph.overlay(task.support.facts)
+    assert not said_of(candidates(graph, task.support, statistics, task.queries, Shortlist(100))).any()
+
+
+def test_room_for_more_entities_changes_nothing_for_the_others(
+    encoder: SupportEncoder, statistics: Statistics, surroundings: Surroundings, task: Task
+) -> None:
+    wide_place = surroundings.widened(3)
+    queries: Queries = task.queries.take(np.arange(5))
+    given = [
+        (surroundings.graph, statistics, encoder),
+        (wide_place.graph, statistics.widened(3), encoder.widened(3)),
+    ]
+    found = [
+        candidates(graph.overlay(task.support.facts), task.support, counts, queries, Shortlist(500), reader)
+        for graph, counts, reader in given
+    ]
+    assert found[0].entity.tolist() == found[1].entity.tolist()
+    np.testing.assert_allclose(found[0].features, found[1].features, atol=1e-4)
+
+
+def test_those_who_play_newcomers_are_never_met(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = configure("plus", ["learn.tasks=both"], shots=3)
+    lessons, met = Lessons(dataset, config), []
+    monkeypatch.setattr(trainer, "encoder_for", lambda graph, *_, **__: met.append(graph))
+    trainer._encoder(dataset, config, lessons, None, None, RunFolder(tmp_path))
+    assert lessons.newcomers is not None
+    hidden = np.concatenate(lessons.newcomers.groups)
+    degree = np.diff(met[0].base.offsets)
+    assert len(hidden)
+    assert degree.any()
+    assert not degree[hidden].any()
+
+
+def test_rare_words_do_not_tell_who_somebody_is() -> None:
+    texts = [f"Police (Land {i % 2}) unique{i}" for i in range(50)]
+    relations, known = RelationIds(1), np.ones(50, dtype=np.bool_)
+    ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
+    names = Names.of(texts, TemporalGraph.index(ring, 50, relations))
+    words = Words.of(names, known)
+    telling = {word: number for word, number in names.number.items() if (words.weight[words.ids == number] > 0).any()}
+    assert set(telling) == {"police", "land", "0", "1"}
+    assert words.weight[words.offsets[3] : words.offsets[4]].sum() == pytest.approx(1)
+    table = torch.eye(len(names.weight))
+    assert float(words.sum(table, np.array([3]))[0, names.number["1"]]) > 0
+
+
+def test_it_is_made_once_and_read_from_the_cache(surroundings: Surroundings, tmp_path: Path) -> None:
+    graph, names = surroundings.graph, Names.none(surroundings.graph.entities)
+    config = EncoderConfig(size=8, steps=3, least_steps=3, batch=32)
+    told: list[int] = []
+    first, seconds = encoder_for(graph, 1.0, names, config, 0, 3, tmp_path, lambda step, _: told.append(step))
+    again, same = encoder_for(graph, 1.0, names, config, 0, 1, tmp_path, lambda step, _: told.append(step))
+    assert told == [1, 2, 3]
+    assert seconds == same
+    for name, part in first.state_dict().items():
+        assert torch.equal(part, again.state_dict()[name])
+    encoder_for(graph, 1.0, names, config, 1, 3, tmp_path, lambda step, _: told.append(step))
+    assert len(told) == 6
+    next(iter(tmp_path.glob("*.safetensors"))).write_bytes(b"damaged")
+    encoder_for(graph, 1.0, names, config, 0, 3, tmp_path)
+    encoder_for(graph, 1.0, names, config, 1, 3, tmp_path)
+
+
+def test_equal_seeds_give_equal_encoders(surroundings: Surroundings) -> None:
+    graph, names = surroundings.graph, Names.none(surroundings.graph.entities)
+    config = EncoderConfig(size=8, steps=4, least_steps=4, batch=64)
+    one, other = (train_encoder(graph, 1.0, names, config, seed=3) for _ in range(2))
+    assert all(torch.equal(part, other.state_dict()[name]) for name, part in one.state_dict().items())
+    assert math.isfinite(float(one.entity.sum()))

@@ -8,6 +8,7 @@ was met then by somebody whom the newcomer resembles is more likely.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,12 +103,13 @@ class SupportEncoder(nn.Module):
         self.eval().requires_grad_(requires_grad=False)
 
     def widened(self, extra: int) -> SupportEncoder:
-        """The same with room for so many more entities that it does not know."""
-        state = self.state_dict()
-        for name in ("entity", "kin"):
-            state[name] = torch.cat([state[name], torch.zeros(extra, state[name].shape[1])])
-        state["bias"] = torch.cat([state["bias"], torch.full((extra,), _NEVER)])
-        return SupportEncoder.of(state)
+        """The same with room for so many more entities that it does not know; what is not by entity is shared."""
+        wide = copy(self)
+        wide._parameters = dict(self._parameters)
+        for name, row in (("entity", self.entity), ("kin", self.kin)):
+            setattr(wide, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
+        wide.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), _NEVER)]))
+        return wide
 
     @classmethod
     def of(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
@@ -192,6 +194,10 @@ def encode(
         alone = answers @ encoder.rows(words, everybody).T + encoder.bias
         whole = alone + happened(around, kin @ encoder.kin.T, encoder.between, encoder.fading).log1p()
         return Encoded(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy())
+
+
+def _frozen(values: Tensor) -> nn.Parameter:
+    return nn.Parameter(values, requires_grad=False)
 
 
 def _describe_gap(gap: Tensor) -> Tensor:

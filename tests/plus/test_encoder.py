@@ -11,18 +11,22 @@ import torch
 from fitcarl.config import EncoderConfig, configure
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
+from fitcarl.data.folder import write_dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
+from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn import trainer
 from fitcarl.learn.agent import Surroundings
 from fitcarl.learn.encoding import encoder_for, train_encoder
 from fitcarl.learn.lessons import Lessons
-from fitcarl.learn.run import RunFolder
+from fitcarl.learn.run import Run, RunFolder
+from fitcarl.learn.start import resume, train
+from fitcarl.learn.trainer import Stopped
 from fitcarl.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.plus.description import FAMILIES
 from fitcarl.plus.encoder import Asking, SupportEncoder, Words, encode
-from fitcarl.plus.happenings import Days, happened
+from fitcarl.plus.happenings import around, happened
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import Statistics, count, meetings
 from fitcarl.tasks import Queries, Task
@@ -52,7 +56,7 @@ def test_what_happened_and_its_gradient_are_those_of_a_plain_sum(surroundings: S
     slope = torch.randn(7, place.max() + 1)
 
     fast = [part.clone().requires_grad_() for part in given]
-    mass = happened(Days.around(day, 1.0, entity, relation, time, place), *fast)
+    mass = happened(around(day, 1.0, entity, relation, time, place), *fast)
     (mass * slope).sum().backward()
 
     slow = [part.clone().requires_grad_() for part in given]
@@ -78,8 +82,8 @@ def test_of_many_facts_a_part_stands_for_all(surroundings: Surroundings) -> None
     day, place = meetings(graph), np.arange(graph.entities)
     time, nobody, relation = np.full(400, 30, dtype=np.int32), np.full(400, -1), np.zeros(400, dtype=np.int64)
     level = torch.zeros(400, graph.entities), torch.zeros(graph.relations.directed, graph.relations.directed)
-    around = [Days.around(day, 1.0, nobody, relation, time, place, most) for most in (0, 3)]
-    full, part = (happened(days, *level, torch.zeros(5)) for days in around)
+    windows = [around(day, 1.0, nobody, relation, time, place, most) for most in (0, 3)]
+    full, part = (happened(days, *level, torch.zeros(5)) for days in windows)
     assert not torch.equal(full, part)
     torch.testing.assert_close(part.mean(0), full.mean(0), rtol=0.15, atol=0.15)
 
@@ -214,3 +218,24 @@ def test_equal_seeds_give_equal_encoders(surroundings: Surroundings) -> None:
     one, other = (train_encoder(graph, 1.0, names, config, seed=3) for _ in range(2))
     assert all(torch.equal(part, other.state_dict()[name]) for name, part in one.state_dict().items())
     assert math.isfinite(float(one.entity.sum()))
+
+
+def test_a_stop_before_the_first_episode_loses_nothing(dataset: Dataset, tmp_path: Path) -> None:
+    write_dataset(dataset, tmp_path / "data")
+    settings = ["encoder.steps=5", "encoder.least_steps=5", "encoder.size=8", "encoder.batch=64", "plus.queries=20"]
+    asked: list[int] = []
+
+    def at_the_third_step() -> bool:
+        asked.append(1)
+        return len(asked) == 3
+
+    with pytest.raises(Stopped, match="before the first episode"):
+        train(tmp_path / "data", out=tmp_path / "run", episodes=1, settings=settings, stop=at_the_third_step)
+    assert not RunFolder(tmp_path / "run").encoder.exists()
+    told: list[str] = []
+    run = resume(tmp_path / "run", note=told.append)
+    assert told[0].startswith("the encoder learns from")
+    assert run.folder.encoder_seconds() > 0
+    run.folder.encoder.write_bytes(b"no")
+    with pytest.raises(InputError, match=r"encoder\.safetensors"):
+        Run.load(run.folder.path)

@@ -58,7 +58,15 @@ def train_model(
 
         try:
             if resume is not None:
-                run = start.resume(resume, data=data, episodes=episodes, embeddings=embeddings, watch=watch, stop=stop)
+                run = start.resume(
+                    resume,
+                    data=data,
+                    episodes=episodes,
+                    embeddings=embeddings,
+                    watch=watch,
+                    stop=stop,
+                    note=console.say,
+                )
             else:
                 name = Path(str(data)).stem if Path(str(data)).is_file() else Path(str(data)).name
                 folder = out or Path("runs") / f"{name}-{shots}shot-{preset}-{seed}"

@@ -24,7 +24,7 @@ from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.files import read_tensors, write_tensors
 from fitcarl.plus.encoder import Asking, SupportEncoder, Words
-from fitcarl.plus.happenings import Days, happened
+from fitcarl.plus.happenings import around, happened
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import meetings
 
@@ -141,9 +141,9 @@ class Lesson:
         place = np.full(len(self._degree), -1)
         place[listed] = np.arange(len(listed))
         score = answers @ encoder.rows(self._words, listed).T + encoder.bias.index_select(0, _long(listed))
-        day = Days.around(self._day, self._days, subject, asking.relation.numpy(), time, place, _REMEMBERED)
-        around = happened(day, kin @ encoder.kin.T, encoder.between, encoder.fading)
-        score = score + around.log1p() + stands_for
+        days = around(self._day, self._days, subject, asking.relation.numpy(), time, place, _REMEMBERED)
+        mass = happened(days, kin @ encoder.kin.T, encoder.between, encoder.fading)
+        score = score + mass.log1p() + stands_for
         return torch.nn.functional.cross_entropy(score, _long(place[answer]))
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:

@@ -65,6 +65,7 @@ def resume(
     embeddings: Callable[[Dataset, Config], Embeddings] | None = None,
     watch: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Run:
     """Goes on with a run that was stopped or killed; the weights are those of a run that never was.
 
@@ -85,7 +86,7 @@ def resume(
             found=dataset.digest[:12],
             expected=about["digest"][:12],
         )
-    return _learn(dataset, config, folder.path, about["source"], embeddings, watch, stop, whole=whole)
+    return _learn(dataset, config, folder.path, about["source"], embeddings, watch, stop, note, whole=whole)
 
 
 def _learn(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fitcarl.config import EncoderConfig
-from fitcarl.plus.happenings import Days, happened
+from fitcarl.plus.happenings import around, happened
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import Statistics
 
@@ -70,7 +70,7 @@ class SupportEncoder(nn.Module):
 
     def forward(self, asking: Asking) -> tuple[Tensor, Tensor]:
         """The direction of answers and the direction of kin, [queries, size] each."""
-        asked = self.asked_relation[asking.relation]
+        asked = _look_up(self.asked_relation, asking.relation)
         where = self.dropout(_look_up(self.entity, asking.support_entity))
         how = _look_up(self.support_relation, asking.support_relation)
         fact = torch.cat([where, how, self.gap(_describe_gap(asking.gap))], -1)
@@ -188,11 +188,12 @@ def encode(
     """Log-shares of all entities; ``entity`` asks at ``time``, and facts of its own are not remembered."""
     everybody = np.arange(len(encoder.entity))
     day = {name: getattr(statistics, name) for name in ("day_time", "day_source", "day_relation", "day_target")}
-    around = Days.around(day, statistics.days, entity, asking.relation.numpy(), time, everybody)
+    days = around(day, statistics.days, entity, asking.relation.numpy(), time, everybody)
     with torch.no_grad():
         answers, kin = encoder(asking)
-        alone = answers @ encoder.rows(words, everybody).T + encoder.bias
-        whole = alone + happened(around, kin @ encoder.kin.T, encoder.between, encoder.fading).log1p()
+        rows = encoder.rows(words, everybody) if encoder.words else encoder.entity
+        alone = answers @ rows.T + encoder.bias
+        whole = alone + happened(days, kin @ encoder.kin.T, encoder.between, encoder.fading).log1p()
         return Encoded(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy())
 
 

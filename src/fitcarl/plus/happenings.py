@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fitcarl.plus.kernels import remember, remember_back
+from fitcarl.plus.tally import Floats, Ints, Longs
 from fitcarl.threads import in_parallel, spread
 
 _AROUND = 2.0
@@ -22,75 +23,129 @@ _HIGHEST = 8.0
 """The highest log-weight of a remembered fact."""
 
 
-@dataclass(frozen=True, eq=False)
-class Days:
+class Days(NamedTuple):
     """The background's facts by time, and which of them lie around each query."""
 
-    given: tuple[Any, ...]
-    """What the compiled loops are told, all but weights."""
-    listed: int
-    """Entities that have a place."""
-
-    @classmethod
-    def around(
-        cls,
-        day: Mapping[str, Any],
-        days: float,
-        entity: NDArray[np.integer[Any]],
-        relation: NDArray[np.int64],
-        time: NDArray[np.integer[Any]],
-        place: NDArray[np.int64],
-        most: int = 0,
-    ) -> Days:
-        """``day`` has the parts of Statistics that begin with ``day_``, ``place`` is -1 for entities to leave out.
-
-        Where ``most`` is given and queries have more facts around them on average, only so many are taken.
-        """
-        reach, when = reach_of(days), day["day_time"]
-        here = np.searchsorted(when, time)
-        first = np.maximum(np.searchsorted(when, time - reach), here - _MOST)
-        last = np.minimum(np.searchsorted(when, time + reach + 1), here + _MOST)
-        stride = max(1, int((last - first).mean() / most)) if most and len(time) else 1
-        columns = (when, day["day_source"], day["day_relation"], day["day_target"])
-        asked = (entity.astype(np.int64), relation, time.astype(np.int64))
-        return cls((*asked, first, last, stride, *columns, place, reach, _HIGHEST), int(place.max(initial=-1)) + 1)
+    entity: Longs
+    """Who asks; facts of its own are not remembered."""
+    relation: Longs
+    time: Longs
+    first: Longs
+    last: Longs
+    """Facts ``first[q]`` to ``last[q]`` lie around t_q; with a ``stride`` of n, every n-th stands for n."""
+    stride: int
+    reach: int
+    """Ticks before and after."""
+    day_time: Ints
+    day_source: Ints
+    day_relation: Ints
+    day_target: Ints
+    place: Longs
+    """Column of an entity in the result; -1 for those that are left out."""
 
 
-class _Happened(torch.autograd.Function):
-    """``remember`` with a gradient."""
+class Weights(NamedTuple):
+    """Logarithms that are added up to the weight of a fact (y, r, x) at some gap to t_q."""
 
-    @staticmethod
-    def forward(ctx: Any, days: Days, alike: Tensor, between: Tensor, fading: Tensor) -> Tensor:
-        mass = np.zeros((len(alike), days.listed), dtype=np.float32)
-        weights = alike.detach().numpy(), between.detach().numpy(), fading.detach().numpy()
-        given = (*days.given, *weights, mass)
-        in_parallel(spread(len(mass)), lambda _, low, high: remember(low, high, *given))
-        ctx.days, ctx.weights = days, weights
-        return torch.from_numpy(mass)
+    alike: Floats
+    """[queries, entities]: by y."""
+    between: Floats
+    """[2R, 2R]: by r_q and r."""
+    fading: Floats
+    """[5]: by the gap, from before to after."""
 
-    @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
-        alike, between, fading = ctx.weights
-        to_alike = np.zeros_like(alike)
-        by_relation = np.zeros((len(alike), len(between)), dtype=np.float32)
-        by_gap = np.zeros((len(alike), len(fading)), dtype=np.float32)
-        given = (*ctx.days.given, *ctx.weights, slope.contiguous().numpy(), to_alike, by_relation, by_gap)
-        in_parallel(spread(len(alike)), lambda _, low, high: remember_back(low, high, *given))
-        relation = torch.from_numpy(ctx.days.given[1])
-        to_between = torch.zeros(between.shape).index_add(0, relation, torch.from_numpy(by_relation))
-        return None, torch.from_numpy(to_alike), to_between, torch.from_numpy(by_gap).sum(0)
+
+def around(
+    day: Mapping[str, Any],
+    days: float,
+    entity: NDArray[np.integer[Any]],
+    relation: NDArray[np.int64],
+    time: NDArray[np.integer[Any]],
+    place: NDArray[np.int64],
+    most: int = 0,
+) -> Days:
+    """What the loops need; ``day`` has the parts of Statistics that begin with ``day_``, a tick is so many ``days``.
+
+    Where ``most`` is given and queries have more facts around them on average, only so many are taken.
+    """
+    reach, when = max(1, int(_AROUND / days)), day["day_time"]
+    here = np.searchsorted(when, time)
+    first = np.maximum(np.searchsorted(when, time - reach), here - _MOST)
+    last = np.minimum(np.searchsorted(when, time + reach + 1), here + _MOST)
+    stride = max(1, int((last - first).mean() / most)) if most and len(time) else 1
+    asked = entity.astype(np.int64), relation, time.astype(np.int64)
+    columns = when, day["day_source"], day["day_relation"], day["day_target"]
+    return Days(*asked, first, last, stride, reach, *columns, place)
 
 
 def happened(days: Days, alike: Tensor, between: Tensor, fading: Tensor) -> Tensor:
-    """[queries, listed]: how much happened around t_q to each listed entity, by those whom the newcomer resembles.
+    """[queries, placed]: how much happened around t_q to each placed entity, by those whom the newcomer resembles.
 
-    ``alike`` [queries, entities] says whom it resembles, ``between`` [2R, 2R] how much facts of a relation speak for
-    r_q, ``fading`` [5] how much the days before and after count; all three as logarithms.
+    The sum of exp(alike[q, y] + between[r_q, r] + fading[gap]) over facts (y, r, x), with a gradient.
     """
     mass: Tensor = _Happened.apply(days, alike, between, fading)  # type: ignore[no-untyped-call]
     return mass
 
 
-def reach_of(days: float) -> int:
-    """Ticks before and after t_q whose facts are remembered."""
-    return max(1, int(_AROUND / days))
+class _Happened(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, days: Days, alike: Tensor, between: Tensor, fading: Tensor) -> Tensor:
+        weights = Weights(alike.detach().numpy(), between.detach().numpy(), fading.detach().numpy())
+        mass = np.zeros((len(alike), int(days.place.max(initial=-1)) + 1), dtype=np.float32)
+        in_parallel(spread(len(mass)), lambda _, low, high: _remember(low, high, days, weights, mass))
+        ctx.days, ctx.weights = days, weights
+        return torch.from_numpy(mass)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
+        days, weights = ctx.days, ctx.weights
+        to_alike = np.zeros_like(weights.alike)
+        by_relation = np.zeros((len(to_alike), len(weights.between)), dtype=np.float32)
+        by_gap = np.zeros((len(to_alike), len(weights.fading)), dtype=np.float32)
+        given = days, weights, slope.contiguous().numpy(), to_alike, by_relation, by_gap
+        in_parallel(spread(len(to_alike)), lambda _, low, high: _remember_back(low, high, *given))
+        to_between = torch.zeros(weights.between.shape)
+        to_between = to_between.index_add(0, torch.from_numpy(days.relation), torch.from_numpy(by_relation))
+        return None, torch.from_numpy(to_alike), to_between, torch.from_numpy(by_gap).sum(0)
+
+
+@njit(cache=True, nogil=True)
+def _weight(q: int, a: int, days: Days, weights: Weights) -> tuple[float, int]:
+    """The log-weight of fact a for query q, and which gap it has; -inf where it is passed over."""
+    y, x = days.day_source[a], days.day_target[a]
+    if days.place[x] < 0 or days.entity[q] in (x, y):
+        return -math.inf, 0
+    gap = int(np.rint((days.day_time[a] - days.time[q]) * 2 / days.reach)) + 2
+    return weights.alike[q, y] + weights.between[days.relation[q], days.day_relation[a]] + weights.fading[gap], gap
+
+
+@njit(cache=True, nogil=True)
+def _remember(low: int, high: int, days: Days, weights: Weights, out: Floats) -> None:
+    """Adds up, for queries low to high, what happened to every placed entity."""
+    for q in range(low, high):
+        for a in range(days.first[q] + q % days.stride, days.last[q], days.stride):
+            weight, _ = _weight(q, a, days, weights)
+            if weight > -math.inf:
+                out[q, days.place[days.day_target[a]]] += days.stride * math.exp(min(weight, _HIGHEST))
+
+
+@njit(cache=True, nogil=True)
+def _remember_back(
+    low: int,
+    high: int,
+    days: Days,
+    weights: Weights,
+    slope: Floats,
+    to_alike: Floats,
+    by_relation: Floats,
+    by_gap: Floats,
+) -> None:
+    """The gradient of ``_remember``, given that of its result; by relation and by gap for every query apart."""
+    for q in range(low, high):
+        for a in range(days.first[q] + q % days.stride, days.last[q], days.stride):
+            weight, gap = _weight(q, a, days, weights)
+            if -math.inf < weight < _HIGHEST:
+                step = slope[q, days.place[days.day_target[a]]] * days.stride * math.exp(weight)
+                to_alike[q, days.day_source[a]] += step
+                by_relation[q, days.day_relation[a]] += step
+                by_gap[q, gap] += step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -214,80 +213,3 @@ def multiplicity(values: Ints, out: Floats) -> None:
             for b in range(values.shape[1]):
                 total += values[i, a] == values[i, b]
             out[i, a] = total
-
-
-@njit(cache=True, nogil=True)
-def remember(
-    low: int,
-    high: int,
-    entity: Longs,
-    relation: Longs,
-    time: Longs,
-    first: Longs,
-    last: Longs,
-    stride: int,
-    day_time: Ints,
-    day_source: Ints,
-    day_relation: Ints,
-    day_target: Ints,
-    place: Longs,
-    reach: int,
-    highest: float,
-    alike: Floats,
-    between: Floats,
-    fading: Floats,
-    out: Floats,
-) -> None:
-    """out[q, place[x]] = the sum of exp(alike[q, y] + between[r_q, r] + fading[gap]) over facts (y, r, x) around t_q.
-
-    Those are ``first[q]`` to ``last[q]`` of the facts by time; with a ``stride`` every so manieth stands for as many.
-    Facts of the asking entity itself, and those whose x has no place, are passed over.
-    """
-    for q in range(low, high):
-        for a in range(first[q] + q % stride, last[q], stride):
-            y, x = day_source[a], day_target[a]
-            if place[x] < 0 or entity[q] in (x, y):
-                continue
-            bucket = int(np.rint((day_time[a] - time[q]) * 2 / reach)) + 2
-            weight = alike[q, y] + between[relation[q], day_relation[a]] + fading[bucket]
-            out[q, place[x]] += stride * math.exp(min(weight, highest))
-
-
-@njit(cache=True, nogil=True)
-def remember_back(
-    low: int,
-    high: int,
-    entity: Longs,
-    relation: Longs,
-    time: Longs,
-    first: Longs,
-    last: Longs,
-    stride: int,
-    day_time: Ints,
-    day_source: Ints,
-    day_relation: Ints,
-    day_target: Ints,
-    place: Longs,
-    reach: int,
-    highest: float,
-    alike: Floats,
-    between: Floats,
-    fading: Floats,
-    slope: Floats,
-    to_alike: Floats,
-    to_between: Floats,
-    to_fading: Floats,
-) -> None:
-    """The gradient of ``remember``, given that of its result; by relation and by gap for every query apart."""
-    for q in range(low, high):
-        for a in range(first[q] + q % stride, last[q], stride):
-            y, x = day_source[a], day_target[a]
-            if place[x] < 0 or entity[q] in (x, y):
-                continue
-            bucket = int(np.rint((day_time[a] - time[q]) * 2 / reach)) + 2
-            weight = alike[q, y] + between[relation[q], day_relation[a]] + fading[bucket]
-            if weight < highest:
-                step = slope[q, place[x]] * stride * math.exp(weight)
-                to_alike[q, y] += step
-                to_between[q, day_relation[a]] += step
-                to_fading[q, bucket] += step

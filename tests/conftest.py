@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("fitcarl", deadline=None, max_examples=60, print_blob=True, derandomize=True)
 settings.load_profile("fitcarl")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is trained here is found again here only, and the user's own cache is left alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FITCARL_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
 
 
 def _benchmarks() -> Path | None:

@@ -25,7 +25,8 @@ from fitcarl.learn.start import resume, train
 from fitcarl.learn.trainer import Stopped
 from fitcarl.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.plus.description import FAMILIES
-from fitcarl.plus.encoder import Asking, SupportEncoder, Words, encode
+from fitcarl.plus.encoder import Asking, Reader, SupportEncoder, Words, telling_words
+from fitcarl.plus.evidence import _best_first
 from fitcarl.plus.happenings import around, happened
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import Statistics, count, meetings
@@ -82,7 +83,8 @@ def test_of_many_facts_a_part_stands_for_all(surroundings: Surroundings) -> None
     day, place = meetings(graph), np.arange(graph.entities)
     time, nobody, relation = np.full(400, 30, dtype=np.int32), np.full(400, -1), np.zeros(400, dtype=np.int64)
     level = torch.zeros(400, graph.entities), torch.zeros(graph.relations.directed, graph.relations.directed)
-    windows = [around(day, 1.0, nobody, relation, time, place, most) for most in (0, 3)]
+    rng = np.random.default_rng(0)
+    windows = [around(day, 1.0, nobody, relation, time, place, most, rng) for most in (1000, 9)]
     full, part = (happened(days, *level, torch.zeros(5)) for days in windows)
     assert not torch.equal(full, part)
     torch.testing.assert_close(part.mean(0), full.mean(0), rtol=0.15, atol=0.15)
@@ -113,9 +115,8 @@ def test_it_learns_whom_one_with_such_a_support_deals_with() -> None:
         name=torch.zeros(pairs, 32),
     )
     time = np.full(pairs, 200, dtype=np.int32)
-    words = Words.of(names, statistics.degree > 0)
     learned = train_encoder(graph, 1.0, names, config, seed=0)
-    found = encode(learned, statistics, asking, newcomer, time, words)
+    found = Reader(learned, statistics).read(asking, newcomer, time)
     assert (found.alone.argmax(1) == 2 * np.arange(pairs) + 1).mean() > 0.9
     assert not found.likely(entities - 1)[:, 0].tolist().count(entities - 1)
 
@@ -135,8 +136,8 @@ def test_the_asked_fact_itself_changes_nothing(
     }
     order = np.argsort(planted["day_time"], kind="stable")
     leaky = replace(statistics, **{name: part[order].astype(np.int32) for name, part in planted.items()})
-    one = candidates(graph, task.support, statistics, queries, Shortlist(500), encoder)
-    other = candidates(graph, task.support, leaky, queries, Shortlist(500), encoder)
+    one = candidates(graph, task.support, statistics, queries, Shortlist(500), Reader(encoder, statistics))
+    other = candidates(graph, task.support, leaky, queries, Shortlist(500), Reader(encoder, leaky))
     assert said_of(one).any()
     same = {int(entity): row for entity, row in zip(one.entity, said_of(one), strict=True)}
     for entity, row in zip(other.entity, said_of(other), strict=True):
@@ -160,8 +161,10 @@ def test_room_for_more_entities_changes_nothing_for_the_others(
         (wide_place.graph, statistics.widened(3), encoder.widened(3)),
     ]
     found = [
-        candidates(graph.overlay(task.support.facts), task.support, counts, queries, Shortlist(500), reader)
-        for graph, counts, reader in given
+        candidates(
+            graph.overlay(task.support.facts), task.support, counts, queries, Shortlist(500), Reader(own, counts)
+        )
+        for graph, counts, own in given
     ]
     assert found[0].entity.tolist() == found[1].entity.tolist()
     np.testing.assert_allclose(found[0].features, found[1].features, atol=1e-4)
@@ -187,9 +190,9 @@ def test_rare_words_do_not_tell_who_somebody_is() -> None:
     relations, known = RelationIds(1), np.ones(50, dtype=np.bool_)
     ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
     names = Names.of(texts, TemporalGraph.index(ring, 50, relations))
-    words = Words.of(names, known)
-    telling = {word: number for word, number in names.number.items() if (words.weight[words.ids == number] > 0).any()}
-    assert set(telling) == {"police", "land", "0", "1"}
+    telling = telling_words(names, known)
+    words = Words.of(names, telling)
+    assert {word for word, number in names.number.items() if telling[number] > 0} == {"police", "land", "0", "1"}
     assert words.weight[words.offsets[3] : words.offsets[4]].sum() == pytest.approx(1)
     table = torch.eye(len(names.weight))
     assert float(words.sum(table, np.array([3]))[0, names.number["1"]]) > 0
@@ -207,9 +210,62 @@ def test_it_is_made_once_and_read_from_the_cache(surroundings: Surroundings, tmp
         assert torch.equal(part, again.state_dict()[name])
     encoder_for(graph, 1.0, names, config, 1, 3, tmp_path, lambda step, _: told.append(step))
     assert len(told) == 6
-    next(iter(tmp_path.glob("*.safetensors"))).write_bytes(b"damaged")
-    encoder_for(graph, 1.0, names, config, 0, 3, tmp_path)
-    encoder_for(graph, 1.0, names, config, 1, 3, tmp_path)
+    damaged = next(iter(tmp_path.glob("*.safetensors")))
+    damaged.write_bytes(b"damaged")
+    notes: list[str] = []
+    for seed in (0, 1):
+        encoder_for(graph, 1.0, names, config, seed, 3, tmp_path, lambda step, _: told.append(step), notes.append)
+    assert len(told) == 9
+    assert [note.split(": ")[1] for note in notes] == ["is damaged; training the encoder again"]
+    assert damaged.stat().st_size > 100
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(surroundings: Surroundings, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    notes: list[str] = []
+    config = EncoderConfig(size=8, steps=1, least_steps=1, batch=32)
+    names = Names.none(surroundings.graph.entities)
+    encoder_for(surroundings.graph, 1.0, names, config, 0, 3, tmp_path / "file", None, notes.append)
+    assert "cannot be kept" in notes[0]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 9, 10, 11])
+def test_any_number_of_steps_will_do(surroundings: Surroundings, steps: int) -> None:
+    config = EncoderConfig(size=4, steps=steps, least_steps=1, batch=16)
+    names = Names.none(surroundings.graph.entities)
+    assert torch.isfinite(train_encoder(surroundings.graph, 1 / 24, names, config, 0, shots=5).entity).all()
+
+
+def test_who_is_looked_at_closely_are_the_best() -> None:
+    prior = np.random.default_rng(0).permutation(5000).astype(np.float64)
+    prior[7] = -1
+    for most in (1, 120, 4998, 6000):
+        order = _best_first(prior, most)
+        assert order[:most].tolist() == np.argsort(-prior)[: min(most, 4999)].tolist()
+        assert sorted(order.tolist()) == [i for i in range(5000) if i != 7]
+
+
+def test_who_came_later_is_average_and_who_is_not_there_yet_no_answer(
+    surroundings: Surroundings, statistics: Statistics, task: Task, encoder: SupportEncoder
+) -> None:
+    """One whom the encoder has not met, but the graph has, is neither first nor last; without facts nobody answers."""
+    busy = int(np.argmax(statistics.degree))
+    stranger = SupportEncoder.of(encoder.state_dict())
+    known = statistics.degree > 0
+    known[busy] = False
+    stranger.settle(known)
+    gone = replace(statistics, degree=np.where(known, statistics.degree, 0).astype(np.int32))
+    graph = surroundings.graph.overlay(task.support.facts)
+
+    def said(reader: Reader) -> np.ndarray:
+        found = candidates(graph, task.support, statistics, task.queries, Shortlist(500), reader)
+        return said_of(found)[found.entity == busy][:, 0]
+
+    before, average, absent = (
+        said(Reader(*given)) for given in ((encoder, statistics), (stranger, statistics), (stranger, gone))
+    )
+    assert average.std() < before.std()
+    assert (absent < average - 1).all()
 
 
 def test_equal_seeds_give_equal_encoders(surroundings: Surroundings) -> None:

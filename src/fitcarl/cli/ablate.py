@@ -13,7 +13,7 @@ from fitcarl.cli import console
 def ablate_preset(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
     shots: Annotated[int, typer.Option("--shots", metavar="K", help="Facts known of a new actor.")] = 3,
-    preset: Annotated[str, typer.Option("--preset", help="plus or paper.")] = "plus",
+    preset: Annotated[str, typer.Option("--preset", help="plus, plus+names or paper.")] = "plus",
     seeds: Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Runs of each variant.")] = 3,
     draws: Annotated[int, typer.Option("--draws", min=0, help="Resample the supports so many times as well.")] = 4,
     episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Training tasks at most.")] = None,

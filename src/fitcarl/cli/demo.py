@@ -74,7 +74,7 @@ def _train(data: Path, folder: Path, episodes: int) -> Run:
 
     with stop_on_interrupt() as stop, watching() as watch:
         try:
-            return train(data, out=folder, shots=3, episodes=episodes, watch=watch, stop=stop)
+            return train(data, out=folder, shots=3, episodes=episodes, watch=watch, stop=stop, note=console.say)
         except Stopped:
             raise KeyboardInterrupt from None
 

@@ -30,7 +30,10 @@ def train_model(
         ),
     ] = None,
     shots: Annotated[int, typer.Option("--shots", metavar="K", help="Facts known of a new actor.")] = 3,
-    preset: Annotated[str, typer.Option("--preset", help="plus (accurate, quick) or paper (as published).")] = "plus",
+    preset: Annotated[
+        str,
+        typer.Option("--preset", help="plus (accurate, quick), plus+names (reads names too) or paper (as published)."),
+    ] = "plus",
     seed: Annotated[int, typer.Option("--seed", help="Everything random follows from it.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="A new folder for the run.")] = None,
     episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Training tasks at most.")] = None,

@@ -23,7 +23,7 @@ from fitcarl.learn.episode import Episode, play
 from fitcarl.model.fitcarl import Fitcarl
 from fitcarl.plus.candidates import Shortlist
 from fitcarl.plus.choices import choices
-from fitcarl.plus.encoder import SupportEncoder
+from fitcarl.plus.encoder import Reader, SupportEncoder
 from fitcarl.plus.names import Names
 from fitcarl.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.plus.scorer import PlusScorer
@@ -176,6 +176,7 @@ class PlusAgent:
         self._background = surroundings.graph
         self.statistics = statistics or count_for(config, surroundings)
         self.encoder = encoder
+        self._reader = Reader(encoder, self.statistics) if encoder is not None else None
 
     def play(self, task: Task, seed: int) -> Episode:
         """Learns from some of the task's queries, drawn at random."""
@@ -184,7 +185,7 @@ class PlusAgent:
         graph = self._background.overlay(task.support.facts)
         shortlist = Shortlist(self._config.learned_from, self._config.learned_from // 2, seed)
         size = self._config.action_space
-        options = choices(graph, task.support, self.statistics, queries, size, shortlist, self.encoder)
+        options = choices(graph, task.support, self.statistics, queries, size, shortlist, self._reader)
         whole, walked = log_likelihood(self.module(options), options, torch.from_numpy(queries.answer))
         # Walks learn on their own as well: they must explain answers that the crowd alone would find.
         loss = -whole.mean() - self._config.walks * walked.mean()
@@ -192,28 +193,33 @@ class PlusAgent:
 
     def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
         size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
+        reader = self._reader
         if names and statistics.names.used:
-            statistics = replace(statistics, names=statistics.names.named(names))
-        return PlusScorer(self.module, self._background, statistics, size, shortlist, self.encoder)
+            statistics = statistics.named(statistics.names.named(names))
+            reader = Reader(self.encoder, statistics) if self.encoder is not None else None
+        return PlusScorer(self.module, self._background, statistics, size, shortlist, reader)
 
     def widened(self, surroundings: Surroundings) -> PlusAgent:
         extra = surroundings.graph.entities - self._background.entities
-        wide = self._on(surroundings.graph, self.statistics.widened(extra))
-        wide.encoder = self.encoder and self.encoder.widened(extra)
-        return wide
+        encoder = None if self.encoder is None else self.encoder.widened(extra)
+        return self._on(surroundings.graph, self.statistics.widened(extra), encoder)
 
     def over(self, graph: TemporalGraph) -> PlusAgent:
         """Who was met when is read off the graph, rates and rules stay: a few facts do not change them."""
         same = graph.base is self._background.base
-        return self._on(graph, self.statistics if same else replace(self.statistics, **meetings(graph)))
+        statistics = self.statistics if same else replace(self.statistics, **meetings(graph))
+        return self._on(graph, statistics, self.encoder)
 
     def recounted(self, graph: TemporalGraph) -> PlusAgent:
         now = self.statistics
-        return self._on(graph, count(facts_of(graph), graph, now.concepts, now.days, names=now.names.counted_on(graph)))
+        names = now.names.counted_on(graph)
+        return self._on(graph, count(facts_of(graph), graph, now.concepts, now.days, names=names), self.encoder)
 
-    def _on(self, graph: TemporalGraph, statistics: Statistics) -> PlusAgent:
+    def _on(self, graph: TemporalGraph, statistics: Statistics, encoder: SupportEncoder | None) -> PlusAgent:
         other = copy(self)
-        other._background, other.statistics = graph, statistics
+        other._background, other.statistics, other.encoder = graph, statistics, encoder
+        if statistics is not self.statistics or encoder is not self.encoder:
+            other._reader = Reader(encoder, statistics) if encoder is not None else None
         return other
 
 

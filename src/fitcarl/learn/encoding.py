@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import math
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -20,20 +22,20 @@ from torch import Tensor
 
 from fitcarl.config import EncoderConfig
 from fitcarl.data.catalogue import home
-from fitcarl.errors import InputError
+from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.files import read_tensors, write_tensors
-from fitcarl.plus.encoder import Asking, SupportEncoder, Words
+from fitcarl.plus.encoder import Asking, SupportEncoder, Words, telling_words
 from fitcarl.plus.happenings import around, happened
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import meetings
 
-_METHOD = 1
+_METHOD = 2
 """Counts changes that change what is learned, so that older files are not taken for new ones."""
 _OTHERS = 1024
 """Entities that a batch's answers are compared with, besides one another."""
 _REMEMBERED = 1200
-"""Facts around t_q at most, on average; of more only a part is taken."""
+"""Facts around t_q at most; of more only a part is taken."""
 _LEAST_EDGES = 3
 _EVENLY = 0.6
 """How much facts of busy subjects are held back: 0 asks every fact as often, 1 every subject."""
@@ -42,6 +44,8 @@ _WEIGHT_DECAY = 1e-5
 _WARM_UP = 0.1
 
 Watch = Callable[[int, int], None]
+
+_log = logging.getLogger(__name__)
 
 
 def encoder_for(
@@ -53,22 +57,28 @@ def encoder_for(
     shots: int,
     cache: Path | None = None,
     watch: Watch | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> tuple[SupportEncoder, float]:
-    """The encoder of a background, and the seconds its training took: from the cache, or trained now and kept there."""
+    """The encoder of a background, and the seconds its training took: from the cache, or trained now and kept there.
+
+    A cached file that cannot be read is replaced, and a cache that cannot be written is done without; ``note`` is told.
+    """
+    note = note or _log.warning
     file = (cache or home() / "encoders") / f"{_key(graph, days, names, config, seed, shots)}.safetensors"
-    try:
-        weights, about = read_tensors(file)
-        return SupportEncoder.of(weights), float(about["seconds"])
-    except (InputError, KeyError, RuntimeError):
-        pass  # not there, or not readable: it is made
+    if file.exists():
+        try:
+            weights, about = read_tensors(file)
+            return SupportEncoder.of(weights), float(about["seconds"])
+        except (InputError, KeyError, ValueError, RuntimeError):
+            note(f"{file}: is damaged; training the encoder again")
     began = perf_counter()
     encoder = train_encoder(graph, days, names, config, seed, shots, watch)
     seconds = perf_counter() - began
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(file, encoder.state_dict(), {"seconds": seconds})
-    except OSError:
-        pass  # a cache that cannot be written is done without
+    except OSError as trouble:
+        note(f"{file}: the encoder cannot be kept ({trouble.strerror or trouble})")
     return encoder, seconds
 
 
@@ -87,22 +97,32 @@ def train_encoder(
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, lesson.word_count)
+        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, torch.from_numpy(lesson.telling))
         optimizer = torch.optim.AdamW(encoder.parameters(), config.rate, weight_decay=_WEIGHT_DECAY, fused=True)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, config.rate, total_steps=steps + 1, pct_start=_WARM_UP, cycle_momentum=False
-        )
         for step in range(steps if lesson.anything else 0):
+            for group in optimizer.param_groups:
+                group["lr"] = config.rate * _fading(step, steps)
             loss = lesson.loss(encoder, rng)
             if loss is not None:
+                if not torch.isfinite(loss):
+                    raise FitcarlError(
+                        f"the encoder's loss at step {step + 1} is not a number; try a smaller encoder.rate"
+                    )
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 optimizer.step()
-            schedule.step()
             if watch is not None:
                 watch(step + 1, steps)
     encoder.settle(np.diff(graph.base.offsets) > 0)
     return encoder
+
+
+def _fading(step: int, steps: int) -> float:
+    """The learning rate of a step as a share of the highest: up along a cosine, then down along a longer one."""
+    up = max(1.0, _WARM_UP * steps)
+    if step < up:
+        return 0.04 + 0.96 * (1 - math.cos(math.pi * step / up)) / 2
+    return (1 + math.cos(math.pi * (step - up) / max(steps - up, 1.0))) / 2
 
 
 class Lesson:
@@ -117,8 +137,8 @@ class Lesson:
         self._cumulative = np.cumsum(chance)
         self._known = np.flatnonzero(self._degree > 0)
         self._day = meetings(graph)
-        self._words = Words.of(names, self._degree > 0)
-        self.word_count = len(names.weight) if names.used else 0
+        self.telling = telling_words(names, self._degree > 0)
+        self._words = Words.of(names, self.telling)
         self.anything = bool(chance.any())
 
     def loss(self, encoder: SupportEncoder, rng: np.random.Generator) -> Tensor | None:
@@ -141,7 +161,7 @@ class Lesson:
         place = np.full(len(self._degree), -1)
         place[listed] = np.arange(len(listed))
         score = answers @ encoder.rows(self._words, listed).T + encoder.bias.index_select(0, _long(listed))
-        days = around(self._day, self._days, subject, asking.relation.numpy(), time, place, _REMEMBERED)
+        days = around(self._day, self._days, subject, asking.relation.numpy(), time, place, _REMEMBERED, rng)
         mass = happened(days, kin @ encoder.kin.T, encoder.between, encoder.fading)
         score = score + mass.log1p() + stands_for
         return torch.nn.functional.cross_entropy(score, _long(place[answer]))
@@ -153,7 +173,7 @@ class Lesson:
         subject = self._subject[edge]
         support = rng.integers(0, self._degree[subject][:, None], size) + base.offsets[subject][:, None]
         known = np.arange(self._shots) < rng.integers(1, self._shots + 1, size[0])[:, None]
-        known &= support != edge[:, None]
+        known &= (support != edge[:, None]) & (base.target[support] != subject[:, None])  # itself tells who is asking
         novel = ~((base.target[support] == base.target[edge][:, None]) & known).any(1)
         fine = novel & known.any(1) & (base.target[edge] != subject)
         return edge[fine], support[fine], known[fine]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from fitcarl.errors import InputError
@@ -40,12 +40,8 @@ def read_json(file: Path) -> Any:
 
 def write_tensors(file: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
     """Tensors and a little JSON in one safetensors file, atomically."""
-    sibling = file.with_name(f".{file.name}.{os.getpid()}")
     whole = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    save_file(whole, sibling, metadata={"about": json.dumps(about or {})})
-    with sibling.open("rb") as written:
-        os.fsync(written.fileno())
-    sibling.replace(file)
+    write_atomically(file, save(whole, metadata={"about": json.dumps(about or {})}))
 
 
 def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -190,7 +190,10 @@ class RunFolder:
         arrays = {name: part.numpy() for name, part in stored.items()}
         try:
             found = Statistics.from_arrays(arrays, surroundings.concepts, names_for(config, surroundings))
-        except (KeyError, IndexError, ValueError, TypeError):
+        except KeyError:
+            expected = "a run of this version of fitcarl; train it again"
+            raise InputError("is of an older version", file=self.statistics, expected=expected) from None
+        except (IndexError, ValueError, TypeError):
             found = None
         if found is None or not found.fits(surroundings.graph):
             raise InputError(
@@ -198,12 +201,14 @@ class RunFolder:
             )
         return found
 
-    def keep_encoder(self, make: Callable[[], tuple[SupportEncoder, float]]) -> SupportEncoder:
+    def keep_encoder(
+        self, surroundings: Surroundings, config: Config, make: Callable[[], tuple[SupportEncoder, float]]
+    ) -> SupportEncoder:
         """The encoder of this run; it is made when it is first asked for, and the seconds that took are kept too."""
         if not self.encoder.exists():
             encoder, seconds = make()
             write_tensors(self.encoder, encoder.state_dict(), {"seconds": seconds})
-        return SupportEncoder.of(read_tensors(self.encoder)[0])
+        return self.fitting_encoder(surroundings, config)
 
     def encoder_seconds(self) -> float:
         """How long the training of the encoder took; 0 where there is none."""

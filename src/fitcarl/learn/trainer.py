@@ -91,15 +91,14 @@ def train_run(
         config,
         surroundings,
         lambda: folder.keep_embeddings(embeddings),
-        encoder=lambda: folder.keep_encoder(lambda: _encoder(dataset, config, lessons, note, stop, folder)),
+        encoder=lambda: folder.keep_encoder(
+            surroundings, config, lambda: _encoder(dataset, config, lessons, note, stop, folder)
+        ),
     )
     model = agent.module
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
-    standing = (
-        load_state(folder.state, model, optimizer)
-        if folder.state.exists()
-        else Standing(seconds=folder.encoder_seconds())
-    )
+    fresh = Standing(seconds=folder.encoder_seconds())
+    standing = load_state(folder.state, model, optimizer) if folder.state.exists() else fresh
     trace.cut(folder.trace, standing.episode)
 
     look = validation(dataset, agent, config.shots)
@@ -133,7 +132,7 @@ def train_run(
             standing = replace(standing, peak_mb=max(standing.peak_mb, peak_mb()))
             save_state(folder.state, model, optimizer, standing)
         if watch is not None:
-            left = (learn.episodes - number) * standing.seconds / number
+            left = (learn.episodes - number) * (standing.seconds - fresh.seconds) / number
             watch(Progress(line, learn.episodes, standing.best_mrr, left))
         if asked_to_stop:
             raise Stopped(f"stopped after episode {number}; `fitcarl train --resume {folder.path}` goes on")
@@ -188,7 +187,8 @@ def _encoder(
             note(f"the encoder learns from {len(seen):,} background facts first: step {step} of {steps}")
 
     own = names_for(config, surroundings)
-    return encoder_for(graph, surroundings.days, own, config.encoder, config.seed, config.shots, watch=watch)
+    given = graph, surroundings.days, own, config.encoder, config.seed, config.shots
+    return encoder_for(*given, watch=watch, note=note)
 
 
 def rate_at(episode: int, learn: LearnConfig) -> float:

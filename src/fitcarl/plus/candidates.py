@@ -12,7 +12,7 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.plus.description import EVIDENCE
-from fitcarl.plus.encoder import Asking, Encoded, SupportEncoder, Words, encode
+from fitcarl.plus.encoder import Asking, Encoded, Reader
 from fitcarl.plus.evidence import gather
 from fitcarl.plus.statistics import Statistics
 from fitcarl.plus.tally import Asked, Counts, Edges, Said
@@ -55,14 +55,14 @@ def candidates(
     statistics: Statistics,
     queries: Queries,
     shortlist: Shortlist,
-    encoder: SupportEncoder | None = None,
+    reader: Reader | None = None,
 ) -> Candidates:
     """Everybody who is met in some way, the most promising first.
 
     Facts are read from the background and the supports laid over it; a query's own fact is in neither.
     """
     asked = _asked(graph, support, queries)
-    said = Encoded.nothing(len(queries)) if encoder is None else _encoded(encoder, graph, support, statistics, queries)
+    said = Encoded.nothing(len(queries)) if reader is None else _read(reader, graph, support, statistics.days, queries)
     width = shortlist.most + shortlist.extra
     size = np.zeros(len(queries), dtype=np.int64)
     entity = np.empty((len(queries), width), dtype=np.int32)
@@ -97,20 +97,17 @@ def support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> t
     return known, entity, turned.relation[row], turned.time[row]
 
 
-def _encoded(
-    encoder: SupportEncoder, graph: TemporalGraph, support: MetaSet, statistics: Statistics, queries: Queries
-) -> Encoded:
+def _read(reader: Reader, graph: TemporalGraph, support: MetaSet, days: float, queries: Queries) -> Encoded:
     known, entity, relation, time = support_table(graph, support, queries)
-    words = Words.of(statistics.names, statistics.degree > 0)
     asking = Asking(
         relation=torch.from_numpy(queries.relation.astype(np.int64)),
         known=torch.from_numpy(known),
         support_entity=torch.from_numpy(entity.astype(np.int64)),
         support_relation=torch.from_numpy(relation.astype(np.int64)),
-        gap=torch.from_numpy(((queries.time[:, None] - time) * statistics.days).astype(np.float32)),
-        name=encoder.name_of(words, queries.entity),
+        gap=torch.from_numpy(((queries.time[:, None] - time) * days).astype(np.float32)),
+        name=reader.name_of(queries.entity),
     )
-    return encode(encoder, statistics, asking, queries.entity, queries.time, words)
+    return reader.read(asking, queries.entity, queries.time)
 
 
 def _asked(graph: TemporalGraph, support: MetaSet, queries: Queries) -> Asked:

@@ -13,7 +13,7 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.plus.candidates import Candidates, Shortlist, candidates, support_table
-from fitcarl.plus.encoder import SupportEncoder
+from fitcarl.plus.encoder import Reader
 from fitcarl.plus.kernels import describe_entities, hash_rules, multiplicity
 from fitcarl.plus.statistics import Statistics
 from fitcarl.tasks import Queries
@@ -67,7 +67,7 @@ def choices(
     queries: Queries,
     size: int,
     shortlist: Shortlist,
-    encoder: SupportEncoder | None = None,
+    reader: Reader | None = None,
 ) -> Choices:
     """Everything that could be done, on the background with its supports laid over it."""
     known, entity, relation, time = support_table(graph, support, queries)
@@ -85,7 +85,7 @@ def choices(
         space,
         allowed,
         _second(statistics, queries, relation.ravel(), time.ravel(), entity, space, graph),
-        candidates(graph, support, statistics, queries, shortlist, encoder),
+        candidates(graph, support, statistics, queries, shortlist, reader),
         _query(statistics, queries, relation, time, known),
     )
 

@@ -26,6 +26,9 @@ _SCALES = (3.0, 20.0, 100.0)
 _LEAST_HOLDERS = 20
 """Entities that must share a word before it means anything: a rarer one would only tell who somebody is."""
 _NEVER = -30.0
+"""The bias of an entity that the encoder does not know."""
+_NOBODY = -1e4
+_DAY = ("day_time", "day_source", "day_relation", "day_target")
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Asking:
 class SupportEncoder(nn.Module):
     """Two directions per query: one that answers point along, and one that the newcomer's kin point along."""
 
-    def __init__(self, config: EncoderConfig, entities: int, relations: int, words: int = 0) -> None:
-        """``relations`` are directed ones; ``words`` is 0 where names do not count."""
+    def __init__(self, config: EncoderConfig, entities: int, relations: int, telling: Tensor | None = None) -> None:
+        """``relations`` are directed ones; ``telling`` says what each word counts, and is empty where names do not."""
         super().__init__()
         size = config.size
         self.entity, self.kin = _rows(entities, size), _rows(entities, size)
@@ -63,9 +66,11 @@ class SupportEncoder(nn.Module):
         self.between = nn.Parameter(torch.zeros(relations, relations))
         self.fading = nn.Parameter(torch.full((5,), -2.0))
         self.dropout = nn.Dropout(config.dropout)
-        self.words = words
-        if words:
-            self.word_in, self.word_out = _rows(words, size), nn.Parameter(torch.randn(words, size) * 0.2)
+        self.telling: Tensor
+        self.register_buffer("telling", torch.zeros(0) if telling is None else telling.float())
+        self.words = len(self.telling)
+        if self.words:
+            self.word_in, self.word_out = _rows(self.words, size), nn.Parameter(torch.randn(self.words, size) * 0.2)
             self.named = _network(2 * size, 2 * size, 0.0)
 
     def forward(self, asking: Asking) -> tuple[Tensor, Tensor]:
@@ -115,9 +120,8 @@ class SupportEncoder(nn.Module):
     def of(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
         """The encoder with these weights; a missing or misshapen part raises a RuntimeError or a KeyError."""
         entities, size = state["entity"].shape
-        words = len(state["word_in"]) if "word_in" in state else 0
         with torch.random.fork_rng(devices=[]):
-            encoder = cls(EncoderConfig(size=size), entities, len(state["between"]), words)
+            encoder = cls(EncoderConfig(size=size), entities, len(state["between"]), state["telling"])
         encoder.load_state_dict(dict(state))
         return encoder.eval().requires_grad_(requires_grad=False)
 
@@ -135,12 +139,11 @@ class Words:
     weight: NDArray[np.float32]
 
     @classmethod
-    def of(cls, names: Names, known: NDArray[np.bool_]) -> Words:
-        """Words that enough of the known entities share; the others count nothing."""
-        row = np.repeat(np.arange(len(known)), np.diff(names.offsets))
-        holders = np.bincount(names.words[known[row]], minlength=len(names.weight))
-        weight = np.where(holders[names.words] >= _LEAST_HOLDERS, names.weight[names.words], 0.0)
-        total = np.bincount(row, weights=weight, minlength=len(known))
+    def of(cls, names: Names, telling: NDArray[np.floating[Any]]) -> Words:
+        """The words of all names; ``telling`` is what each counts, [words] or empty."""
+        row = np.repeat(np.arange(len(names.home)), np.diff(names.offsets))
+        weight = telling[names.words] if len(telling) else np.zeros(len(names.words))
+        total = np.bincount(row, weights=weight, minlength=len(names.home))
         return cls(
             names.offsets, names.words.astype(np.int64), (weight / np.maximum(total[row], 1e-6)).astype(np.float32)
         )
@@ -154,6 +157,15 @@ class Words:
         rows = table.index_select(0, torch.from_numpy(self.ids[place]))
         weighed = rows * torch.from_numpy(self.weight[place])[:, None]
         return torch.zeros(len(entities), table.shape[1]).index_add(0, owner, weighed)
+
+
+def telling_words(names: Names, known: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """float32 [words]: the weight of words that enough known entities share, 0 for others; empty without names."""
+    if not names.used:
+        return np.zeros(0, dtype=np.float32)
+    row = np.repeat(np.arange(len(known)), np.diff(names.offsets))
+    holders = np.bincount(names.words[known[row]], minlength=len(names.weight))
+    return np.where(holders >= _LEAST_HOLDERS, names.weight, 0.0).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,24 +189,41 @@ class Encoded:
         return torch.from_numpy(self.whole).topk(count, 1).indices.numpy().astype(np.int32)
 
 
-def encode(
-    encoder: SupportEncoder,
-    statistics: Statistics,
-    asking: Asking,
-    entity: NDArray[np.int32],
-    time: NDArray[np.int32],
-    words: Words,
-) -> Encoded:
-    """Log-shares of all entities; ``entity`` asks at ``time``, and facts of its own are not remembered."""
-    everybody = np.arange(len(encoder.entity))
-    day = {name: getattr(statistics, name) for name in ("day_time", "day_source", "day_relation", "day_target")}
-    days = around(day, statistics.days, entity, asking.relation.numpy(), time, everybody)
-    with torch.no_grad():
-        answers, kin = encoder(asking)
-        rows = encoder.rows(words, everybody) if encoder.words else encoder.entity
-        alone = answers @ rows.T + encoder.bias
-        whole = alone + happened(days, kin @ encoder.kin.T, encoder.between, encoder.fading).log1p()
-        return Encoded(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy())
+class Reader:
+    """An encoder over what is known at present: a graph's facts by time, and the names of its entities."""
+
+    def __init__(self, encoder: SupportEncoder, statistics: Statistics) -> None:
+        self._encoder, self._days = encoder, statistics.days
+        self._day = {name: getattr(statistics, name) for name in _DAY}
+        self._words = Words.of(statistics.names, encoder.telling.numpy())
+        everybody = np.arange(len(encoder.entity))
+        self._rows = encoder.rows(self._words, everybody).detach() if encoder.words else encoder.entity
+        present = torch.from_numpy(statistics.degree > 0)
+        familiar = encoder.bias > _NEVER
+        self._familiar = familiar & present
+        self._strange = ~familiar & present
+        self._absent = ~present
+
+    def name_of(self, entities: NDArray[np.integer[Any]]) -> Tensor:
+        """[entities, size]: what their names say about them as newcomers."""
+        return self._encoder.name_of(self._words, entities)
+
+    def read(self, asking: Asking, entity: NDArray[np.int32], time: NDArray[np.int32]) -> Encoded:
+        """Log-shares of all entities; ``entity`` asks at ``time``, and facts of its own are not remembered.
+
+        Entities that have facts now but had none when the encoder learned are taken to be average; those without any
+        fact are never an answer.
+        """
+        encoder, everybody = self._encoder, np.arange(len(self._rows))
+        days = around(self._day, self._days, entity, asking.relation.numpy(), time, everybody)
+        with torch.no_grad():
+            answers, kin = encoder(asking)
+            alone = answers @ self._rows.T + encoder.bias
+            if self._strange.any() and self._familiar.any():
+                alone[:, self._strange] = alone[:, self._familiar].mean(1, keepdim=True)
+            alone[:, self._absent] = _NOBODY
+            whole = alone + happened(days, kin @ encoder.kin.T, encoder.between, encoder.fading).log1p()
+            return Encoded(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy())
 
 
 def _frozen(values: Tensor) -> nn.Parameter:

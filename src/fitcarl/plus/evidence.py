@@ -68,7 +68,7 @@ def _prior(x: int, q: int, graph: Edges, encoded: Said, tally: Floats) -> float:
 def _best_first(prior: Floats, most: int) -> Longs:
     """The places of the highest, highest first, then all others as they come; a negative one is left out."""
     against = -prior
-    limit = np.partition(against, most - 1)[most - 1] if len(prior) > most else np.inf
+    limit = np.partition(against, most)[most] if len(prior) > most else np.inf
     top, rest = np.empty(len(prior), dtype=np.int64), np.empty(len(prior), dtype=np.int64)
     tops = rests = 0
     for i in range(len(prior)):

@@ -17,8 +17,8 @@ from fitcarl.threads import in_parallel, spread
 
 _AROUND = 2.0
 """Days before and after t_q whose facts are remembered, or a tick where that is longer."""
-_MOST = 6000
-"""Remembered facts before t_q at most, and as many after."""
+_MOST = 30000
+"""Facts around t_q that are remembered one by one; of more, a part stands for all."""
 _HIGHEST = 8.0
 """The highest log-weight of a remembered fact."""
 
@@ -32,8 +32,9 @@ class Days(NamedTuple):
     time: Longs
     first: Longs
     last: Longs
-    """Facts ``first[q]`` to ``last[q]`` lie around t_q; with a ``stride`` of n, every n-th stands for n."""
-    stride: int
+    """Facts ``first[q]`` to ``last[q]`` lie around t_q."""
+    stride: Longs
+    """Where ``stride[q]`` is n, every n-th of them stands for n."""
     reach: int
     """Ticks before and after."""
     day_time: Ints
@@ -62,17 +63,18 @@ def around(
     relation: NDArray[np.int64],
     time: NDArray[np.integer[Any]],
     place: NDArray[np.int64],
-    most: int = 0,
+    most: int = _MOST,
+    rng: np.random.Generator | None = None,
 ) -> Days:
     """What the loops need; ``day`` has the parts of Statistics that begin with ``day_``, a tick is so many ``days``.
 
-    Where ``most`` is given and queries have more facts around them on average, only so many are taken.
+    Where a query has more than ``most`` facts around it, about so many are taken; ``rng`` draws with which it begins.
     """
     reach, when = max(1, int(_AROUND / days)), day["day_time"]
-    here = np.searchsorted(when, time)
-    first = np.maximum(np.searchsorted(when, time - reach), here - _MOST)
-    last = np.minimum(np.searchsorted(when, time + reach + 1), here + _MOST)
-    stride = max(1, int((last - first).mean() / most)) if most and len(time) else 1
+    first, last = np.searchsorted(when, time - reach), np.searchsorted(when, time + reach + 1)
+    stride = np.maximum(1, -((first - last) // most))
+    if rng is not None:
+        first = first + rng.integers(0, stride)
     asked = entity.astype(np.int64), relation, time.astype(np.int64)
     columns = when, day["day_source"], day["day_relation"], day["day_target"]
     return Days(*asked, first, last, stride, reach, *columns, place)
@@ -123,10 +125,11 @@ def _weight(q: int, a: int, days: Days, weights: Weights) -> tuple[float, int]:
 def _remember(low: int, high: int, days: Days, weights: Weights, out: Floats) -> None:
     """Adds up, for queries low to high, what happened to every placed entity."""
     for q in range(low, high):
-        for a in range(days.first[q] + q % days.stride, days.last[q], days.stride):
+        stride = days.stride[q]
+        for a in range(days.first[q], days.last[q], stride):
             weight, _ = _weight(q, a, days, weights)
             if weight > -math.inf:
-                out[q, days.place[days.day_target[a]]] += days.stride * math.exp(min(weight, _HIGHEST))
+                out[q, days.place[days.day_target[a]]] += stride * math.exp(min(weight, _HIGHEST))
 
 
 @njit(cache=True, nogil=True)
@@ -142,10 +145,11 @@ def _remember_back(
 ) -> None:
     """The gradient of ``_remember``, given that of its result; by relation and by gap for every query apart."""
     for q in range(low, high):
-        for a in range(days.first[q] + q % days.stride, days.last[q], days.stride):
+        stride = days.stride[q]
+        for a in range(days.first[q], days.last[q], stride):
             weight, gap = _weight(q, a, days, weights)
             if -math.inf < weight < _HIGHEST:
-                step = slope[q, days.place[days.day_target[a]]] * days.stride * math.exp(weight)
+                step = slope[q, days.place[days.day_target[a]]] * stride * math.exp(weight)
                 to_alike[q, days.day_source[a]] += step
                 by_relation[q, days.day_relation[a]] += step
                 by_gap[q, gap] += step

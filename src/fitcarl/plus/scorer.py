@@ -18,7 +18,7 @@ from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.plus.candidates import Shortlist
 from fitcarl.plus.choices import Choices, choices, gap_buckets
-from fitcarl.plus.encoder import SupportEncoder
+from fitcarl.plus.encoder import Reader
 from fitcarl.plus.policy import Mass, PlusPolicy
 from fitcarl.plus.statistics import Statistics
 from fitcarl.ragged import batches
@@ -40,21 +40,22 @@ class PlusScorer:
         statistics: Statistics,
         size: int,
         shortlist: int,
-        encoder: SupportEncoder | None = None,
+        reader: Reader | None = None,
     ) -> None:
         self._policy = policy
         self._background = background
         self._statistics = statistics
         self._size = size
         self._shortlist = Shortlist(shortlist)
-        self._encoder = encoder
+        self._reader = reader
         self._last: tuple[MetaSet, TemporalGraph] | None = None
         self._kept: tuple[MetaSet, Queries, tuple[Choices, Mass]] | None = None
 
     def answer(self, task: Task, queries: Queries) -> Answers:
         """Every entity that some walk or the crowd ends at, with the log of its probability."""
         parts = []
-        cost = np.full(len(queries), self._shortlist.most + 4 * self._size)
+        said = self._background.entities // 20 if self._reader is not None else 0
+        cost = np.full(len(queries), self._shortlist.most + 4 * self._size + said)
         for piece in batches(cost, _ROWS_AT_ONCE):
             part = queries.take(piece)
             walks = Walks.of(*self._walk(task.support, part))
@@ -155,7 +156,7 @@ class PlusScorer:
             return kept[2]
         if self._last is None or self._last[0] is not support:
             self._last = support, self._background.overlay(support.facts)
-        given = self._statistics, queries, self._size, self._shortlist, self._encoder
+        given = self._statistics, queries, self._size, self._shortlist, self._reader
         options = choices(self._last[1], support, *given)
         with torch.no_grad():
             found = options, self._policy(options)

@@ -107,6 +107,13 @@ class Statistics:
         table[-1] = 0
         return table.astype(np.float32)
 
+    def named(self, names: Names) -> Statistics:
+        """The same counts with other names; what was worked out from them is kept."""
+        worked_out = {"rate": self.rate, "fades": self.fades}
+        other = replace(self, names=names)
+        other.__dict__.update(worked_out)
+        return other
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that was counted, to be stored; rules as those that were ever tried, which are few."""
         held = {name: getattr(self, name) for name in _COUNTED}

@@ -57,7 +57,6 @@ class Counts(NamedTuple):
 
     follows: Floats
     ever: Floats
-    excites: Floats
     rule: Floats
     second: Floats
     keys: Longs

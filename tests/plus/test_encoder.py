@@ -14,11 +14,12 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.folder import write_dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.errors import InputError
+from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn import trainer
-from fitcarl.learn.agent import Surroundings
-from fitcarl.learn.encoding import encoder_for, train_encoder
+from fitcarl.learn.agent import PlusAgent, Surroundings
+from fitcarl.learn.encoding import Rehearsal, encoder_for, train_encoder
+from fitcarl.learn.files import read_tensors, write_tensors
 from fitcarl.learn.lessons import Lessons
 from fitcarl.learn.run import Run, RunFolder
 from fitcarl.learn.start import resume, train
@@ -118,7 +119,7 @@ def test_it_learns_whom_one_with_such_a_support_deals_with() -> None:
     learned = train_encoder(graph, 1.0, names, config, seed=0)
     found = Reader(learned, statistics).read(asking, newcomer, time)
     assert (found.alone.argmax(1) == 2 * np.arange(pairs) + 1).mean() > 0.9
-    assert not found.likely(entities - 1)[:, 0].tolist().count(entities - 1)
+    assert entities - 1 not in found.likely[:, 0]
 
 
 def test_the_asked_fact_itself_changes_nothing(
@@ -294,4 +295,69 @@ def test_a_stop_before_the_first_episode_loses_nothing(dataset: Dataset, tmp_pat
     assert run.folder.encoder_seconds() > 0
     run.folder.encoder.write_bytes(b"no")
     with pytest.raises(InputError, match=r"encoder\.safetensors"):
+        Run.load(run.folder.path)
+
+
+def test_a_support_of_itself_and_of_the_asked_fact_is_never_drawn() -> None:
+    base = Quadruples(*np.array([(0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 3), (1, 0, 2, 3)], dtype=np.int32).T)
+    graph = TemporalGraph.index(base, 3, RelationIds(1))
+    rehearsal = Rehearsal(graph, 1.0, Names.none(3), EncoderConfig(batch=500), shots=3)
+    edge, support, known = rehearsal._draw(np.random.default_rng(0))
+    subject = np.repeat(np.arange(3), np.diff(graph.base.offsets))[edge]
+    assert len(edge)
+    assert known.any(1).all()
+    assert not (known & (support == edge[:, None])).any()
+    assert not (known & (graph.base.target[support] == subject[:, None])).any()
+    assert not (known & (graph.base.target[support] == graph.base.target[edge][:, None])).any()
+
+
+def test_newcomers_come_without_a_name_as_often_as_said() -> None:
+    texts = [f"Police {i % 2}" for i in range(50)]
+    ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
+    graph = TemporalGraph.index(ring, 50, RelationIds(1))
+    names, everybody = Names.of(texts, graph), np.arange(50).repeat(20)
+    for nameless, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)):
+        config = EncoderConfig(size=4, nameless=nameless)
+        rehearsal = Rehearsal(graph, 1.0, names, config, shots=3)
+        encoder = SupportEncoder(config, 50, 2, torch.from_numpy(rehearsal.telling))
+        said = rehearsal._name(encoder, everybody, np.random.default_rng(0)).detach()
+        assert float((said != 0).any(1).float().mean()) == pytest.approx(share, abs=0.05)
+
+
+def test_a_loss_that_is_no_number_is_said_and_not_kept(surroundings: Surroundings, tmp_path: Path) -> None:
+    names = Names.none(surroundings.graph.entities)
+    config = EncoderConfig(size=8, steps=60, least_steps=60, batch=32, rate=1e30)
+    with pytest.raises(FitcarlError, match=r"smaller encoder\.rate"):
+        encoder_for(surroundings.graph, 1.0, names, config, 0, 3, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_named_newcomer_is_read_by_its_name(dataset: Dataset) -> None:
+    """The scorer of an agent with names on hears of a newcomer's name through the encoder, too."""
+    config = configure("plus+names", shots=3)
+    surroundings = Surroundings.of(dataset)
+    graph = surroundings.graph
+    names = Names.of(surroundings.names, graph)
+    small = EncoderConfig(size=8, steps=20, least_steps=20, batch=64)
+    agent = PlusAgent(config, surroundings, None, train_encoder(graph, 1.0, names, small, seed=0)).widened(
+        surroundings.widened(1)
+    )
+    word = max(names.number, key=lambda text: float(agent.encoder.telling[names.number[text]]) if agent.encoder else 0)
+    new = np.array([graph.entities])
+    plain, named = (agent.scorer(names=given)._reader for given in ({}, {graph.entities: word}))
+    assert plain is not None
+    assert named is not None
+    assert not plain.name_of(new).any()
+    assert named.name_of(new).any()
+
+
+def test_a_run_of_an_older_version_says_so(dataset: Dataset, tmp_path: Path) -> None:
+    write_dataset(dataset, tmp_path / "data")
+    settings = ["features.encoder=off", "plus.queries=20"]
+    run = train(tmp_path / "data", out=tmp_path / "run", episodes=1, settings=settings)
+    assert not run.folder.encoder.exists()
+    parts, about = read_tensors(run.folder.statistics)
+    del parts["day_relation"]
+    write_tensors(run.folder.statistics, parts, about)
+    with pytest.raises(InputError, match=r"older version.*train it again"):
         Run.load(run.folder.path)

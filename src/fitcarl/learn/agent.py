@@ -120,12 +120,12 @@ def agent_for(
     """A new agent of the configured kind; ``embeddings`` and ``encoder`` are only called for one that needs them, and
     ``statistics`` of these surroundings are counted where they are not given to one that needs those."""
     rows = embeddings() if config.agent == "paper" else None
-    reader = encoder() if config.agent == "plus" and config.features.encoder and encoder is not None else None
+    known = encoder() if config.agent == "plus" and config.features.encoder and encoder is not None else None
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to touch
         torch.manual_seed(config.seed)
         if rows is not None:
             return PaperAgent(config, surroundings, rows)
-        return PlusAgent(config, surroundings, statistics, reader)
+        return PlusAgent(config, surroundings, statistics, known)
 
 
 class PaperAgent:
@@ -176,7 +176,7 @@ class PlusAgent:
         self._background = surroundings.graph
         self.statistics = statistics or count_for(config, surroundings)
         self.encoder = encoder
-        self._reader = Reader(encoder, self.statistics) if encoder is not None else None
+        self._reader = Reader.over(encoder, self.statistics)
 
     def play(self, task: Task, seed: int) -> Episode:
         """Learns from some of the task's queries, drawn at random."""
@@ -195,8 +195,8 @@ class PlusAgent:
         size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
         reader = self._reader
         if names and statistics.names.used:
-            statistics = statistics.named(statistics.names.named(names))
-            reader = Reader(self.encoder, statistics) if self.encoder is not None else None
+            statistics = statistics.changed(names=statistics.names.named(names))
+            reader = Reader.over(self.encoder, statistics)
         return PlusScorer(self.module, self._background, statistics, size, shortlist, reader)
 
     def widened(self, surroundings: Surroundings) -> PlusAgent:
@@ -207,7 +207,7 @@ class PlusAgent:
     def over(self, graph: TemporalGraph) -> PlusAgent:
         """Who was met when is read off the graph, rates and rules stay: a few facts do not change them."""
         same = graph.base is self._background.base
-        statistics = self.statistics if same else replace(self.statistics, **meetings(graph))
+        statistics = self.statistics if same else self.statistics.changed(**meetings(graph))
         return self._on(graph, statistics, self.encoder)
 
     def recounted(self, graph: TemporalGraph) -> PlusAgent:
@@ -219,7 +219,7 @@ class PlusAgent:
         other = copy(self)
         other._background, other.statistics, other.encoder = graph, statistics, encoder
         if statistics is not self.statistics or encoder is not self.encoder:
-            other._reader = Reader(encoder, statistics) if encoder is not None else None
+            other._reader = Reader.over(encoder, statistics)
         return other
 
 

@@ -92,17 +92,17 @@ def train_encoder(
     watch: Watch | None = None,
 ) -> SupportEncoder:
     """An encoder for newcomers with at most ``shots`` facts, or 3; ``watch`` is told steps done and steps in all."""
-    lesson = Lesson(graph, days, names, config, max(shots, 3))
+    rehearsal = Rehearsal(graph, days, names, config, max(shots, 3))
     steps = int(np.clip(_PASSES * len(graph.base) // config.batch, config.least_steps, config.steps))
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, torch.from_numpy(lesson.telling))
+        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, torch.from_numpy(rehearsal.telling))
         optimizer = torch.optim.AdamW(encoder.parameters(), config.rate, weight_decay=_WEIGHT_DECAY, fused=True)
-        for step in range(steps if lesson.anything else 0):
+        for step in range(steps if rehearsal.anything else 0):
             for group in optimizer.param_groups:
                 group["lr"] = config.rate * _fading(step, steps)
-            loss = lesson.loss(encoder, rng)
+            loss = rehearsal.loss(encoder, rng)
             if loss is not None:
                 if not torch.isfinite(loss):
                     raise FitcarlError(
@@ -125,7 +125,7 @@ def _fading(step: int, steps: int) -> float:
     return (1 + math.cos(math.pi * (step - up) / max(steps - up, 1.0))) / 2
 
 
-class Lesson:
+class Rehearsal:
     """Batches of facts of a background, asked with a part of their subjects' other facts as support."""
 
     def __init__(self, graph: TemporalGraph, days: float, names: Names, config: EncoderConfig, shots: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from fitcarl.config import Config
 from fitcarl.data.dataset import Dataset, MetaSet
+from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Agent
@@ -31,6 +32,15 @@ class Lessons:
                 f"no meta-train entity has more than {config.shots} facts", file=dataset.name, expected=other
             )
         self.newcomers = None if config.learn.tasks == "meta" else self._newcomers()
+
+    @property
+    def never_hidden(self) -> Quadruples:
+        """Facts of the background in which nobody is who plays a newcomer in some episode."""
+        facts = self._dataset.background
+        groups = self.newcomers.groups if self.newcomers is not None else ()
+        plays = np.zeros(len(self._dataset.vocabulary.entities), dtype=np.bool_)
+        plays[np.concatenate([np.empty(0, dtype=np.int32), *groups])] = True
+        return facts.take(~(plays[facts.subject] | plays[facts.object]))
 
     def draw(self, agent: Agent, episode: int) -> tuple[Agent, Task]:
         """The task of an episode, and the agent in the surroundings in which it is to be played."""

@@ -30,11 +30,11 @@ from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import open_graph, save_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Agent, Surroundings, agent_for, names_for
+from fitcarl.learn.example import example_of
 from fitcarl.learn.files import read_json, read_tensors, write_json, write_tensors
 from fitcarl.learn.plain import everything
 from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.plus.statistics import Statistics
-from fitcarl.tasks import official_task
 from fitcarl.threads import thread_count
 
 
@@ -138,7 +138,7 @@ class RunFolder:
             write_json(self.environment, environment())
         if not self.vocabulary.exists():
             write_json(self.vocabulary, _names_to_json(dataset.vocabulary, dataset.calendar, dataset.concepts))
-        if not self.example.exists() and (example := _example_of(dataset, config.shots, whole=whole)):
+        if not self.example.exists() and (example := example_of(dataset, config.shots, whole=whole)):
             write_json(self.example, example)
         if not self.graph.exists():
             shutil.rmtree(self.path / "graph.unfinished", ignore_errors=True)
@@ -340,40 +340,6 @@ def environment() -> dict[str, Any]:
         "torch_threads": torch.get_num_threads(),
         "loop_threads": thread_count(),
         **{package: version(package) for package in packages},
-    }
-
-
-def _example_of(dataset: Dataset, shots: int, *, whole: bool) -> dict[str, Any] | None:
-    """The first question about a meta-validation entity in which it is the subject, and the facts it comes with.
-
-    In a ``whole`` run everybody is known, so it goes by another name there.
-    """
-    names, relations, label = dataset.vocabulary, dataset.vocabulary.relation_ids, dataset.calendar.label
-    task = official_task(dataset.valid, shots, relations)
-    forward = np.flatnonzero(task.queries.relation < relations.count)
-    if not len(forward):
-        return None
-    actor, relation, time = (
-        int(column[forward[0]]) for column in (task.queries.entity, task.queries.relation, task.queries.time)
-    )
-    known = task.support.facts.take(task.support.owner == actor)
-
-    def name(entity: int) -> str:
-        return names.entities[entity] + (" (as a newcomer)" if whole and entity == actor else "")
-
-    return {
-        "facts": [
-            {
-                "subject": name(s),
-                "relation": names.relations[r],
-                "object": name(o),
-                "time": label(t),
-            }
-            for s, r, o, t in known
-        ],
-        "subject": name(actor),
-        "relation": names.relations[relation],
-        "at": label(time),
     }
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-import numpy as np
 import torch
 
 from fitcarl.config import Config, LearnConfig
@@ -167,12 +166,7 @@ def _encoder(
     folder: RunFolder,
 ) -> tuple[SupportEncoder, float]:
     """An encoder that has never met those who will play newcomers."""
-    names = dataset.vocabulary
-    hidden = np.zeros(len(names.entities), dtype=np.bool_)
-    for group in lessons.newcomers.groups if lessons.newcomers is not None else ():
-        hidden[group] = True
-    facts = dataset.background
-    seen = facts.take(~(hidden[facts.subject] | hidden[facts.object]))
+    names, seen = dataset.vocabulary, lessons.never_hidden
     graph = TemporalGraph.index(seen, len(names.entities), names.relation_ids)
     surroundings = Surroundings.over(graph, dataset.concepts, dataset.calendar, names)
 

@@ -12,16 +12,13 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.plus.description import EVIDENCE
-from fitcarl.plus.encoder import Asking, Encoded, Reader
+from fitcarl.plus.encoder import Asking, Reader
 from fitcarl.plus.evidence import gather
 from fitcarl.plus.statistics import Statistics
 from fitcarl.plus.tally import Asked, Counts, Edges, Said
 from fitcarl.ragged import offsets_of
 from fitcarl.tasks import Queries
 from fitcarl.threads import in_parallel, spread
-
-_LIKELY = 100
-"""Entities that the encoder puts up for a closer look."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def candidates(
     Facts are read from the background and the supports laid over it; a query's own fact is in neither.
     """
     asked = _asked(graph, support, queries)
-    said = Encoded.nothing(len(queries)) if reader is None else _read(reader, graph, support, statistics.days, queries)
+    said = Said.nothing(len(queries)) if reader is None else _read(reader, graph, support, statistics.days, queries)
     width = shortlist.most + shortlist.extra
     size = np.zeros(len(queries), dtype=np.int64)
     entity = np.empty((len(queries), width), dtype=np.int32)
@@ -70,7 +67,7 @@ def candidates(
     features = np.empty((len(queries), width, EVIDENCE), dtype=np.float32)
     given = (
         *(asked, _edges(graph.base), _edges(graph.over), _counts(statistics)),
-        Said(said.alone, said.whole, said.likely(_LIKELY)),
+        said,
         *(shortlist.most, shortlist.extra, shortlist.seed),
         *(size, entity, weight, features),
     )
@@ -97,7 +94,7 @@ def support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> t
     return known, entity, turned.relation[row], turned.time[row]
 
 
-def _read(reader: Reader, graph: TemporalGraph, support: MetaSet, days: float, queries: Queries) -> Encoded:
+def _read(reader: Reader, graph: TemporalGraph, support: MetaSet, days: float, queries: Queries) -> Said:
     known, entity, relation, time = support_table(graph, support, queries)
     asking = Asking(
         relation=torch.from_numpy(queries.relation.astype(np.int64)),

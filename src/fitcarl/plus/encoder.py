@@ -21,10 +21,13 @@ from fitcarl.config import EncoderConfig
 from fitcarl.plus.happenings import around, happened
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import Statistics
+from fitcarl.plus.tally import Said
 
 _SCALES = (3.0, 20.0, 100.0)
 _LEAST_HOLDERS = 20
 """Entities that must share a word before it means anything: a rarer one would only tell who somebody is."""
+_LIKELY = 100
+"""Entities that are put up for a closer look."""
 _NEVER = -30.0
 """The bias of an entity that the encoder does not know."""
 _NOBODY = -1e4
@@ -168,27 +171,6 @@ def telling_words(names: Names, known: NDArray[np.bool_]) -> NDArray[np.float32]
     return np.where(holders >= _LEAST_HOLDERS, names.weight, 0.0).astype(np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """What the encoder says about every entity as the answer to each query."""
-
-    alone: NDArray[np.float32]
-    """float32 [queries, entities]: log-share by the support alone."""
-    whole: NDArray[np.float32]
-    """float32 [queries, entities]: log-share with what happened around t_q."""
-
-    @classmethod
-    def nothing(cls, queries: int) -> Encoded:
-        """No encoder."""
-        blank = np.zeros((queries, 0), dtype=np.float32)
-        return cls(blank, blank)
-
-    def likely(self, most: int) -> NDArray[np.int32]:
-        """int32 [queries, at most ``most``]: the likeliest entities."""
-        count = min(most, self.whole.shape[1])
-        return torch.from_numpy(self.whole).topk(count, 1).indices.numpy().astype(np.int32)
-
-
 class Reader:
     """An encoder over what is known at present: a graph's facts by time, and the names of its entities."""
 
@@ -204,11 +186,16 @@ class Reader:
         self._strange = ~familiar & present
         self._absent = ~present
 
+    @classmethod
+    def over(cls, encoder: SupportEncoder | None, statistics: Statistics) -> Reader | None:
+        """A reader where there is an encoder."""
+        return None if encoder is None else cls(encoder, statistics)
+
     def name_of(self, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, size]: what their names say about them as newcomers."""
         return self._encoder.name_of(self._words, entities)
 
-    def read(self, asking: Asking, entity: NDArray[np.int32], time: NDArray[np.int32]) -> Encoded:
+    def read(self, asking: Asking, entity: NDArray[np.int32], time: NDArray[np.int32]) -> Said:
         """Log-shares of all entities; ``entity`` asks at ``time``, and facts of its own are not remembered.
 
         Entities that have facts now but had none when the encoder learned are taken to be average; those without any
@@ -223,7 +210,8 @@ class Reader:
                 alone[:, self._strange] = alone[:, self._familiar].mean(1, keepdim=True)
             alone[:, self._absent] = _NOBODY
             whole = alone + happened(days, kin @ encoder.kin.T, encoder.between, encoder.fading).log1p()
-            return Encoded(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy())
+            likely = whole.topk(min(_LIKELY, len(everybody)), 1).indices.numpy().astype(np.int32)
+            return Said(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy(), likely)
 
 
 def _frozen(values: Tensor) -> nn.Parameter:

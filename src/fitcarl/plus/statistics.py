@@ -107,11 +107,10 @@ class Statistics:
         table[-1] = 0
         return table.astype(np.float32)
 
-    def named(self, names: Names) -> Statistics:
-        """The same counts with other names; what was worked out from them is kept."""
-        worked_out = {"rate": self.rate, "fades": self.fades}
-        other = replace(self, names=names)
-        other.__dict__.update(worked_out)
+    def changed(self, **parts: Any) -> Statistics:
+        """The same rates with other names, or other meetings; the tables that were worked out from them are kept."""
+        other = replace(self, **parts)
+        other.__dict__.update({"rate": self.rate, "fades": self.fades})
         return other
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -87,11 +87,19 @@ class Counts(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What the encoder says about every entity, and whom it finds likely; all with no columns where there is none."""
+    """What the encoder says about every entity as the answer to each query; no columns where there is no encoder."""
 
     alone: Floats
+    """float32 [queries, entities]: log-share by the support alone."""
     whole: Floats
+    """float32 [queries, entities]: log-share with what happened around t_q."""
     likely: Ints
+    """int32 [queries, n]: the likeliest entities."""
+
+    @classmethod
+    def nothing(cls, queries: int) -> Said:
+        blank = np.zeros((queries, 0), dtype=np.float32)
+        return cls(blank, blank, np.zeros((queries, 0), dtype=np.int32))
 
 
 class Asked(NamedTuple):

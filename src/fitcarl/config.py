@@ -107,8 +107,8 @@ class EncoderConfig(_Section):
     """The encoder of preset ``plus``, which reads a support as a whole."""
 
     size: int = Field(128, ge=2, description="real numbers per entity, relation and word")
-    steps: int = Field(1000, ge=1, description="updates at most")
-    least_steps: int = Field(200, ge=1, description="updates at least; between the two, three times every edge")
+    steps: int = Field(3000, ge=1, description="updates at most")
+    least_steps: int = Field(200, ge=1, description="updates at least; between the two, six times every edge")
     batch: int = Field(512, ge=1, description="facts asked per update, their subjects playing newcomers")
     rate: float = Field(3e-3, gt=0, description="AdamW's highest learning rate")
     dropout: float = Field(0.2, ge=0, lt=1, description="share of numbers that are left out while it learns")
@@ -173,7 +173,7 @@ _PLUS: dict[str, Any] = {
     "agent": "plus",
     "learn.episodes": 300,
     "learn.queries_per_entity": 4,
-    "learn.validate_every": 20,
+    "learn.validate_every": 50,
     "learn.rate": 3e-3,
     "learn.schedule": "cosine",
 }

@@ -54,7 +54,7 @@ def test_what_happened_and_its_gradient_are_those_of_a_plain_sum(surroundings: S
     entity, relation = rng.integers(0, graph.entities, 7), rng.integers(0, n, 7)
     place = np.where(np.arange(graph.entities) % 3 == 0, -1, 0)
     place[place == 0] = np.arange((place == 0).sum())
-    given = [torch.randn(7, graph.entities), torch.randn(n, n), torch.randn(5)]
+    given = [torch.randn(7, 6), torch.randn(graph.entities, 6), torch.randn(n, n), torch.randn(5)]
     slope = torch.randn(7, place.max() + 1)
 
     fast = [part.clone().requires_grad_() for part in given]
@@ -67,7 +67,7 @@ def test_what_happened_and_its_gradient_are_those_of_a_plain_sum(surroundings: S
         row = [torch.zeros(()) for _ in range(place.max() + 1)]
         for t, y, r, x in zip(*(day[f"day_{c}"] for c in ("time", "source", "relation", "target")), strict=True):
             if abs(int(t) - int(time[q])) <= 2 and place[x] >= 0 and entity[q] not in (x, y):
-                weight = slow[0][q, y] + slow[1][relation[q], r] + slow[2][int(t) - int(time[q]) + 2]
+                weight = slow[0][q] @ slow[1][y] + slow[2][relation[q], r] + slow[3][int(t) - int(time[q]) + 2]
                 row[place[x]] = row[place[x]] + weight.clamp(max=8).exp()
         rows.append(torch.stack(row))
     plain = torch.stack(rows)
@@ -83,7 +83,8 @@ def test_of_many_facts_a_part_stands_for_all(surroundings: Surroundings) -> None
     graph = surroundings.graph
     day, place = meetings(graph), np.arange(graph.entities)
     time, nobody, relation = np.full(400, 30, dtype=np.int32), np.full(400, -1), np.zeros(400, dtype=np.int64)
-    level = torch.zeros(400, graph.entities), torch.zeros(graph.relations.directed, graph.relations.directed)
+    directed = graph.relations.directed
+    level = torch.zeros(400, 1), torch.zeros(graph.entities, 1), torch.zeros(directed, directed)
     rng = np.random.default_rng(0)
     windows = [around(day, 1.0, nobody, relation, time, place, most, rng) for most in (1000, 9)]
     full, part = (happened(days, *level, torch.zeros(5)) for days in windows)

@@ -30,7 +30,7 @@ from fitcarl.plus.happenings import around, happened
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import meetings
 
-_METHOD = 2
+_METHOD = 3
 """Counts changes that change what is learned, so that older files are not taken for new ones."""
 _OTHERS = 1024
 """Entities that a batch's answers are compared with, besides one another."""
@@ -39,7 +39,7 @@ _REMEMBERED = 1200
 _LEAST_EDGES = 3
 _EVENLY = 0.6
 """How much facts of busy subjects are held back: 0 asks every fact as often, 1 every subject."""
-_PASSES = 3
+_PASSES = 6
 _WEIGHT_DECAY = 1e-5
 _WARM_UP = 0.1
 
@@ -162,7 +162,7 @@ class Rehearsal:
         place[listed] = np.arange(len(listed))
         score = answers @ encoder.rows(self._words, listed).T + encoder.bias.index_select(0, _long(listed))
         days = around(self._day, self._days, subject, asking.relation.numpy(), time, place, _REMEMBERED, rng)
-        mass = happened(days, kin @ encoder.kin.T, encoder.between, encoder.fading)
+        mass = happened(days, kin, encoder.kin, encoder.between, encoder.fading)
         score = score + mass.log1p() + stands_for
         return torch.nn.functional.cross_entropy(score, _long(place[answer]))
 

@@ -24,6 +24,8 @@ from fitcarl.plus.statistics import Statistics
 from fitcarl.plus.tally import Said
 
 _SCALES = (3.0, 20.0, 100.0)
+_KIN = 32
+"""Directions that tell kin apart; fewer than those for answers, since every fact of some days is compared."""
 _LEAST_HOLDERS = 20
 """Entities that must share a word before it means anything: a rarer one would only tell who somebody is."""
 _LIKELY = 100
@@ -59,13 +61,13 @@ class SupportEncoder(nn.Module):
         """``relations`` are directed ones; ``telling`` says what each word counts, and is empty where names do not."""
         super().__init__()
         size = config.size
-        self.entity, self.kin = _rows(entities, size), _rows(entities, size)
+        self.entity, self.kin = _rows(entities, size), _rows(entities, _KIN)
         self.bias = nn.Parameter(torch.zeros(entities))
         self.support_relation, self.asked_relation = _rows(relations, size), _rows(relations, size)
         self.gap = nn.Linear(3 + len(_SCALES), size)
         self.fact = _network(3 * size, size, config.dropout)
         self.attention = nn.Sequential(nn.Linear(4 * size, size), nn.ReLU(), nn.Linear(size, 1))
-        self.summary = _network(2 * size, 2 * size, config.dropout)
+        self.summary = _network(2 * size, size + _KIN, config.dropout)
         self.between = nn.Parameter(torch.zeros(relations, relations))
         self.fading = nn.Parameter(torch.full((5,), -2.0))
         self.dropout = nn.Dropout(config.dropout)
@@ -74,10 +76,10 @@ class SupportEncoder(nn.Module):
         self.words = len(self.telling)
         if self.words:
             self.word_in, self.word_out = _rows(self.words, size), nn.Parameter(torch.randn(self.words, size) * 0.2)
-            self.named = _network(2 * size, 2 * size, 0.0)
+            self.named = _network(2 * size, size + _KIN, 0.0)
 
     def forward(self, asking: Asking) -> tuple[Tensor, Tensor]:
-        """The direction of answers and the direction of kin, [queries, size] each."""
+        """The direction of answers, [queries, size], and the direction of kin, [queries, _KIN]."""
         asked = _look_up(self.asked_relation, asking.relation)
         where = self.dropout(_look_up(self.entity, asking.support_entity))
         how = _look_up(self.support_relation, asking.support_relation)
@@ -88,8 +90,7 @@ class SupportEncoder(nn.Module):
         both = self.summary(torch.cat([support, asked], -1))
         if self.words:
             both = both + self.named(torch.cat([self.dropout(asking.name), asked], -1))
-        answers, kin = both.chunk(2, -1)
-        return answers, kin
+        return both[:, :-_KIN], both[:, -_KIN:]
 
     def name_of(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, size]: what the words of these entities say about them as newcomers."""
@@ -209,7 +210,7 @@ class Reader:
             if self._strange.any() and self._familiar.any():
                 alone[:, self._strange] = alone[:, self._familiar].mean(1, keepdim=True)
             alone[:, self._absent] = _NOBODY
-            whole = alone + happened(days, kin @ encoder.kin.T, encoder.between, encoder.fading).log1p()
+            whole = alone + happened(days, kin, encoder.kin, encoder.between, encoder.fading).log1p()
             likely = whole.topk(min(_LIKELY, len(everybody)), 1).indices.numpy().astype(np.int32)
             return Said(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy(), likely)
 

@@ -35,8 +35,8 @@ class Days(NamedTuple):
     """Facts ``first[q]`` to ``last[q]`` lie around t_q."""
     stride: Longs
     """Where ``stride[q]`` is n, every n-th of them stands for n."""
-    reach: int
-    """Ticks before and after."""
+    gaps: float
+    """How many of the five gaps a tick is."""
     day_time: Ints
     day_source: Ints
     day_relation: Ints
@@ -46,10 +46,12 @@ class Days(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Logarithms that are added up to the weight of a fact (y, r, x) at some gap to t_q."""
+    """What the log-weight of a fact (y, r, x) at some gap to t_q is added up from."""
 
-    alike: Floats
-    """[queries, entities]: by y."""
+    newcomer: Floats
+    """[queries, size]: where the newcomer's kin are to be found; its product with ``kin`` says how alike y is."""
+    kin: Floats
+    """[entities, size]: by y."""
     between: Floats
     """[2R, 2R]: by r_q and r."""
     fading: Floats
@@ -77,48 +79,64 @@ def around(
         first = first + rng.integers(0, stride)
     asked = entity.astype(np.int64), relation, time.astype(np.int64)
     columns = when, day["day_source"], day["day_relation"], day["day_target"]
-    return Days(*asked, first, last, stride, reach, *columns, place)
+    return Days(*asked, first, last, stride, 2 / reach, *columns, place)
 
 
-def happened(days: Days, alike: Tensor, between: Tensor, fading: Tensor) -> Tensor:
+def happened(days: Days, newcomer: Tensor, kin: Tensor, between: Tensor, fading: Tensor) -> Tensor:
     """[queries, placed]: how much happened around t_q to each placed entity, by those whom the newcomer resembles.
 
-    The sum of exp(alike[q, y] + between[r_q, r] + fading[gap]) over facts (y, r, x), with a gradient.
+    The sum of exp(newcomer[q] · kin[y] + between[r_q, r] + fading[gap]) over facts (y, r, x), with a gradient.
     """
-    mass: Tensor = _Happened.apply(days, alike, between, fading)  # type: ignore[no-untyped-call]
+    mass: Tensor = _Happened.apply(days, newcomer, kin, between, fading)  # type: ignore[no-untyped-call]
     return mass
 
 
 class _Happened(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, days: Days, alike: Tensor, between: Tensor, fading: Tensor) -> Tensor:
-        weights = Weights(alike.detach().numpy(), between.detach().numpy(), fading.detach().numpy())
-        mass = np.zeros((len(alike), int(days.place.max(initial=-1)) + 1), dtype=np.float32)
+    def forward(ctx: Any, days: Days, *parts: Tensor) -> Tensor:
+        weights = Weights(*(part.detach().contiguous().numpy() for part in parts))
+        mass = np.zeros((len(weights.newcomer), int(days.place.max(initial=-1)) + 1), dtype=np.float32)
         in_parallel(spread(len(mass)), lambda _, low, high: _remember(low, high, days, weights, mass))
         ctx.days, ctx.weights = days, weights
         return torch.from_numpy(mass)
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, Tensor, Tensor, Tensor]:
         days, weights = ctx.days, ctx.weights
-        to_alike = np.zeros_like(weights.alike)
-        by_relation = np.zeros((len(to_alike), len(weights.between)), dtype=np.float32)
-        by_gap = np.zeros((len(to_alike), len(weights.fading)), dtype=np.float32)
-        given = days, weights, slope.contiguous().numpy(), to_alike, by_relation, by_gap
-        in_parallel(spread(len(to_alike)), lambda _, low, high: _remember_back(low, high, *given))
+        queries, directions = weights.newcomer.shape
+        facts = int((-((days.first - days.last) // days.stride)).max(initial=0))
+        by_fact = np.zeros((queries, facts), dtype=np.float32)
+        by_relation = np.zeros((queries, len(weights.between)), dtype=np.float32)
+        by_gap = np.zeros((queries, len(weights.fading)), dtype=np.float32)
+        to_newcomer, to_kin = np.zeros_like(weights.newcomer), np.zeros_like(weights.kin)
+        given = days, weights, slope.contiguous().numpy(), by_fact, by_relation, by_gap, to_newcomer
+        in_parallel(spread(queries), lambda _, low, high: _remember_back(low, high, *given))
+        # Several queries remember the same y: threads share the directions, so that the order of the sum is fixed.
+        in_parallel(spread(directions), lambda _, low, high: _kin_back(low, high, days, weights, by_fact, to_kin))
         to_between = torch.zeros(weights.between.shape)
         to_between = to_between.index_add(0, torch.from_numpy(days.relation), torch.from_numpy(by_relation))
-        return None, torch.from_numpy(to_alike), to_between, torch.from_numpy(by_gap).sum(0)
+        grown = torch.from_numpy(to_newcomer), torch.from_numpy(to_kin), to_between, torch.from_numpy(by_gap).sum(0)
+        return None, *grown
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _product(q: int, y: int, newcomer: Floats, kin: Floats) -> np.float32:
+    # rows are not taken out: numba would count references to them, which costs more than the sum
+    total = np.float32(0)
+    for z in range(newcomer.shape[1]):
+        total += newcomer[q, z] * kin[y, z]
+    return total
+
+
+@njit(cache=True, nogil=True, inline="always")  # a call would count references to every array of both tuples
 def _weight(q: int, a: int, days: Days, weights: Weights) -> tuple[float, int]:
     """The log-weight of fact a for query q, and which gap it has; -inf where it is passed over."""
     y, x = days.day_source[a], days.day_target[a]
     if days.place[x] < 0 or days.entity[q] in (x, y):
         return -math.inf, 0
-    gap = int(np.rint((days.day_time[a] - days.time[q]) * 2 / days.reach)) + 2
-    return weights.alike[q, y] + weights.between[days.relation[q], days.day_relation[a]] + weights.fading[gap], gap
+    gap = math.floor((days.day_time[a] - days.time[q]) * days.gaps + 2.5)
+    alike = _product(q, y, weights.newcomer, weights.kin)
+    return alike + weights.between[days.relation[q], days.day_relation[a]] + weights.fading[gap], gap
 
 
 @njit(cache=True, nogil=True)
@@ -139,17 +157,31 @@ def _remember_back(
     days: Days,
     weights: Weights,
     slope: Floats,
-    to_alike: Floats,
+    by_fact: Floats,
     by_relation: Floats,
     by_gap: Floats,
+    to_newcomer: Floats,
 ) -> None:
-    """The gradient of ``_remember``, given that of its result; by relation and by gap for every query apart."""
+    """The gradient of ``_remember``, given that of its result: by fact, relation and gap for every query apart."""
     for q in range(low, high):
         stride = days.stride[q]
-        for a in range(days.first[q], days.last[q], stride):
+        for place, a in enumerate(range(days.first[q], days.last[q], stride)):
             weight, gap = _weight(q, a, days, weights)
             if -math.inf < weight < _HIGHEST:
-                step = slope[q, days.place[days.day_target[a]]] * stride * math.exp(weight)
-                to_alike[q, days.day_source[a]] += step
+                step = np.float32(slope[q, days.place[days.day_target[a]]] * stride * math.exp(weight))
+                by_fact[q, place] = step
                 by_relation[q, days.day_relation[a]] += step
                 by_gap[q, gap] += step
+                for z in range(to_newcomer.shape[1]):
+                    to_newcomer[q, z] += step * weights.kin[days.day_source[a], z]
+
+
+@njit(cache=True, nogil=True)
+def _kin_back(low: int, high: int, days: Days, weights: Weights, by_fact: Floats, to_kin: Floats) -> None:
+    """Adds up, along directions low to high, the gradient of everybody who is remembered."""
+    for q in range(len(by_fact)):
+        for place, a in enumerate(range(days.first[q], days.last[q], days.stride[q])):
+            step = by_fact[q, place]
+            if step != 0:
+                for z in range(low, high):
+                    to_kin[days.day_source[a], z] += step * weights.newcomer[q, z]

@@ -362,3 +362,35 @@ def test_a_run_of_an_older_version_says_so(dataset: Dataset, tmp_path: Path) -> 
     write_tensors(run.folder.statistics, parts, about)
     with pytest.raises(InputError, match=r"older version.*train it again"):
         Run.load(run.folder.path)
+
+
+def test_an_encoder_of_another_shape_says_so(dataset: Dataset, tmp_path: Path) -> None:
+    write_dataset(dataset, tmp_path / "data")
+    settings = ["encoder.steps=2", "encoder.least_steps=1", "encoder.size=4", "encoder.batch=16", "plus.queries=20"]
+    run = train(tmp_path / "data", out=tmp_path / "run", episodes=1, settings=settings)
+    parts, about = read_tensors(run.folder.encoder)
+    parts["kin"] = parts["kin"][:, :-1].contiguous()
+    write_tensors(run.folder.encoder, parts, about)
+    with pytest.raises(InputError, match=r"encoder.safetensors.*older version.*train it again"):
+        Run.load(run.folder.path)
+
+
+def test_the_time_left_is_told_from_the_episodes_alone(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the encoder took, it is done by then."""
+    write_dataset(dataset, tmp_path / "data")
+    settings = ["encoder.steps=2", "encoder.least_steps=1", "encoder.size=4", "encoder.batch=16", "plus.queries=20"]
+    monkeypatch.setattr(trainer, "encoder_for", lambda *given, **ways: (encoder_for(*given, **ways)[0], 1e6))
+    left: list[float] = []
+    run = train(
+        tmp_path / "data",
+        out=tmp_path / "run",
+        episodes=3,
+        settings=settings,
+        watch=lambda now: left.append(now.seconds_left),
+    )
+    assert run.folder.encoder_seconds() == 1e6
+    assert len(left) == 3
+    assert max(left) < 1e4
+    assert left[-1] == 0

@@ -79,3 +79,10 @@ def test_what_follows_gets_a_higher_rate_than_what_does_not() -> None:
     after, before = gap_bucket(5), gap_bucket(-5)
     assert statistics.follows[after, 0, 1] > statistics.follows[before, 0, 1] + 2
     assert statistics.ever[0, 1] > statistics.ever[0, 0] + 2
+
+
+def test_what_is_long_past_has_faded_to_nothing() -> None:
+    table = statistics_of([(0, 0, 1, 0)]).fades
+    np.testing.assert_allclose(table[20], np.exp(-20 / np.array([1, 3, 7, 20, 60, 90])), rtol=1e-5)
+    assert table[-2].max() > 0
+    assert not table[-1].any()

@@ -37,6 +37,8 @@ from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.plus.statistics import Statistics
 from fitcarl.threads import thread_count
 
+_OF_THIS_VERSION = "a run of this version of fitcarl; train it again"
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -191,8 +193,7 @@ class RunFolder:
         try:
             found = Statistics.from_arrays(arrays, surroundings.concepts, names_for(config, surroundings))
         except KeyError:
-            expected = "a run of this version of fitcarl; train it again"
-            raise InputError("is of an older version", file=self.statistics, expected=expected) from None
+            raise InputError("is of an older version", file=self.statistics, expected=_OF_THIS_VERSION) from None
         except (IndexError, ValueError, TypeError):
             found = None
         if found is None or not found.fits(surroundings.graph):
@@ -221,7 +222,9 @@ class RunFolder:
         try:
             found = SupportEncoder.of(weights)
         except (KeyError, RuntimeError, ValueError):
-            raise InputError("is damaged", file=self.encoder, expected="an encoder that fitcarl wrote") from None
+            raise InputError(
+                "is damaged or of an older version", file=self.encoder, expected=_OF_THIS_VERSION
+            ) from None
         if not found.fits(graph.entities, graph.relations.directed, names_for(config, surroundings)):
             raise InputError("does not fit the names", file=self.encoder, expected=f"{graph.entities} entities")
         return found

@@ -40,6 +40,7 @@ def test_ranges_cover_everything_once_and_in_order(count: int, threads: int) -> 
 def test_few_items_start_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FITCARL_THREADS", "8")
     assert spread(100) == [(0, 100)]
+    assert spread(32, worth=16) == [(0, 16), (16, 32)]
     names = []
     in_parallel([(0, 100)], lambda *_: names.append(threading.current_thread().name))
     assert names == [threading.current_thread().name]

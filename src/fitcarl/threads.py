@@ -31,9 +31,12 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def spread(count: int) -> list[tuple[int, int]]:
-    """``count`` items as contiguous ranges of nearly equal length, one for each thread that is worth starting."""
-    parts = max(1, min(thread_count(), count // _WORTH_A_THREAD))
+def spread(count: int, worth: int = _WORTH_A_THREAD) -> list[tuple[int, int]]:
+    """``count`` items as contiguous ranges of nearly equal length, one for each thread that is worth starting.
+
+    ``worth`` is how many items a thread needs for that.
+    """
+    parts = max(1, min(thread_count(), count // worth))
     return [(count * i // parts, count * (i + 1) // parts) for i in range(parts)]
 
 

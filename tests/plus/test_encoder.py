@@ -79,6 +79,25 @@ def test_what_happened_and_its_gradient_are_those_of_a_plain_sum(surroundings: S
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-3)
 
 
+def test_the_memory_and_its_gradient_are_the_same_on_any_number_of_threads(
+    surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, rng = surroundings.graph, np.random.default_rng(2)
+    day, n, queries = meetings(graph), graph.relations.directed, 200
+    time, place = rng.integers(5, 60, queries).astype(np.int32), np.arange(graph.entities)
+    days = around(day, 1.0, rng.integers(0, graph.entities, queries), rng.integers(0, n, queries), time, place, 20, rng)
+    given = [torch.randn(queries, 32), torch.randn(graph.entities, 32), torch.randn(n, n), torch.randn(5)]
+    slope = torch.randn(queries, graph.entities)
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("FITCARL_THREADS", threads)
+        parts = [part.clone().requires_grad_() for part in given]
+        mass = happened(days, *parts)
+        (mass * slope).sum().backward()
+        found.append([mass.detach(), *(part.grad for part in parts)])
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
 def test_of_many_facts_a_part_stands_for_all(surroundings: Surroundings) -> None:
     graph = surroundings.graph
     day, place = meetings(graph), np.arange(graph.entities)

@@ -112,7 +112,8 @@ class _Happened(torch.autograd.Function):
         given = days, weights, slope.contiguous().numpy(), by_fact, by_relation, by_gap, to_newcomer
         in_parallel(spread(queries), lambda _, low, high: _remember_back(low, high, *given))
         # Several queries remember the same y: threads share the directions, so that the order of the sum is fixed.
-        in_parallel(spread(directions), lambda _, low, high: _kin_back(low, high, days, weights, by_fact, to_kin))
+        given_kin = days, weights, by_fact, to_kin
+        in_parallel(spread(directions, worth=8), lambda _, low, high: _kin_back(low, high, *given_kin))
         to_between = torch.zeros(weights.between.shape)
         to_between = to_between.index_add(0, torch.from_numpy(days.relation), torch.from_numpy(by_relation))
         grown = torch.from_numpy(to_newcomer), torch.from_numpy(to_kin), to_between, torch.from_numpy(by_gap).sum(0)

@@ -107,7 +107,7 @@ class EncoderConfig(_Section):
     """The encoder of preset ``plus``, which reads a support as a whole."""
 
     size: int = Field(128, ge=2, description="real numbers per entity, relation and word")
-    steps: int = Field(3000, ge=1, description="updates at most")
+    steps: int = Field(4000, ge=1, description="updates at most")
     least_steps: int = Field(200, ge=1, description="updates at least; between the two, six times every edge")
     batch: int = Field(512, ge=1, description="facts asked per update, their subjects playing newcomers")
     rate: float = Field(3e-3, gt=0, description="AdamW's highest learning rate")

@@ -30,7 +30,7 @@ from fitcarl.plus.happenings import around, happened
 from fitcarl.plus.names import Names
 from fitcarl.plus.statistics import meetings
 
-_METHOD = 3
+_METHOD = 4
 """Counts changes that change what is learned, so that older files are not taken for new ones."""
 _OTHERS = 1024
 """Entities that a batch's answers are compared with, besides one another."""

@@ -235,5 +235,4 @@ def _rows(count: int, size: int) -> nn.Parameter:
 
 
 def _network(inputs: int, outputs: int, dropout: float) -> nn.Sequential:
-    hidden = max(outputs, inputs // 2)
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, outputs))
+    return nn.Sequential(nn.Linear(inputs, inputs), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inputs, outputs))

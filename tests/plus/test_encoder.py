@@ -125,7 +125,7 @@ def test_it_learns_whom_one_with_such_a_support_deals_with() -> None:
     names = Names.none(entities)
     no_concepts = Concepts((), np.zeros(entities + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
     statistics = count(facts, graph, no_concepts)
-    config = EncoderConfig(size=32, steps=250, least_steps=250, batch=256)
+    config = EncoderConfig(size=32, steps=500, least_steps=500, batch=128)
     newcomer = np.full(pairs, entities - 1, dtype=np.int32)
     asking = Asking(
         relation=torch.ones(pairs, dtype=torch.int64),

@@ -1,4 +1,4 @@
-"""A dataset's folder: written as it was read, all of it or nothing, and refused where it is not a dataset."""
+"""A dataset's folder: read, written as it was read, and refused where it is not a dataset."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fitcarl.data import folder as folder_module
 from fitcarl.data.calendar import Calendar, Granularity, parse_granule
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset, MetaSet
@@ -16,34 +15,9 @@ from fitcarl.data.folder import read_dataset, validate, write_dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
+from tests.data.dataset_folder import FILES, contents
 
-# Entities 0 to 2 are seen, 3 and 4 are unseen in training, 5 in validation, 6 in the test.
-FILES = {
-    "entities.tsv": '0\tAnn\n1\tBob\n2\tCyd\u00a0(Kenya)\n3\t"New" Party\n4\tDan\n5\tEve\n6\tFay\n',
-    "relations.tsv": "0\tvisits\n1\tpraises\n",
-    "times.tsv": "0\t0\t2014-01-01\n24\t1\t2014-01-02\n72\t3\t2014-01-04\n",
-    "background.tsv": "0\t0\t1\t24\n1\t1\t2\t0\n2\t0\t2\t72\n",
-    "meta_train.tsv": "3\t3\t0\t0\t0\n3\t1\t1\t3\t24\n4\t4\t0\t3\t72\n4\t0\t0\t4\t0\n",
-    "meta_valid.tsv": "5\t5\t0\t2\t72\n5\t0\t1\t5\t24\n",
-    "meta_test.tsv": "6\t1\t1\t6\t0\n",
-    "concepts.tsv": "0\tElite\n2\tArmy\n2\tElite\n",
-    "dropped_cross_facts.tsv": "5\t0\t6\t0\n",
-}
 OFFICIAL = ("icews14-oog", "icews18-oog", "icews0515-oog")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A small dataset, as a folder that a test may spoil."""
-    place = tmp_path / "small"
-    place.mkdir()
-    for name, content in FILES.items():
-        (place / name).write_bytes(content.encode())
-    return place
-
-
-def contents(place: Path) -> dict[str, str]:
-    return {file.name: file.read_bytes().decode() for file in place.iterdir()}
 
 
 def test_a_folder_becomes_names_ticks_and_facts(folder: Path) -> None:
@@ -127,9 +101,6 @@ def test_every_calendar_is_recovered_from_its_table(
     again = read_dataset(tmp_path / "times")
     assert again == data
     assert again.digest == data.digest
-
-
-# --- refused ---------------------------------------------------------------------------------------------------------
 
 
 def change(folder: Path, file: str, old: str, new: str) -> None:
@@ -280,137 +251,3 @@ def test_validation_needs_no_folder(folder: Path) -> None:
         validate(late)
     with pytest.raises(InputError, match="concepts of other entities"):
         validate(dataclasses.replace(data, concepts=Concepts.none(3)))
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_folder_that_is_not_empty_is_kept(folder: Path, tmp_path: Path) -> None:
-    data = read_dataset(folder)
-    with pytest.raises(InputError, match="the folder is not empty"):
-        write_dataset(data, folder)
-    with pytest.raises(InputError, match="a file; expected a folder"):
-        write_dataset(data, folder / "times.tsv")
-    assert contents(folder) == FILES
-    (tmp_path / "empty").mkdir()
-    write_dataset(data, tmp_path / "empty")
-    assert contents(tmp_path / "empty") == FILES
-
-
-def test_overwriting_replaces_a_dataset_and_nothing_else(folder: Path, tmp_path: Path) -> None:
-    data = dataclasses.replace(read_dataset(folder), dropped=Quadruples.empty())
-    write_dataset(data, folder, overwrite=True)
-    assert contents(folder) == {name: content for name, content in FILES.items() if name != "dropped_cross_facts.tsv"}
-    assert [entry.name for entry in tmp_path.iterdir()] == ["small"]
-    (folder / "thesis.tex").write_text("ten years of work")
-    with pytest.raises(InputError, match=r"more than a dataset; found 'thesis\.tex'"):
-        write_dataset(data, folder, overwrite=True)
-    assert (folder / "thesis.tex").exists()
-
-
-@pytest.mark.parametrize("failing", ["_write_facts", "_exchange"])
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_failure_leaves_everything_as_it_was(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, error: BaseException
-) -> None:
-    data = read_dataset(folder)
-
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(folder_module, failing, fail)
-    expected = InputError if isinstance(error, OSError) else KeyboardInterrupt
-    with pytest.raises(expected):
-        write_dataset(data, folder, overwrite=True)
-    with pytest.raises(expected):
-        write_dataset(data, tmp_path / "a" / "b" / "c")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["small"]
-    assert contents(folder) == FILES
-
-
-def test_the_old_dataset_comes_back_when_the_new_one_cannot_take_its_place(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = read_dataset(folder)
-    rename = folder_module.os.rename
-
-    def only_old(source: Path, target: Path) -> None:
-        if Path(source).name == "new":
-            raise OSError(5, "Input/output error")
-        rename(source, target)
-
-    monkeypatch.setattr(folder_module.os, "rename", only_old)
-    with pytest.raises(InputError, match="cannot be written: Input/output error"):
-        write_dataset(data, folder, overwrite=True)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["small"]
-    assert contents(folder) == FILES
-
-
-def test_what_is_no_dataset_is_not_written(folder: Path, tmp_path: Path) -> None:
-    data = read_dataset(folder)
-    names = ("Ann\nBob", *data.vocabulary.entities[1:])
-    with pytest.raises(InputError, match="a name with a tab or a line break"):
-        write_dataset(dataclasses.replace(data, vocabulary=Vocabulary(names, ("r", "s"))), tmp_path / "x")
-    assert not (tmp_path / "x").exists()
-
-
-@pytest.mark.parametrize("link", [False, True])
-def test_a_folder_that_is_there_stays_that_folder(folder: Path, tmp_path: Path, link: bool) -> None:
-    target = tmp_path / "empty"
-    target.mkdir()
-    number = target.stat().st_ino
-    if link:
-        (tmp_path / "link").symlink_to(target)
-    write_dataset(read_dataset(folder), tmp_path / "link" if link else target)
-    assert target.stat().st_ino == number
-    assert contents(target) == FILES
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["empty"] + ["link"] * link + ["small"]
-    assert (tmp_path / "link").is_symlink() == link
-
-
-def test_a_dataset_can_be_written_where_one_stands(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = read_dataset(folder)
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    for overwrite in (False, True):
-        write_dataset(data, ".", overwrite=overwrite)
-        assert contents(Path()) == FILES  # of the folder this process is in, whatever its name is now
-        assert Path().stat().st_ino == here.stat().st_ino
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["here", "small"]
-
-
-def test_a_linked_dataset_is_replaced_where_it_is(folder: Path, tmp_path: Path) -> None:
-    data = dataclasses.replace(read_dataset(folder), dropped=Quadruples.empty())
-    (tmp_path / "link").symlink_to(folder)
-    write_dataset(data, tmp_path / "link", overwrite=True)
-    assert (tmp_path / "link").is_symlink()
-    assert "dropped_cross_facts.tsv" not in contents(folder)
-
-
-@pytest.mark.parametrize("number", range(1, 19))
-def test_files_moved_so_far_go_back_when_one_cannot_be_moved(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    data = read_dataset(folder)
-    rename = folder_module.os.rename
-    calls = iter(range(1, 100))
-
-    def fails_once(source: Path, target: Path) -> None:
-        if next(calls) == number:
-            raise OSError(5, "Input/output error")
-        rename(source, target)
-
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(folder_module.os, "rename", fails_once)
-    with pytest.raises(InputError, match="cannot be written: Input/output error"):
-        write_dataset(data, folder, overwrite=True)
-    assert contents(folder) == FILES
-    if number <= len(FILES):
-        calls = iter(range(1, 100))
-        with pytest.raises(InputError, match="cannot be written: Input/output error"):
-            write_dataset(data, tmp_path / "empty")
-        assert not any((tmp_path / "empty").iterdir())

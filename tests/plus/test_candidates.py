@@ -16,26 +16,19 @@ from fitcarl.learn.agent import Surroundings
 from fitcarl.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.plus.choices import choices
 from fitcarl.plus.description import EVIDENCE, FAMILIES
+from fitcarl.plus.evidence import _best_first
 from fitcarl.plus.kernels import gap_bucket, rule_slot
 from fitcarl.plus.likeness import company
 from fitcarl.plus.names import Names
 from fitcarl.plus.policy import PlusPolicy
 from fitcarl.plus.statistics import Statistics, count
 from fitcarl.tasks import Task
+from tests.plus.features import columns_of
 
 
 def of(surroundings: Surroundings, statistics: Statistics, task: Task, shortlist: Shortlist) -> Candidates:
     graph = surroundings.graph.overlay(task.support.facts)
     return candidates(graph, task.support, statistics, task.queries, shortlist)
-
-
-def columns_of(family: str) -> slice:
-    before = 0
-    for name, size in FAMILIES.items():
-        if name == family:
-            return slice(before, before + size)
-        before += size
-    raise KeyError(family)
 
 
 def test_copied_and_neighbouring_evidence_is_what_a_slow_loop_adds_up(
@@ -189,3 +182,12 @@ def test_every_family_has_a_switch_and_what_is_off_is_not_looked_at(
         other = replace(options, crowd=replace(options.crowd, features=features))
         with torch.no_grad():
             assert torch.equal(policy(options).crowd, policy(other).crowd), family
+
+
+def test_who_is_looked_at_closely_are_the_best() -> None:
+    prior = np.random.default_rng(0).permutation(5000).astype(np.float64)
+    prior[7] = -1
+    for most in (1, 120, 4998, 6000):
+        order = _best_first(prior, most)
+        assert order[:most].tolist() == np.argsort(-prior)[: min(most, 4999)].tolist()
+        assert sorted(order.tolist()) == [i for i in range(5000) if i != 7]

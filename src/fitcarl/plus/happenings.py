@@ -112,8 +112,9 @@ class _Happened(torch.autograd.Function):
         given = days, weights, slope.contiguous().numpy(), by_fact, by_relation, by_gap, to_newcomer
         in_parallel(spread(queries), lambda _, low, high: _remember_back(low, high, *given))
         # Several queries remember the same y: threads share the directions, so that the order of the sum is fixed.
-        given_kin = days, weights, by_fact, to_kin
-        in_parallel(spread(directions, worth=8), lambda _, low, high: _kin_back(low, high, *given_kin))
+        in_parallel(
+            spread(directions, worth=8), lambda _, low, high: _kin_back(low, high, days, weights, by_fact, to_kin)
+        )
         to_between = torch.zeros(weights.between.shape)
         to_between = to_between.index_add(0, torch.from_numpy(days.relation), torch.from_numpy(by_relation))
         grown = torch.from_numpy(to_newcomer), torch.from_numpy(to_kin), to_between, torch.from_numpy(by_gap).sum(0)
@@ -166,11 +167,11 @@ def _remember_back(
     """The gradient of ``_remember``, given that of its result: by fact, relation and gap for every query apart."""
     for q in range(low, high):
         stride = days.stride[q]
-        for place, a in enumerate(range(days.first[q], days.last[q], stride)):
+        for nth, a in enumerate(range(days.first[q], days.last[q], stride)):
             weight, gap = _weight(q, a, days, weights)
             if -math.inf < weight < _HIGHEST:
                 step = np.float32(slope[q, days.place[days.day_target[a]]] * stride * math.exp(weight))
-                by_fact[q, place] = step
+                by_fact[q, nth] = step
                 by_relation[q, days.day_relation[a]] += step
                 by_gap[q, gap] += step
                 for z in range(to_newcomer.shape[1]):
@@ -181,8 +182,8 @@ def _remember_back(
 def _kin_back(low: int, high: int, days: Days, weights: Weights, by_fact: Floats, to_kin: Floats) -> None:
     """Adds up, along directions low to high, the gradient of everybody who is remembered."""
     for q in range(len(by_fact)):
-        for place, a in enumerate(range(days.first[q], days.last[q], days.stride[q])):
-            step = by_fact[q, place]
+        for nth, a in enumerate(range(days.first[q], days.last[q], days.stride[q])):
+            step = by_fact[q, nth]
             if step != 0:
                 for z in range(low, high):
                     to_kin[days.day_source[a], z] += step * weights.newcomer[q, z]

@@ -108,7 +108,7 @@ class EncoderConfig(_Section):
 
     size: int = Field(128, ge=2, description="real numbers per entity, relation and word")
     steps: int = Field(4000, ge=1, description="updates at most")
-    least_steps: int = Field(200, ge=1, description="updates at least; between the two, six times every edge")
+    least_steps: int = Field(200, ge=1, description="updates at least; in between, some six questions for each edge")
     batch: int = Field(512, ge=1, description="facts asked per update, their subjects playing newcomers")
     rate: float = Field(3e-3, gt=0, description="AdamW's highest learning rate")
     dropout: float = Field(0.2, ge=0, lt=1, description="share of numbers that are left out while it learns")

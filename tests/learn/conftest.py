@@ -18,6 +18,9 @@ SMALL = (
     "search.beam=10",
     "learn.queries_per_entity=3",
     "learn.validate_every=2",
+    "encoder.size=16",
+    "encoder.steps=20",
+    "encoder.least_steps=1",
 )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fitcarl.data.catalogue import load_dataset
+from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.learn.judgement import calibrate, evaluate
 from fitcarl.learn.run import Run
@@ -57,3 +58,15 @@ def test_a_damaged_calibration_is_named(run: Run, tmp_path: Path) -> None:
         Run.load(copy)
     (copy / "calibration.json").unlink()
     assert Run.load(copy).calibration is None
+
+
+def test_a_dataset_in_memory_that_shows_unseen_actors_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
+    dataset = load_dataset(str(data))
+    shown = Quadruples.concat([dataset.background, dataset.test.facts])
+    leaky = replace(dataset, background=shown)
+    row = r"tiny/background\.tsv, row \d+, field subject: an unseen entity"
+    with pytest.raises(InputError, match=row):
+        evaluate(run, data=leaky)
+    with pytest.raises(InputError, match=row):
+        train(leaky, out=tmp_path / "run", shots=SHOTS, settings=SMALL)
+    assert not (tmp_path / "run").exists()

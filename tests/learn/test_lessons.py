@@ -21,6 +21,7 @@ from fitcarl.learn.pseudo import hide
 from fitcarl.learn.start import resume, train
 from fitcarl.learn.trainer import Stopped
 from fitcarl.tasks import Task, sampled_task
+from tests.learn.conftest import SMALL
 from tests.learn.test_training import assert_same_weights
 
 EPISODES, FEW = range(1, 13), range(5, 8)
@@ -153,7 +154,7 @@ def test_preset_paper_is_refused_because_its_embeddings_know_the_background() ->
 
 
 def test_training_on_both_is_resumed_bit_for_bit(data: Path, tmp_path: Path) -> None:
-    ways = {"shots": 2, "episodes": 4, "settings": ("learn.validate_every=2", "learn.tasks=both"), "seed": 3}
+    ways = {"shots": 2, "episodes": 4, "settings": (*SMALL, "learn.tasks=both"), "seed": 3}
     undisturbed = train(data, out=tmp_path / "whole", **ways)
     seen: list[int] = []
     with pytest.raises(Stopped):

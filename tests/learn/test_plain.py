@@ -22,7 +22,7 @@ from fitcarl.predict.predictor import Predictor
 from tests.learn.conftest import SMALL
 from tests.learn.test_training import assert_same_weights
 
-WAYS = {"shots": 2, "episodes": 4, "settings": ("learn.validate_every=2",), "seed": 3}
+WAYS = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_preset_paper_gets_a_group_that_is_hidden_for_good(facts: Facts, tmp_pat
 
 def test_a_dataset_without_a_meta_train_split_needs_none(facts: Facts, tmp_path: Path) -> None:
     dataset, _ = hold_out(facts, 2, 0)
-    run = train(dataset, out=tmp_path / "run", shots=2, episodes=1)
+    run = train(dataset, out=tmp_path / "run", shots=2, episodes=1, settings=SMALL)
     assert run.config.learn.tasks == "pseudo"
     assert not run.whole
     assert sorted(run.surroundings.facts) == sorted(dataset.background)

@@ -221,7 +221,7 @@ def test_loading_a_run_leaves_the_callers_random_numbers_alone(whole: Run) -> No
 
 
 def test_preset_plus_is_resumed_bit_for_bit_too(data: Path, tmp_path: Path) -> None:
-    ways = {"shots": 2, "episodes": 4, "settings": ("learn.validate_every=2",), "seed": 3}
+    ways = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
     undisturbed = train(data, out=tmp_path / "whole", **ways)
     seen: list[int] = []
     with pytest.raises(Stopped):

@@ -64,6 +64,20 @@ def test_copied_and_neighbouring_evidence_is_what_a_slow_loop_adds_up(
             assert features[near][5] == pytest.approx(math.log1p(steps.get(entity, 0)) - 0.6, abs=1e-4)
 
 
+def test_a_support_fact_links_once_however_often_its_actor_is_seen_with_somebody(
+    surroundings: Surroundings, statistics: Statistics, task: Task
+) -> None:
+    link = columns_of("neighbours").start + 4
+    observed = Quadruples.concat([task.support.facts, surroundings.facts])
+    once = of(surroundings, statistics, task, Shortlist(2000))
+    twice = candidates(surroundings.graph.overlay(observed), task.support, statistics, task.queries, Shortlist(2000))
+    assert np.array_equal(once.offsets, twice.offsets)
+    query = np.repeat(np.arange(len(task.queries)), np.diff(once.offsets))
+    links = [found.features[np.lexsort((found.entity, query)), link] for found in (once, twice)]
+    assert len(np.unique(links[0])) > 2
+    assert np.array_equal(*links)
+
+
 def test_nobody_is_listed_twice_or_answers_with_itself(
     surroundings: Surroundings, statistics: Statistics, task: Task
 ) -> None:
@@ -191,3 +205,7 @@ def test_who_is_looked_at_closely_are_the_best() -> None:
         order = _best_first(prior, most)
         assert order[:most].tolist() == np.argsort(-prior)[: min(most, 4999)].tolist()
         assert sorted(order.tolist()) == [i for i in range(5000) if i != 7]
+
+
+def test_of_those_who_are_as_good_the_first_are_looked_at_closely() -> None:
+    assert _best_first(np.array([0.1, 5, 1, 1, 1]), 3).tolist() == [1, 2, 3, 0, 4]

@@ -16,7 +16,7 @@ from fitcarl.serve.pages import Pages
 from fitcarl.serve.security import Guard
 from fitcarl.serve.service import Service
 from fitcarl.serve.store import Store
-from tests.learn.conftest import write_tiny
+from tests.learn.conftest import SMALL, write_tiny
 from tests.serve import postgres
 
 Serve = Callable[..., TestClient]
@@ -26,7 +26,7 @@ Serve = Callable[..., TestClient]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = write_tiny(tmp_path_factory.mktemp("world") / "tiny")
     out = tmp_path_factory.mktemp("runs") / "tiny"
-    train(data, out=out, shots=2, episodes=1, settings=["learn.validate_every=1"])
+    train(data, out=out, shots=2, episodes=1, settings=(*SMALL, "learn.validate_every=1"))
     return out
 
 

@@ -120,12 +120,12 @@ def agent_for(
     """A new agent of the configured kind; ``embeddings`` and ``encoder`` are only called for one that needs them, and
     ``statistics`` of these surroundings are counted where they are not given to one that needs those."""
     rows = embeddings() if config.agent == "paper" else None
-    known = encoder() if config.agent == "plus" and config.features.encoder and encoder is not None else None
+    learned = encoder() if config.agent == "plus" and config.features.encoder and encoder is not None else None
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are not ours to touch
         torch.manual_seed(config.seed)
         if rows is not None:
             return PaperAgent(config, surroundings, rows)
-        return PlusAgent(config, surroundings, statistics, known)
+        return PlusAgent(config, surroundings, statistics, learned)
 
 
 class PaperAgent:

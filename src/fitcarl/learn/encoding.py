@@ -1,6 +1,6 @@
-"""Trains the encoder of preset ``plus`` on the background: every fact is asked as if its subject were a newcomer.
+"""Trains the encoder of preset ``plus`` on the background: facts are asked as if their subjects were newcomers.
 
-A few other facts of the subject are its support; nothing else of it is used. Answers that the support already has are
+A few other facts of the subject are its support; no other fact of it is used. Answers that the support already has are
 left out: copying is not what the encoder is for.
 """
 

@@ -10,6 +10,7 @@ import numpy as np
 from fitcarl.answers import Answers, Scorer
 from fitcarl.data.catalogue import load_dataset
 from fitcarl.data.dataset import Dataset, Split
+from fitcarl.data.validation import validate
 from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration, fit
 from fitcarl.evaluation.filter import KnownAnswers
@@ -47,6 +48,8 @@ def evaluate(
         run = Run.load(run)
     given = run.source if data is None else data
     dataset = given if isinstance(given, Dataset) else load_dataset(str(given))
+    if dataset is given:
+        validate(dataset, dataset.name)  # one that is read from a folder was
     if dataset.vocabulary != run.vocabulary:
         raise InputError(
             "has other entities or relations than the run", file=dataset.name, expected="a dataset with the same names"

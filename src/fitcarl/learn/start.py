@@ -11,6 +11,7 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.formats import ENDINGS
 from fitcarl.data.read import read_facts
+from fitcarl.data.validation import validate
 from fitcarl.embed.cache import embeddings_for
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import InputError
@@ -49,6 +50,8 @@ def train(
             "exists already", file=out, expected=f"a new folder, or `fitcarl train --resume {out}` to go on"
         )
     given = data if isinstance(data, Dataset | Facts) else _open(data)
+    if given is data and isinstance(given, Dataset):
+        validate(given, given.name)  # one that is read from a folder was
     source = given.name if given is data else _lasting(str(data))
     plain = isinstance(given, Facts)
     if isinstance(given, Facts) or not len(given.train):

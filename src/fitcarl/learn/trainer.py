@@ -66,10 +66,11 @@ def train_run(
 ) -> Run:
     """Learns, or goes on learning, in the folder ``out`` and returns the run with the best weights.
 
-    ``embeddings`` is called when the folder has none yet. ``note`` is told, in a line, which known actors play
-    newcomers, if any do. With ``whole`` the run, once trained, answers over all facts of the dataset, those of its
-    unseen entities included; learning never sees them. ``stop`` is asked after every episode; when it says yes the
-    state is saved and ``Stopped`` is raised. The same seed gives the same weights, however often it was stopped.
+    ``embeddings`` is called when the folder has none yet. ``note`` is told, line by line, which known actors play
+    newcomers, how far the encoder is, and what trouble a cache gives. With ``whole`` the run, once trained, answers
+    over all facts of the dataset, those of its unseen entities included; learning never sees them. ``stop`` is asked
+    after every episode; when it says yes the state is saved and ``Stopped`` is raised. The same seed gives the same
+    weights, however often it was stopped.
     """
     lessons = Lessons(dataset, config)
     if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):

@@ -69,12 +69,14 @@ def _best_first(prior: Floats, most: int) -> Longs:
     """The places of the highest, highest first, then all others as they come; a negative one is left out."""
     against = -prior
     limit = np.partition(against, most)[most] if len(prior) > most else np.inf
+    spare = most - (against < limit).sum()  # places for those at the limit
     top, rest = np.empty(len(prior), dtype=np.int64), np.empty(len(prior), dtype=np.int64)
     tops = rests = 0
     for i in range(len(prior)):
         if prior[i] < 0:
             continue  # nobody answers with itself
-        if against[i] < limit:
+        if against[i] < limit or (against[i] == limit and spare > 0):
+            spare -= against[i] == limit
             top[tops] = i
             tops += 1
         else:
@@ -131,8 +133,9 @@ def gather(
     for q in range(low, high):
         e = asked.entity[q]
         met = from_support(asked, q, counts, tally, seen, listed, 0)
-        met = from_neighbours(asked, q, base, counts, tally, seen, listed, met)
-        met = from_neighbours(asked, q, over, counts, tally, seen, listed, met)
+        for k in range(asked.offsets[q], asked.offsets[q + 1]):
+            met = from_neighbours(asked, q, k, base, counts, tally, seen, listed, met)
+            met = from_neighbours(asked, q, k, over, counts, tally, seen, listed, met)
         met = from_peers(asked, q, base, counts, tally, seen, listed, met)
         met = from_crowd(asked, q, counts, tally, seen, listed, met)
         _company(asked, q, counts, company)

@@ -48,7 +48,7 @@ class Statistics:
     """Counts turned into log-rates, looked up for every choice of an agent."""
 
     follows: NDArray[np.float32]
-    """float32 [9, 2R, 2R]: log-rate per tick at which a pair seen with r_s is seen with r_q at a gap t_q - t_s."""
+    """float32 [9, 2R, 2R]: log-rate per day at which a pair seen with r_s is seen with r_q at a gap t_q - t_s."""
     ever: NDArray[np.float32]
     """float32 [2R, 2R]: log-share of facts of r_s whose pair is seen with r_q at any other time."""
     rule: NDArray[np.float32]
@@ -71,7 +71,7 @@ class Statistics:
     concept_probability: NDArray[np.float64]
     """P(c | r), float64 [2R, concepts]."""
     excites: NDArray[np.float32]
-    """float32 [9, 2R, 2R]: log-rate per tick at which one who was met through r is met through r_q by somebody else."""
+    """float32 [9, 2R, 2R]: log-rate per day at which one who was met through r is met through r_q by somebody else."""
     day_time: Ids
     """int32 [edges], ascending: the background's edges by time, with their ends and relations beside."""
     day_source: Ids
@@ -84,7 +84,7 @@ class Statistics:
     habit_of: NDArray[np.float32]
     """float32 [2R, h]."""
     names: Names
-    """None unless they are switched on."""
+    """Those of nobody unless they are switched on."""
     days: float
     """How many days a tick is."""
     scales: NDArray[np.float64]

@@ -168,38 +168,48 @@ def from_support(
 
 @njit(cache=True, nogil=True)
 def from_neighbours(
-    asked: Asked, q: int, graph: Edges, counts: Counts, tally: Floats, seen: NDArray[np.bool_], listed: Ints, met: int
+    asked: Asked,
+    q: int,
+    k: int,
+    graph: Edges,
+    counts: Counts,
+    tally: Floats,
+    seen: NDArray[np.bool_],
+    listed: Ints,
+    met: int,
 ) -> int:
-    """Whom those dealt with, near t_q first, weighed by how often two such steps lead to the answer."""
+    """Whom the entity of support fact k dealt with near t_q, weighed by how often two such steps lead to the answer.
+
+    One fact after the other: LINKS counts facts that lead somewhere, in whichever graph the second step is.
+    """
     e, r, now = asked.entity[q], asked.relation[q], asked.time[q]
     relations = counts.ever.shape[0]
     inverse = turn(r, relations)
-    first = asked.offsets[q]
-    for k in range(first, asked.offsets[q + 1]):
-        middle, relation = asked.support_entity[k], asked.support_relation[k]
-        low, high = graph.offsets[middle], graph.offsets[middle + 1]
-        here = lower(graph.time, low, high, now)
-        for a in range(max(low, here - _EDGES_A_SIDE), min(high, here + _EDGES_A_SIDE)):
-            x = graph.target[a]
-            if x in (e, middle):
-                continue
-            met = _meet(x, seen, listed, met)
-            gap = abs(graph.time[a] - now) * counts.days
-            share = math.exp(counts.rule[rule_slot(relation, graph.relation[a], r, relations, len(counts.rule))])
-            fading = math.exp(-gap / 30)
-            tally[x, NEAR] += share * fading
-            tally[x, RULES] += share
-            tally[x, MOMENT] += math.exp(counts.second[graph.relation[a], r] - gap / 3)
-            tally[x, BEST] = max(tally[x, BEST], share)
-            if tally[x, LAST_LINK] != k - first + 1:
-                tally[x, LAST_LINK] = k - first + 1
-                tally[x, LINKS] += 1
-            tally[x, EDGES] += 1
-            if graph.relation[a] == r:
-                tally[x, SAME_2] += fading
-            if graph.relation[a] == inverse:
-                tally[x, INVERSE_2] += fading
-            tally[x, BESIDE] += math.exp(-abs(graph.time[a] - asked.support_time[k]) * counts.days / 10)
+    nth = k - asked.offsets[q] + 1
+    middle, relation = asked.support_entity[k], asked.support_relation[k]
+    low, high = graph.offsets[middle], graph.offsets[middle + 1]
+    here = lower(graph.time, low, high, now)
+    for a in range(max(low, here - _EDGES_A_SIDE), min(high, here + _EDGES_A_SIDE)):
+        x = graph.target[a]
+        if x in (e, middle):
+            continue
+        met = _meet(x, seen, listed, met)
+        gap = abs(graph.time[a] - now) * counts.days
+        share = math.exp(counts.rule[rule_slot(relation, graph.relation[a], r, relations, len(counts.rule))])
+        fading = math.exp(-gap / 30)
+        tally[x, NEAR] += share * fading
+        tally[x, RULES] += share
+        tally[x, MOMENT] += math.exp(counts.second[graph.relation[a], r] - gap / 3)
+        tally[x, BEST] = max(tally[x, BEST], share)
+        if tally[x, LAST_LINK] != nth:
+            tally[x, LAST_LINK] = nth
+            tally[x, LINKS] += 1
+        tally[x, EDGES] += 1
+        if graph.relation[a] == r:
+            tally[x, SAME_2] += fading
+        if graph.relation[a] == inverse:
+            tally[x, INVERSE_2] += fading
+        tally[x, BESIDE] += math.exp(-abs(graph.time[a] - asked.support_time[k]) * counts.days / 10)
     return met
 
 

@@ -92,7 +92,7 @@ class Kept(Generic[Built]):
 
 
 def _up_to(sight: Sight, tick: int) -> Sight:
-    """What was known at a date: graph and counts, as if nothing had happened since."""
+    """Graph and counts of a date, as if nothing had happened since; what was learned stays as it is."""
     graph = _kept(sight.graph, sight.graph.base.time <= tick)
     return Sight(sight.agent.recounted(graph), graph)
 

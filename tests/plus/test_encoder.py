@@ -168,3 +168,4 @@ def test_a_named_newcomer_is_read_by_its_name(dataset: Dataset) -> None:
     assert named is not None
     assert not plain.name_of(new).any()
     assert named.name_of(new).any()
+    assert agent.scorer().name == "fitcarl (plus+names)"

@@ -31,8 +31,6 @@ _ROWS_AT_ONCE = 300_000  # bounds memory: choices whose features are held at onc
 class PlusScorer:
     """Answers with the probability that a walk, or the crowd, ends at an entity."""
 
-    name = "fitcarl (plus)"
-
     def __init__(
         self,
         policy: PlusPolicy,
@@ -42,6 +40,7 @@ class PlusScorer:
         shortlist: int,
         reader: Reader | None = None,
     ) -> None:
+        self.name = "fitcarl (plus+names)" if statistics.names.used else "fitcarl (plus)"
         self._policy = policy
         self._background = background
         self._statistics = statistics

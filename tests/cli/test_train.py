@@ -77,6 +77,27 @@ def test_evaluate_for_people_shows_both_protocols_and_the_signature(trained: Tra
     assert outcome.code == 0
     for part in ("honest", "paper", "reach", "95 % interval", "ranks:realistic|filter:time-aware|cand:all|split:valid"):
         assert part in outcome.stdout
+    whole = json.loads(fitcarl("evaluate", trained[1], "--split", "valid", "--json").stdout)["signature"]
+    assert outcome.stdout.replace("\n", "").endswith(whole)
+
+
+@pytest.mark.parametrize("option", ["--figure", "--reliability"])
+@pytest.mark.parametrize("file", ["picture.gif", "nowhere/picture.svg"])
+def test_a_picture_that_cannot_be_drawn_is_refused_first(
+    trained: Trained, fitcarl: Command, tmp_path: Path, option: str, file: str
+) -> None:
+    outcome = fitcarl("evaluate", trained[1], option, tmp_path / file)
+    assert_one_line(outcome, option)
+
+
+@pytest.mark.parametrize(
+    "given", [("--shots", 1), ("--preset", "paper"), ("--seed", 9), ("--out", "other"), ("--set", "learn.rate=5")]
+)
+def test_what_is_settled_when_a_run_begins_is_not_given_again(
+    trained: Trained, fitcarl: Command, given: tuple[str, object]
+) -> None:
+    outcome = fitcarl("train", "--resume", trained[1], *given)
+    assert_one_line(outcome, given[0])
 
 
 def test_supports_are_resampled_as_often_as_asked(trained: Trained, fitcarl: Command) -> None:

@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from fitcarl.cli import console
+from fitcarl.errors import InputError
+
+_PICTURES = (".svg", ".png", ".pdf")
 
 
 def evaluate_run(
@@ -28,11 +31,12 @@ def evaluate_run(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Rank the answers to a split's queries and print the table, with its signature."""
-    from fitcarl.errors import InputError
     from fitcarl.evaluation.figures import performance_over_time, reliability
     from fitcarl.learn.judgement import evaluate
 
     chosen = console.split_called(split)
+    for option, file in (("--figure", figure), ("--reliability", picture)):
+        _check_picture(option, file)
     with console.progress() as bar:
         report = evaluate(
             run,
@@ -52,3 +56,13 @@ def evaluate_run(
         console.show_json(report.to_json())
     else:
         console.show(report.render())
+
+
+def _check_picture(option: str, file: Path | None) -> None:
+    """Before anything is computed: whether a picture can be put there."""
+    if file is None:
+        return
+    if file.suffix.lower() not in _PICTURES:
+        raise InputError("no kind of picture", field=option, found=file.name, expected=f"one of {', '.join(_PICTURES)}")
+    if not file.parent.is_dir():
+        raise InputError("no such folder", field=option, found=str(file.parent), expected="a folder that exists")

@@ -14,6 +14,8 @@ import typer
 from fitcarl.cli import console
 from fitcarl.errors import InputError
 
+_SETTLED = {"shots": "--shots", "preset": "--preset", "seed": "--seed", "out": "--out", "setting": "--set"}
+
 if TYPE_CHECKING:
     from fitcarl.config import Config
     from fitcarl.data.dataset import Dataset
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 def train_model(
+    context: typer.Context,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -49,6 +52,8 @@ def train_model(
     """Train a model; Ctrl-C stops it cleanly, and --resume goes on as if nothing had happened."""
     if data is None and resume is None:
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
+    if resume is not None:
+        _check_settled(context)
     from fitcarl.learn import start
     from fitcarl.learn.trainer import Stopped
 
@@ -91,6 +96,14 @@ def train_model(
             raise typer.Exit(console.STOPPED) from None
     place, split = run.folder.path, " --split valid" if run.whole else ""
     console.show(f"{place}: trained; 'fitcarl evaluate {place}{split}' says how good it is")
+
+
+def _check_settled(context: typer.Context) -> None:
+    """What a run was begun with is settled; whoever gives it again with --resume would wait for nothing."""
+    for name, option in _SETTLED.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError("is settled when a run begins", field=option, expected="--resume RUN without it")
 
 
 def pretrain_data(

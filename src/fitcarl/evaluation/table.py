@@ -29,7 +29,7 @@ def render(report: Report) -> RenderableType:
     parts: list[RenderableType] = [title, _protocols(report), _combinations(report), _slices(report), Text("")]
     parts += [_ties(report), _reach(report), *_trust(report), _draws(report)]
     parts.append(Text(f"{report.seconds:.1f} s for the official draw, peak memory {report.peak_mb:,.0f} MB", "dim"))
-    parts.append(Text(str(sign), style="dim", overflow="fold"))
+    parts.append(Text(str(sign), style="dim", no_wrap=False, overflow="fold"))  # never cut off
     return Group(*parts)
 
 

@@ -22,11 +22,11 @@ def evaluate_run(
     draws: Annotated[int, typer.Option("--draws", min=0, help="Resample the supports so many times as well.")] = 0,
     seed: Annotated[int, typer.Option("--seed", help="For the resampled supports.")] = 0,
     figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the performance over time (svg or png).")
+        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the performance over time (svg, png or pdf).")
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option("--reliability", metavar="FILE", help="Draw how far shares can be trusted (svg or png)."),
+        typer.Option("--reliability", metavar="FILE", help="Draw how far shares can be trusted (svg, png or pdf)."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:

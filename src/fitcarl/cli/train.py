@@ -14,14 +14,15 @@ import typer
 from fitcarl.cli import console
 from fitcarl.errors import InputError
 
-_SETTLED = {"shots": "--shots", "preset": "--preset", "seed": "--seed", "out": "--out", "setting": "--set"}
-
 if TYPE_CHECKING:
     from fitcarl.config import Config
     from fitcarl.data.dataset import Dataset
     from fitcarl.embed.complex import Progress as EmbeddingProgress
     from fitcarl.embed.embeddings import Embeddings
     from fitcarl.learn.trainer import Progress
+
+_SETTLED = {"shots": "--shots", "preset": "--preset", "seed": "--seed", "out": "--out", "setting": "--set"}
+"""What a run is begun with and cannot be changed afterwards, with the options that say it."""
 
 
 def train_model(

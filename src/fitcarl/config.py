@@ -9,6 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fitcarl.errors import InputError, did_you_mean
 
+_PLAIN = {
+    "bool_parsing": "on or off",
+    "bool_type": "on or off",
+    "float_parsing": "a number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+}
+"""What would have been right, by pydantic's name of what is wrong."""
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -223,6 +232,14 @@ def setting_names() -> dict[str, str]:
     return names
 
 
+def flat(tree: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """Settings by dotted name."""
+    found: dict[str, Any] = {}
+    for name, value in tree.items():
+        found |= flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+    return found
+
+
 def _assign(tree: dict[str, Any], name: str, value: Any) -> None:
     if name not in setting_names():
         hint = did_you_mean(name, setting_names())
@@ -237,5 +254,7 @@ def _one_line(trouble: ValidationError) -> InputError:
     first = trouble.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
     found = None if isinstance(first["input"], dict) else first["input"]
+    if expected := _PLAIN.get(first["type"]):
+        return InputError(f"not a value of setting {name}", found=found, expected=expected)
     problem = first["msg"].removeprefix("Value error, ")
     return InputError(f"setting {name}: {problem}" if name else problem, found=found)

@@ -71,6 +71,14 @@ def test_a_run_for_other_shots_is_compared_and_said_to_be(trained: Trained, fitc
     assert "|trained-shots:3|" in row["signature"]
 
 
+def test_data_and_shots_are_those_of_the_first_run_unless_given(trained: Trained, fitcarl: Command) -> None:
+    _, two, three = trained
+    row = json.loads(fitcarl("compare", "--run", two, "--json").stdout)["rows"][0]
+    assert "|split:test|shots:2|" in row["signature"]
+    assert "|data:tiny@" in row["signature"]
+    assert "|shots:3|" in json.loads(fitcarl("compare", "--run", three, "--json").stdout)["rows"][0]["signature"]
+
+
 def test_a_run_on_other_data_with_the_same_names_is_said_to_be(
     trained: Trained, fitcarl: Command, tmp_path: Path
 ) -> None:
@@ -89,6 +97,8 @@ def test_mistakes_are_one_line(trained: Trained, fitcarl: Command, tmp_path: Pat
     assert_one_line(fitcarl("compare", data, "--split", "tests"), "train, valid, test")
     assert_one_line(fitcarl("compare", data, "--run", tmp_path / "absent"), "no such run")
     assert_one_line(fitcarl("compare", data, "--shots", 0), "at least 1")
+    assert_one_line(fitcarl("compare"), "DATA and --run")
+    assert_one_line(fitcarl("compare", __file__), "is a file", "fitcarl data split")
     assert_one_line(fitcarl("compare", "icews-14-oog"), "did you mean 'icews14-oog'")
     other = write_tiny(tmp_path / "other", seed=8)
     assert_one_line(fitcarl("compare", other, "--run", first), "other entities or relations")

@@ -50,7 +50,7 @@ def test_split_tells_what_the_cut_merged_and_how_many_concepts_match(
         *("data", "split", "--facts", facts, "--out", tmp_path / "made", "--concepts", tmp_path / "kinds.tsv")
     )
     assert outcome.stdout.splitlines()[0] == (
-        f"{facts}: 1,441 rows, 1 exact duplicates merged, 0 facts of an entity with itself kept, "
+        f"{facts}: 1,441 rows, 1 exact duplicate merged, 0 facts of an entity with itself kept, "
         "720 times cut to the hour, 720 facts merged that became equal by that, 2 of 3 rows of concepts match an entity"
     )
 

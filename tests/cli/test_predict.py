@@ -114,7 +114,7 @@ class TestOneFile:
             (["predict", run, "--facts", wrong, *asked(example)], ("wrong.tsv", f"row {rows}", "field relation")),
             (
                 ["predict", run, "--facts", lacking, *asked(example)],
-                ("lacking.jsonl", "expected columns named subject, relation, object, time"),
+                ("lacking.jsonl", "expected --columns (in Python columns=) with four names"),
             ),
             ([*whole, "--object", "Ann"], ("either --subject or --object",)),
             ([*whole, "--without", "Ann | meets"], ("--without", "subject | relation | object | time")),
@@ -125,9 +125,48 @@ class TestOneFile:
                 [*whole, "--without", " | ".join(("A", str(example["relation"]), "B", "2023-01-01"))],
                 ("cannot be left",),
             ),
-            (["explain", *whole[1:], "--answer", "Nobody at all"], ("unknown entity",)),
+            (["explain", *whole[1:], "--answer", "Nobody at all"], ("field --answer: unknown entity",)),
+            ([*whole, "--svg", tmp_path / "why.png"], ("--svg", "ends in .svg")),
+            ([*whole, "--svg", tmp_path / "nowhere" / "why.svg"], ("--svg", "no such folder")),
+            (["predict", run, "--facts", tmp_path, *asked(example)], ("a folder", "a file of facts")),
         ):
             assert one_line(fitcarl(*arguments), *parts), arguments
+
+
+def test_columns_of_new_facts_are_chosen_as_elsewhere(
+    run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path
+) -> None:
+    rows = [list(fact.values()) for fact in example["facts"]]  # type: ignore[attr-defined]
+    plain, turned = tmp_path / "plain.tsv", tmp_path / "turned.data"
+    plain.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    turned.write_text("".join(",".join(f'"{cell}"' for cell in row[::-1]) + "\n" for row in rows), encoding="utf-8")
+    ways = ["--columns", "4,3,2,1", "--no-header", "--format", "csv"]
+    one = fitcarl("predict", run, "--facts", plain, *asked(example), "--json")
+    other = fitcarl("predict", run, "--facts", turned, *ways, *asked(example), "--json")
+    assert (one.code, other.code) == (0, 0)
+    assert one.stdout == other.stdout
+
+
+def test_a_slip_in_a_known_name_is_told(
+    run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path
+) -> None:
+    rows = [list(fact.values()) for fact in example["facts"]]  # type: ignore[attr-defined]
+    known = next(end for row in rows for end in (row[0], row[2]) if end != example["subject"])
+    slip = known[:3] + known[4:]
+    file = tmp_path / "new.tsv"
+    file.write_text("".join("\t".join(row).replace(known, slip) + "\n" for row in rows), encoding="utf-8")
+    outcome = fitcarl("predict", run, "--facts", file, *asked(example), "--json")
+    assert outcome.stderr == f"note: {slip!r} is new to this run; did you mean {known!r}?\n"
+
+
+def test_names_of_a_run_are_listed_and_found(run: Path, example: dict[str, object], fitcarl: Command) -> None:
+    relations = fitcarl("names", run).stdout.splitlines()
+    assert example["relation"] in relations
+    entities = json.loads(fitcarl("names", run, "--kind", "entity", "--json").stdout)
+    assert len(entities) > len(relations)
+    assert fitcarl("names", run, entities[3][:-1], "--kind", "entity", "--top", 50).stdout.count(entities[3]) >= 1
+    assert one_line(fitcarl("names", run, "--kind", "deed"), "relation or entity")
+    assert one_line(fitcarl("names", run / "none"), "no such run")
 
 
 def test_asking_is_timed(run: Path, fitcarl: Command) -> None:

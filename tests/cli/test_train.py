@@ -91,13 +91,36 @@ def test_a_picture_that_cannot_be_drawn_is_refused_first(
 
 
 @pytest.mark.parametrize(
-    "given", [("--shots", 1), ("--preset", "paper"), ("--seed", 9), ("--out", "other"), ("--set", "learn.rate=5")]
+    "given",
+    [
+        ("--shots", 1),
+        ("--preset", "paper"),
+        ("--seed", 9),
+        ("--out", "other"),
+        ("--set", "learn.rate=5"),
+        ("--columns", "1,2,3,4"),
+    ],
 )
 def test_what_is_settled_when_a_run_begins_is_not_given_again(
     trained: Trained, fitcarl: Command, given: tuple[str, object]
 ) -> None:
     outcome = fitcarl("train", "--resume", trained[1], *given)
     assert_one_line(outcome, given[0])
+
+
+def test_embeddings_are_refused_by_a_preset_that_has_no_use_for_them(
+    trained: Trained, fitcarl: Command, tmp_path: Path
+) -> None:
+    outcome = fitcarl("train", trained[0], "--embeddings", "e.npy", "r.npy", "--out", tmp_path / "run")
+    assert_one_line(outcome, "--embeddings", "--preset paper")
+
+
+def test_settings_are_listed_with_the_values_of_a_preset(fitcarl: Command) -> None:
+    listed = {one["name"]: one["value"] for one in json.loads(fitcarl("settings", "--json").stdout)}
+    assert (listed["features.names"], listed["shots"]) == (False, 3)
+    lines = fitcarl("settings", "--preset", "plus+names").stdout.splitlines()
+    assert any(line.startswith("features.names=on ") for line in lines)
+    assert len(lines) == len(listed)
 
 
 def test_supports_are_resampled_as_often_as_asked(trained: Trained, fitcarl: Command) -> None:

@@ -19,10 +19,35 @@ def test_a_file_of_facts_is_all_it_takes(facts: Path, fitcarl: Command, tmp_path
     assert said[0] == "facts: 720 facts of 66 actors, 3 relations, 2024-01-01 to 2024-12-28"
     assert said[1].startswith("held out for validation: 3 actors with 12 to 12 facts; ")
     assert said[2] == "to learn from: 4 groups of 5 actors with 12 to 12 facts, hidden in turn"
-    assert "--split valid" in outcome.stdout
     assert json.loads((run / "config.json").read_text())["learn"]["tasks"] == "pseudo"
-    assert fitcarl("evaluate", run, "--split", "valid").code == 0
+    assert "|split:valid|" in json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"]
+    compared = json.loads(fitcarl("compare", "--run", run, "--json").stdout)
+    assert "|split:valid|shots:3|" in compared["rows"][-1]["signature"]
+    assert compared["remarks"] == []
+    assert_one_line(fitcarl("train", facts, "--resume", run), "DATA")
     assert fitcarl("train", "--resume", run, "--episodes", 3).code == 0
+
+
+def test_columns_and_times_are_read_as_the_options_say(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
+    rows = [line.split("\t") for line in facts.read_text(encoding="utf-8").splitlines()]
+    other = tmp_path / "other.data"
+    other.write_text("when,who,what,whom\n" + "".join(f"{t},{s},{r},{o}\n" for s, r, o, t in [*rows, rows[0]]))
+    ways = ["--columns", "who,what,whom,when", "--format", "csv", "--granularity", "month"]
+    small = ["--set", "encoder.steps=20", "--set", "encoder.least_steps=1"]
+    outcome = fitcarl("train", other, *ways, *small, "--episodes", 2, "--out", tmp_path / "run")
+    assert outcome.code == 0
+    said = outcome.stderr.splitlines()
+    assert said[0] == "other: 720 facts of 66 actors, 3 relations, 2024-01 to 2024-12"
+    assert said[1].startswith(
+        "other: 721 rows, 1 exact duplicate merged, 0 facts of an entity with itself kept, 684 times"
+    )
+
+
+@pytest.mark.parametrize(
+    "given", [("--columns", "1,2,3,4"), ("--granularity", "day"), ("--format", "csv"), ("--no-header",)]
+)
+def test_how_a_file_is_read_is_not_said_of_a_dataset(fitcarl: Command, tmp_path: Path, given: tuple[str, ...]) -> None:
+    assert_one_line(fitcarl("train", "demo", *given, "--out", tmp_path / "run"), "is for a file of facts")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +56,9 @@ def test_a_file_of_facts_is_all_it_takes(facts: Path, fitcarl: Command, tmp_path
         ("absent.tsv", None, "absent.tsv"),
         ("odd.xyz", "a\tb\tc\t2024-01-01\n", "unknown format"),
         ("empty.csv", "", "empty"),
-        ("odd.csv", "who,what,object,weight\nAnn,meets,Bob,3\n", "`fitcarl data split --columns …`"),
+        ("odd.csv", "who,what,object,weight\nAnn,meets,Bob,3\n", "expected --columns"),
+        ("semi.csv", "a;b;c;2024-01-01\na;b;d;2024-01-02\n", "separated by semicolons"),
+        ("blank.csv", "a,b,c,2024-01-01\n\na,b,d,2024-01-02\n", "row 2: a blank line"),
         ("bad.tsv", "a\tb\tc\t2024-01-01\na\tb\tc\tsoon\n", "row 2"),
         ("few.tsv", "a\tb\tc\t2024-01-01\na\tb\td\t2024-01-02\n", "nobody can play a newcomer"),
     ],

@@ -80,7 +80,7 @@ def test_a_column_of_another_name_is_not_taken_for_the_missing_one(tmp_path: Pat
     with pytest.raises(InputError) as error:
         read(tmp_path, "f.csv", f"subject,relation,object,weight\na,r,b,{weight}\n")
     assert "cannot tell which column is the time; found 'subject, relation, object, weight'" in str(error.value)
-    assert "expected --columns with four names or positions from 1" in str(error.value)
+    assert "expected --columns (in Python columns=) with four names or positions from 1" in str(error.value)
 
 
 def test_names_that_are_facts_make_no_header(tmp_path: Path) -> None:

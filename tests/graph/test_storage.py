@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,37 @@ def test_a_description_without_sense_is_one_line(
         open_graph(folder)
     assert complaint in str(caught.value)
     assert caught.value.file is not None
+
+
+@pytest.mark.parametrize("name", ["relation", "target", "time", "offsets"])
+def test_a_column_that_has_changed_is_noticed_where_that_is_asked_for(
+    graph: TemporalGraph, tmp_path: Path, name: str
+) -> None:
+    folder = save_graph(graph, tmp_path / "g")
+    open_graph(folder, thorough=True)
+    column = np.load(folder / f"{name}.npy")
+    place = int(np.flatnonzero(np.diff(column) > 0)[0])
+    column[place if name != "offsets" else place + 1] = column[place + 1 if name != "offsets" else place]
+    np.save(folder / f"{name}.npy", column)
+    open_graph(folder)
+    with pytest.raises(InputError, match=rf"{name}\.npy: has changed since"):
+        open_graph(folder, thorough=True)
+
+
+@pytest.mark.parametrize(("name", "value"), [("relation", -1), ("relation", 10**6), ("target", -5), ("target", 10**6)])
+def test_ids_that_do_not_exist_are_noticed_without_checksums_too(
+    graph: TemporalGraph, tmp_path: Path, name: str, value: int
+) -> None:
+    folder = save_graph(graph, tmp_path / "g")
+    about = json.loads((folder / "graph.json").read_text())
+    del about["sha256"]
+    (folder / "graph.json").write_text(json.dumps(about))
+    open_graph(folder, thorough=True)
+    column = np.load(folder / f"{name}.npy")
+    column[2] = value
+    np.save(folder / f"{name}.npy", column)
+    with pytest.raises(InputError, match=rf"{name}\.npy: an id that does not exist at place 2; found {value}"):
+        open_graph(folder, thorough=True)
 
 
 @pytest.mark.parametrize(

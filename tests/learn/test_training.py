@@ -127,11 +127,12 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path,
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(data: Path, tmp_path: Path, asked: signal.Signals) -> None:
     run = tmp_path / "run"
     process = subprocess.Popen(command(data, run), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     wait_for(lambda: len(read(run / "trace.jsonl")) > 0, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(asked)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"--resume" in told
@@ -186,6 +187,54 @@ def test_a_damaged_run_is_one_line_that_names_the_file(whole: Run, tmp_path: Pat
     (copy / part).write_text(content)
     with pytest.raises(InputError, match=Path(part).name.replace(".", r"\.")):
         Run.load(copy)
+
+
+@pytest.mark.parametrize("part", ["weights.safetensors", "embeddings.safetensors", "graph/relation.npy"])
+def test_a_flipped_byte_is_noticed(whole: Run, tmp_path: Path, part: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    content = bytearray((copy / part).read_bytes())
+    content[-9] ^= 0x41
+    (copy / part).write_bytes(content)
+    with pytest.raises(InputError, match=Path(part).name.replace(".", r"\.")):
+        Run.load(copy)
+
+
+def test_times_beyond_the_calendar_are_noticed(whole: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    names = json.loads((copy / "vocabulary.json").read_text())
+    for part in ("codes", "ticks"):
+        names["calendar"][part] = names["calendar"][part][:3]
+    (copy / "vocabulary.json").write_text(json.dumps(names))
+    with pytest.raises(InputError, match=r"time\.npy: does not fit the calendar"):
+        Run.load(copy)
+
+
+def test_a_folder_is_worked_in_by_one_at_a_time(data: Path, tmp_path: Path) -> None:
+    run, ways = tmp_path / "run", {"shots": 2, "preset": "paper", "settings": SMALL}
+    refused: list[str] = []
+
+    def another(_now: Progress) -> None:
+        with pytest.raises(InputError) as caught:
+            resume(run)
+        refused.append(str(caught.value))
+
+    train(data, out=run, episodes=1, watch=another, **ways)  # type: ignore[arg-type]
+    assert refused == [f"{run}: another fitcarl is at work in it; expected one at a time, or another --out"]
+    resume(run, episodes=2)
+
+
+def test_a_run_without_its_state_is_not_begun_anew_in_silence(whole: Run, tmp_path: Path) -> None:
+    copy, said = tmp_path / "copy", list[str]()
+    shutil.copytree(whole.folder.path, copy)
+    (copy / "state.safetensors").unlink()
+    with pytest.raises(InputError, match=r"state\.safetensors: is missing"):
+        resume(copy, episodes=EPISODES + 2)
+    (copy / "result.json").unlink()
+    resume(copy, note=said.append)
+    assert said == [f"{copy / 'state.safetensors'}: is missing, so learning begins anew"]
+    assert_same_weights(whole.folder.path, copy)
 
 
 def test_names_of_another_run_are_noticed(whole: Run, tmp_path: Path) -> None:

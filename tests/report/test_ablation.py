@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.config import PRESETS, configure
+from fitcarl.config import PRESETS, configure, flat
 from fitcarl.errors import InputError
 from fitcarl.evaluation.bootstrap import paired_difference
 from fitcarl.learn.judgement import evaluate
 from fitcarl.report.ablation import SWITCHES, WHOLE, Ablation, Study, ablate
-from fitcarl.report.training import flat
 from tests.learn.conftest import SMALL
 from tests.report.test_reproduction import here, nobody
 

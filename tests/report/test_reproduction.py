@@ -180,7 +180,10 @@ def test_a_run_that_fails_ends_the_reproduction_with_its_code(
 
 
 @pytest.mark.slow
-def test_the_command_stops_on_ctrl_c_and_goes_on_when_called_again(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_stops_on_ctrl_c_and_goes_on_when_called_again(
+    data: Path, tmp_path: Path, asked: signal.Signals
+) -> None:
     settings = [part for setting in (*SMALL, "learn.patience=1000") for part in ("--set", setting)]
     ways = ["--data", str(data), "--shots", "2", "--seeds", "0,1", "--episodes", "100", "--json"]
     command = [sys.executable, "-m", "fitcarl", "reproduce", *ways, "--out", str(tmp_path), *settings]
@@ -189,7 +192,7 @@ def test_the_command_stops_on_ctrl_c_and_goes_on_when_called_again(data: Path, t
     end = time.monotonic() + 60
     while not read(first / "trace.jsonl") and time.monotonic() < end:
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(asked)
     out, told = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert b"the same command goes on" in told

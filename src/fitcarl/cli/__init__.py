@@ -18,9 +18,11 @@ from fitcarl.cli import (
     demo,
     doctor,
     evaluate,
+    names,
     predict,
     reproduce,
     serve,
+    settings,
     train,
 )
 
@@ -49,8 +51,10 @@ def build() -> typer.Typer:
     app.add_typer(data.build(), name="data")
     app.command("pretrain")(train.pretrain_data)
     app.command("train")(train.train_model)
+    app.command("settings")(settings.list_settings)
     app.command("evaluate")(evaluate.evaluate_run)
     app.command("compare")(compare.compare_scorers)
+    app.command("names")(names.list_names)
     app.command("predict")(predict.predict)
     app.command("explain")(predict.explain)
     app.command("serve")(serve.serve_run)

@@ -21,7 +21,8 @@ def ablate_preset(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="For all variants; may be repeated.")
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="SWITCH", help="Not all of them; may be repeated.")
+        list[str] | None,
+        typer.Option("--only", metavar="SWITCH", help="Not all of them, such as copy_support or A1; may be repeated."),
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the runs and the table are.")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,

@@ -8,27 +8,37 @@ from typing import Annotated
 import typer
 
 from fitcarl.cli import console
+from fitcarl.errors import InputError
 
 
 def compare_scorers(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
-    shots: Annotated[int, typer.Option("--shots", metavar="K", help="Facts known of a new actor.")] = 3,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows. [default: the first run's]"
+        ),
+    ] = None,
+    shots: Annotated[
+        int | None,
+        typer.Option("--shots", metavar="K", help="Facts known of a new actor. [default: the first run's, or 3]"),
+    ] = None,
     run: Annotated[
         list[Path] | None,
         typer.Option("--run", metavar="RUN", help="A folder that 'fitcarl train' made; may be repeated."),
     ] = None,
-    split: Annotated[str, typer.Option("--split", help="train, valid or test.")] = "test",
+    split: console.SplitOption = None,
     draws: Annotated[int, typer.Option("--draws", min=0, help="Resample the supports so many times as well.")] = 0,
     seed: Annotated[int, typer.Option("--seed", help="For the resampled supports.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Judge every trivial scorer and the given runs on the same queries, with paired differences to the first run."""
-    from fitcarl.data.catalogue import load_dataset
+    chosen = None if split is None else console.split_called(split)
+    if data is None and not run:
+        raise InputError("one of DATA and --run RUN must be given", expected="'fitcarl compare DATA --run RUN'")
     from fitcarl.report.comparison import compare
 
-    chosen = console.split_called(split)
     with console.progress() as bar:
-        found = compare(load_dataset(data), shots, run or (), split=chosen, draws=draws, seed=seed, progress=bar)
+        found = compare(data, shots, run or (), split=chosen, draws=draws, seed=seed, progress=bar)
     if json:
         for remark in found.remarks:
             console.say(remark)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,8 +28,16 @@ FINE, FAULT, INPUT, STOPPED, UNREAD = 0, 1, 2, 130, 141
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """typer keeps click inside itself since some version; the parent of its public error is the same class in all."""
 
+SplitOption = Annotated[
+    str | None,
+    typer.Option("--split", help="train, valid or test. [default: test; valid for a run on plain facts]"),
+]
+
 Progress = Callable[[str, int, int | None], None]
 """Told what is being worked on, how much of it is done, and how much there will be if that is known."""
+
+
+_WIDE = 10_000
 
 
 def group(help: str) -> typer.Typer:
@@ -48,7 +57,9 @@ def results() -> Console:
     """The console for results (stdout). Text is shown as it is: no markup, no wrapping, colours on terminals only."""
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, soft_wrap=True)
+    # A file or a pipe is as wide as what is written to it; a table there needs no narrow columns.
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
+    return Console(markup=False, emoji=False, soft_wrap=True, width=width)
 
 
 def show(*lines: object) -> None:
@@ -108,10 +119,12 @@ def progress() -> Iterator[Progress]:
 
 @contextmanager
 def trained_apart() -> Iterator[None]:
-    """Around what trains in processes of its own: their ends, other than well, become exit codes of ours."""
+    """Around what trains in processes of its own: their ends, other than well, become exit codes of ours, and who asks
+    us to end asks them."""
     from fitcarl.learn.trainer import Stopped
     from fitcarl.report.training import TrainingError
 
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except Stopped as stopped:
@@ -120,6 +133,8 @@ def trained_apart() -> Iterator[None]:
     except TrainingError as failed:
         say(f"error: {failed}")
         raise typer.Exit(failed.code) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def exit_code_of(command: Callable[[], object]) -> int:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fitcarl.cli import console
+from fitcarl.cli import facts as reading
 from fitcarl.errors import InputError
-
-if TYPE_CHECKING:
-    from fitcarl.data.facts import Facts
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
@@ -87,23 +85,11 @@ def split_file(
     high: Annotated[int, typer.Option("--high", help="Unseen entities have at most so many facts.")] = 25,
     share: Annotated[float, typer.Option("--share", help="How much of those entities is made unseen.")] = 0.5,
     parts: Annotated[str, typer.Option("--parts", help="How the unseen go to train, valid and test.")] = "80/10/10",
-    concepts: Annotated[
-        Path | None, typer.Option("--concepts", metavar="FILE", help="Kinds of entities, as TSV, CSV or JSON.")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option("--columns", metavar="S,R,O,T", help="Names or numbers (from 1) of the four columns."),
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first row holds names; found out if not said."),
-    ] = None,
-    granularity: Annotated[
-        str, typer.Option("--granularity", help="hour, day, month, year; for integer times the units a tick; or auto.")
-    ] = "auto",
-    format: Annotated[
-        str | None, typer.Option("--format", help="tsv, csv, jsonl or parquet; else the file's name tells.")
-    ] = None,
+    concepts: reading.Concepts = None,
+    columns: reading.Columns = None,
+    header: reading.Header = None,
+    granularity: reading.Granularity = "auto",
+    format: reading.Format = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace DIR if it is there.")] = False,
     json: Json = False,
 ) -> None:
@@ -113,20 +99,10 @@ def split_file(
     """
     from fitcarl.data.describe import describe
     from fitcarl.data.folder import write_dataset
-    from fitcarl.data.formats import format_of
-    from fitcarl.data.read import read_facts
     from fitcarl.data.split import split_facts
 
     shares = parse_parts(parts)
-    read = read_facts(
-        facts,
-        name=str(facts),
-        format=format_of(facts, format),
-        header="auto" if header is None else header,
-        columns=None if columns is None else [column.strip() for column in columns.split(",")],
-        granularity=granularity,
-        concepts=concepts,
-    )
+    read = reading.read(facts, columns, header, granularity, format, concepts, name=str(facts))
     name = out.resolve().name
     dataset = split_facts(read, name=name, seed=seed, bounds=(low, high), share=share, parts=shares)
     write_dataset(dataset, out, overwrite=overwrite)
@@ -135,30 +111,13 @@ def split_file(
         source = {name: getattr(read, name) for name in _NOTICED}
         console.show_json({"folder": str(out), "source": source, "dataset": description.to_json()})
     else:
-        console.show(_source_line(facts, read), "", description.render(), "", f"written to {out}")
+        console.show(f"{facts}: {read.noticed}", "", description.render(), "", f"written to {out}")
 
 
 _NOTICED = (
     *("rows", "duplicates", "self_loops", "times_cut", "merged_by_cut"),
     *("concept_rows", "concept_rows_used"),
 )
-
-
-def _source_line(path: Path, facts: Facts) -> str:
-    """What was noticed while the facts were read."""
-    noticed = [
-        f"{facts.rows:,} rows",
-        f"{facts.duplicates:,} exact duplicates merged",
-        f"{facts.self_loops:,} facts of an entity with itself kept",
-    ]
-    if facts.times_cut:
-        unit = facts.calendar.granularity
-        tick = f"tick of {facts.calendar.step}" if unit == "integer" else unit
-        noticed.append(f"{facts.times_cut:,} times cut to the {tick}")
-        noticed.append(f"{facts.merged_by_cut:,} facts merged that became equal by that")
-    if facts.concept_rows:
-        noticed.append(f"{facts.concept_rows_used:,} of {facts.concept_rows:,} rows of concepts match an entity")
-    return f"{path}: {', '.join(noticed)}"
 
 
 def parse_parts(text: str) -> tuple[float, float, float]:

@@ -15,7 +15,7 @@ _PICTURES = (".svg", ".png", ".pdf")
 
 def evaluate_run(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")],
-    split: Annotated[str, typer.Option("--split", help="train, valid or test.")] = "test",
+    split: console.SplitOption = None,
     data: Annotated[
         str | None, typer.Option("--data", metavar="DATA", help="Another dataset with the same names.")
     ] = None,
@@ -34,7 +34,7 @@ def evaluate_run(
     from fitcarl.evaluation.figures import performance_over_time, reliability
     from fitcarl.learn.judgement import evaluate
 
-    chosen = console.split_called(split)
+    chosen = None if split is None else console.split_called(split)
     for option, file in (("--figure", figure), ("--reliability", picture)):
         _check_picture(option, file)
     with console.progress() as bar:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fitcarl.cli import console
+from fitcarl.cli import facts as reading
 from fitcarl.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -33,7 +33,11 @@ Relation = Annotated[str, typer.Option("--relation", metavar="R", help="In what 
 At = Annotated[str, typer.Option("--at", metavar="T", help="When: a date, or whatever the run counts time in.")]
 Without = Annotated[
     list[str] | None,
-    typer.Option("--without", metavar="FACT", help="'subject | relation | object | time' to leave out; repeatable."),
+    typer.Option(
+        "--without",
+        metavar="FACT",
+        help="'subject | relation | object | time' to leave out (tabs do as well); repeatable.",
+    ),
 ]
 AsOf = Annotated[str | None, typer.Option("--as-of", metavar="T", help="Look at facts up to this time only.")]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the paths.")]
@@ -55,11 +59,16 @@ def predict(
     paths: Annotated[int, typer.Option("--paths", metavar="N", min=0, help="Paths an answer at most.")] = 3,
     without: Without = None,
     as_of: AsOf = None,
+    columns: reading.Columns = None,
+    header: reading.Header = None,
+    format: reading.Format = None,
     svg: Svg = None,
     json: Json = False,
 ) -> None:
     """Whom a new actor will deal with, and why: ranked answers from a run and a few facts."""
-    case = _Case.of(run, facts, subject, object, relation, at, top, paths, without, as_of)
+    _check_svg(svg)
+    file = None if facts is None else _File(facts, columns, header, format)
+    case = _Case.of(run, file, subject, object, relation, at, top, paths, without, as_of)
     [prediction] = case.predictor.answer([case.question], case.facts)
     if svg is not None:
         _draw(svg, case.question, prediction.answers[:_DRAWN])
@@ -80,12 +89,23 @@ def explain(
     paths: Annotated[int, typer.Option("--paths", metavar="N", min=1, help="Paths at most.")] = 3,
     without: Without = None,
     as_of: AsOf = None,
+    columns: reading.Columns = None,
+    header: reading.Header = None,
+    format: reading.Format = None,
     svg: Svg = None,
     json: Json = False,
 ) -> None:
     """Why an entity is an answer: where it stands, and the most probable paths that lead there."""
-    case = _Case.of(run, facts, subject, object, relation, at, 1, paths, without, as_of)
-    found = case.predictor.place(case.question, answer, case.facts, paths)
+    _check_svg(svg)
+    file = None if facts is None else _File(facts, columns, header, format)
+    case = _Case.of(run, file, subject, object, relation, at, 1, paths, without, as_of)
+    try:
+        found = case.predictor.place(case.question, answer, case.facts, paths)
+    except InputError as error:
+        if error.field != "entity":
+            raise
+        hint = did_you_mean(answer, case.predictor.entities)
+        raise InputError(error.problem, field="--answer", found=answer, expected=error.expected, hint=hint) from None
     if svg is not None:
         _draw(svg, case.question, [] if found is None else [found])
     if json:
@@ -105,6 +125,20 @@ def explain(
 
 
 @dataclass(frozen=True)
+class _File:
+    """What is new, and how it is to be read."""
+
+    path: Path
+    columns: str | None
+    header: bool | None
+    format: str | None
+
+    def facts(self, predictor: Predictor) -> list[Fact]:
+        columns, header = reading.named(self.columns), reading.headed(self.header)
+        return predictor.read(self.path, format=self.format, header=header, columns=columns)
+
+
+@dataclass(frozen=True)
 class _Case:
     """What both commands are given."""
 
@@ -116,7 +150,7 @@ class _Case:
     def of(
         cls,
         run: Path,
-        file: Path | None,
+        file: _File | None,
         subject: str | None,
         object: str | None,
         relation: str,
@@ -129,35 +163,24 @@ class _Case:
         if (subject is None) == (object is None):
             found = "neither" if subject is None else "both"
             raise InputError("a question has one end", found=found, expected="either --subject or --object")
+        from fitcarl.predict.names import slips
         from fitcarl.predict.predictor import Predictor
         from fitcarl.predict.question import Question
 
         predictor = Predictor.load(run)
-        facts = [] if file is None else predictor.read(file)
-        for name in _misspelt(predictor, facts):
-            hint = did_you_mean(name, predictor.entities, count=1)
-            console.say(f"note: {name!r} is new to this run; {hint}")
+        facts = [] if file is None else file.facts(predictor)
+        names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object))
+        for name, meant in slips([name for name in names if name not in (subject, object)], predictor.entities):
+            console.say(f"note: {name!r} is new to this run; did you mean {meant!r}?")
         left_out = tuple(_fact(text, predictor, facts) for text in without or ())
         return cls(predictor, facts, Question(subject, object, relation, at, top, paths, left_out, as_of))
-
-
-def _misspelt(predictor: Predictor, facts: list[Fact]) -> list[str]:
-    """Names the run does not know but that differ from one it knows in case or spaces only."""
-    known = {_plain(name) for name in predictor.entities}
-    names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object))
-    new = (name for name in names if name not in predictor.run.vocabulary.entity_index)
-    return [name for name in new if _plain(name) in known]
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"\W+", " ", name.casefold()).strip()
 
 
 def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
     """A fact of --without; one that is not known is more likely a slip than a wish."""
     from fitcarl.predict.fact import Fact
 
-    parts = [part.strip() for part in re.split(r"\t|\|", text)]
+    parts = [part.strip() for part in text.split("\t" if "\t" in text else "|")]
     if len(parts) != len(Fact._fields):
         expected = "'subject | relation | object | time'"
         raise InputError("not a fact", field="--without", found=text, expected=expected)
@@ -168,9 +191,22 @@ def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
     return fact
 
 
+def _check_svg(file: Path | None) -> None:
+    """Before anything is computed: whether a drawing can be put there."""
+    if file is None:
+        return
+    if file.suffix.lower() != ".svg":
+        raise InputError("no kind of drawing", field="--svg", found=file.name, expected="a name that ends in .svg")
+    if not file.parent.is_dir():
+        raise InputError("no such folder", field="--svg", found=str(file.parent), expected="a folder that exists")
+
+
 def _draw(file: Path, question: Question, answers: list[Answer] | tuple[Answer, ...]) -> None:
     from fitcarl.predict.drawing import draw
 
+    if not any(answer.paths for answer in answers):
+        console.say(f"{file}: not drawn, as there is no path")
+        return
     file.write_text(draw(question, answers), encoding="utf-8")
     console.say(f"{file}: the paths, drawn")
 

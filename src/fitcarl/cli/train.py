@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fitcarl.cli import console
+from fitcarl.cli import facts as reading
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
     from fitcarl.embed.embeddings import Embeddings
     from fitcarl.learn.trainer import Progress
 
-_SETTLED = {"shots": "--shots", "preset": "--preset", "seed": "--seed", "out": "--out", "setting": "--set"}
+_SETTLED = {
+    **{name: f"--{name}" for name in ("shots", "preset", "seed", "out")},
+    "setting": "--set",
+    "imported": "--embeddings",
+}
 """What a run is begun with and cannot be changed afterwards, with the options that say it."""
+_OF_FILES = {name: f"--{name}" for name in ("columns", "header", "granularity", "format", "concepts")}
+"""How a file of facts is read."""
 
 
 def train_model(
@@ -48,15 +55,25 @@ def train_model(
         tuple[Path, Path] | None,
         typer.Option("--embeddings", metavar="ENTITY.npy RELATION.npy", help="Start from these; for preset paper."),
     ] = None,
+    columns: reading.Columns = None,
+    header: reading.Header = None,
+    granularity: reading.Granularity = "auto",
+    format: reading.Format = None,
+    concepts: reading.Concepts = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a stopped run.")] = None,
 ) -> None:
     """Train a model; Ctrl-C stops it cleanly, and --resume goes on as if nothing had happened."""
     if data is None and resume is None:
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
     if resume is not None:
-        _check_settled(context)
+        _refuse(context, _SETTLED | _OF_FILES, "is settled when a run begins", "--resume RUN without it")
     from fitcarl.learn import start
     from fitcarl.learn.trainer import Stopped
+
+    if not start.is_facts(str(data)):
+        _refuse(context, _OF_FILES, "is for a file of facts", f"DATA to be one, and not {data}")
+    if imported is not None and resume is None:
+        _check_embeddings(preset, setting or [])
 
     with stop_on_interrupt() as stop, watching() as watch:
 
@@ -87,6 +104,7 @@ def train_model(
                     seed=seed,
                     episodes=episodes,
                     settings=setting or (),
+                    read=lambda file: reading.read(file, columns, header, granularity, format, concepts),
                     embeddings=embeddings,
                     watch=watch,
                     stop=stop,
@@ -95,16 +113,24 @@ def train_model(
         except Stopped as stopped:
             console.say(str(stopped))
             raise typer.Exit(console.STOPPED) from None
-    place, split = run.folder.path, " --split valid" if run.whole else ""
-    console.show(f"{place}: trained; 'fitcarl evaluate {place}{split}' says how good it is")
+    place = run.folder.path
+    console.show(f"{place}: trained; 'fitcarl evaluate {place}' says how good it is")
 
 
-def _check_settled(context: typer.Context) -> None:
-    """What a run was begun with is settled; whoever gives it again with --resume would wait for nothing."""
-    for name, option in _SETTLED.items():
+def _refuse(context: typer.Context, options: dict[str, str], problem: str, expected: str) -> None:
+    """Refuses options that would be passed over: whoever gave one would wait for nothing."""
+    for name, option in options.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise InputError("is settled when a run begins", field=option, expected="--resume RUN without it")
+            raise InputError(problem, field=option, expected=expected)
+
+
+def _check_embeddings(preset: str, settings: list[str]) -> None:
+    from fitcarl.config import configure
+
+    if configure(preset, settings).agent != "paper":
+        expected = "--preset paper, which starts from embeddings"
+        raise InputError("is of no use to this preset", field="--embeddings", found=preset, expected=expected)
 
 
 def pretrain_data(
@@ -184,7 +210,7 @@ def watching() -> Iterator[Callable[[Progress], None]]:
 
 @contextmanager
 def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C asks learning to stop after the episode; a second one stops at once."""
+    """The first Ctrl-C (or SIGTERM) asks learning to stop after the episode; a second one stops at once."""
     asked = False
 
     def ask(_signal: int, _frame: object) -> None:
@@ -194,8 +220,9 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
         asked = True
         console.say("stopping as soon as the run can be resumed; once more to stop at once")
 
-    before = signal.signal(signal.SIGINT, ask)
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield lambda: asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

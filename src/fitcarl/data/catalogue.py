@@ -171,6 +171,9 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
     folder = Path(name_or_folder).expanduser()
     if folder.is_dir():
         return read_dataset(folder)
+    if folder.is_file():
+        made = f"`fitcarl data split --facts {name} --out DIR` makes one of a file of facts"
+        raise InputError("is a file", file=name, expected="a dataset's folder", hint=made)
     hint = did_you_mean(name, CATALOGUE)
     raise InputError("no such dataset", found=name, expected="a folder, or one of " + ", ".join(CATALOGUE), hint=hint)
 

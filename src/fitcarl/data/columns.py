@@ -24,7 +24,7 @@ _CALLED = {
 """How people call the four columns, without case, spaces, hyphens and the endings ``_id`` and ``_name``."""
 _ROLE_OF = {name: role for role, names in _CALLED.items() for name in names.split()}
 _NO_VALUE = ("na", "nan", "nat", "n/a", "null", "none", "nil", "unknown")
-_GIVE_COLUMNS = "--columns with four names or positions from 1: subject, relation, object, time"
+_GIVE_COLUMNS = "--columns (in Python columns=) with four names or positions from 1: subject, relation, object, time"
 _CLEARLY_NAMED = 3
 
 

@@ -33,3 +33,25 @@ class Facts:
     """Pairs of entity and concept in the source of concepts."""
     concept_rows_used: int = 0
     """Those of them whose entity is in the facts."""
+
+    @property
+    def noticed(self) -> str:
+        """What was noticed while they were read, for people."""
+        noticed = [
+            _counted(self.rows, "row"),
+            f"{_counted(self.duplicates, 'exact duplicate')} merged",
+            f"{_counted(self.self_loops, 'fact')} of an entity with itself kept",
+        ]
+        if self.times_cut:
+            unit = self.calendar.granularity
+            tick = f"tick of {self.calendar.step}" if unit == "integer" else unit
+            noticed.append(f"{_counted(self.times_cut, 'time')} cut to the {tick}")
+            noticed.append(f"{_counted(self.merged_by_cut, 'fact')} merged that became equal by that")
+        if self.concept_rows:
+            used = f"{self.concept_rows_used:,} of {_counted(self.concept_rows, 'row')} of concepts"
+            noticed.append(f"{used} {'matches' if self.concept_rows_used == 1 else 'match'} an entity")
+        return ", ".join(noticed)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

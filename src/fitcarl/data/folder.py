@@ -235,7 +235,9 @@ def _check_target(folder: Path, overwrite: bool) -> None:
         raise InputError("a file", file=folder, expected="a folder to write, or none yet")
     there = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
     if there and not overwrite:
-        raise InputError("the folder is not empty", file=folder, found=there[0], expected="a new folder, or overwrite")
+        raise InputError(
+            "the folder is not empty", file=folder, found=there[0], expected="a new folder, or --overwrite"
+        )
     foreign = [name for name in there if name not in (*_REQUIRED, DROPPED, CONCEPTS)]
     if foreign:
         raise InputError(

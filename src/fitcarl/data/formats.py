@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fitcarl.data.columns import ROLES, FactColumns, check_columns, field_names, find_columns, has_header, missing_roles
-from fitcarl.data.table import read_bytes, read_table, read_text
+from fitcarl.data.table import Table, read_bytes, read_table, read_text
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _UNITS_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000
 
 def format_of(path: Path, given: str | None = None) -> Format:
     """The format that was given, or that the file's name tells."""
+    if path.is_dir():
+        raise InputError("a folder", file=path, expected="a file of facts")
     for format in FORMATS:
         if format == (given or _FORMAT_OF.get(path.suffix.lower())):
             return format
@@ -69,7 +71,8 @@ def _from_table(
         kind, missing = "commas" if comma else "tabs", missing_roles(table.row(0))
         named = len(missing) <= 2  # one name alone may be chance: a relation can be called r
         problem = "too few columns" + (f", none for the {' and the '.join(missing)}" if named else "")
-        raise InputError(problem, file=path, row=1, found=table.width, expected=f"at least 4, separated by {kind}")
+        expected, hint = f"at least 4, separated by {kind}", _other_separator(table)
+        raise InputError(problem, file=path, row=1, found=table.width, expected=expected, hint=hint)
     first, second = table.row(0), table.row(1) if len(table) > 1 else None
     headed = has_header(first, second, columns) if header == "auto" else header
     names = first if headed else None
@@ -79,6 +82,19 @@ def _from_table(
         raise InputError("a header without facts", file=path, row=1, expected="at least one fact below it")
     fields = field_names(places, names)
     return FactColumns(path, tuple(table.columns(places, skip)), fields, lambda row: table.line(row + skip))
+
+
+def _other_separator(table: Table) -> str:
+    """A hint where the first row has enough of something else that separates fields in many files."""
+    first = table.text.split(b"\n", 1)[0]
+    for mark, name, cure in (
+        (b"\t", "tabs", "--format tsv reads it so"),
+        (b",", "commas", "--format csv reads it so"),
+        (b";", "semicolons", "save it with commas or tabs"),
+    ):
+        if mark != table.separator.encode() and first.count(mark) >= len(ROLES) - 1:
+            return f"it looks separated by {name}: {cure}"
+    return ""
 
 
 def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:

@@ -70,6 +70,10 @@ def _row_at(text: bytes, byte: int) -> int:
     return 1 + text.count(b"\n", 0, byte)
 
 
+def _line_at(text: bytes, byte: int) -> bytes:
+    return text[byte:].split(b"\n", 1)[0] if byte < len(text) else b""
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows of equally many fields. A row is known by its number from 0; ``line`` is where a person finds it."""
@@ -151,6 +155,9 @@ def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: i
     if len(ragged):
         row = int(ragged[0])
         count = int(fields[row])
+        if count == 1 and not _line_at(text, int(starts[row])).strip():
+            place = _row_at(text, int(starts[row]))
+            raise InputError("a blank line", file=path, row=place, expected="none before the last row")
         kind = {"\t": "tabs", ",": "commas"}.get(separator, repr(separator))
         raise InputError(
             "too few fields" if count < expected else "too many fields",

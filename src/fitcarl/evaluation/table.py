@@ -52,7 +52,7 @@ def grid(*first: str) -> Table:
     """An empty table as ours are, with its first columns."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in first:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -34,19 +35,23 @@ def save_graph(graph: TemporalGraph, folder: str | Path) -> Path:
     unfinished = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
+    sha256 = {}
     for name in _COLUMNS:
-        np.save(unfinished / f"{name}.npy", getattr(graph.base, name))
-    about = {"version": _VERSION, "relations": graph.relations.count, "edges": len(graph.base)}
+        column = getattr(graph.base, name)
+        np.save(unfinished / f"{name}.npy", column)
+        sha256[name] = _digest(column)
+    about = {"version": _VERSION, "relations": graph.relations.count, "edges": len(graph.base), "sha256": sha256}
     (unfinished / "graph.json").write_text(json.dumps(about), encoding="utf-8")
     unfinished.rename(folder)
     return folder
 
 
-def open_graph(folder: str | Path) -> TemporalGraph:
+def open_graph(folder: str | Path, *, thorough: bool = False) -> TemporalGraph:
     """The graph that ``save_graph`` wrote; its columns are read-only and paged in as they are touched.
 
-    What describes the graph is checked, offsets included. The edges themselves are not, as that would page all of them
-    in: whether targets are entities and relations exist is left to whoever wrote the columns.
+    What describes the graph is checked, offsets included. The edges themselves are checked only where that is asked
+    for with ``thorough``, as it pages all of them in: that they are as they were written (where checksums were), that
+    targets are entities, and that relations exist.
     """
     folder = Path(folder)
     try:
@@ -65,6 +70,10 @@ def open_graph(folder: str | Path) -> TemporalGraph:
         if length != edges:
             raise InputError("incomplete column", file=folder / f"{name}.npy", found=length, expected=f"{edges} edges")
     _check_offsets(folder / "offsets.npy", columns["offsets"], edges)
+    if thorough:
+        _check_sums(folder, columns, about.get("sha256"))
+        _check_ids(folder / "target.npy", columns["target"], len(columns["offsets"]) - 1, "entities")
+        _check_ids(folder / "relation.npy", columns["relation"], 2 * relations, "relations, inverse ones included")
     return TemporalGraph.over_base(Adjacency(**columns), RelationIds(relations))
 
 
@@ -85,6 +94,29 @@ def _check_offsets(file: Path, offsets: NDArray[np.int64], edges: int) -> None:
         place = int(falls[0]) + 1
         expected = f"at least {offsets[place - 1]} at place {place}"
         raise InputError("offsets that do not ascend", file=file, found=int(offsets[place]), expected=expected)
+
+
+def _check_sums(folder: Path, columns: dict[str, NDArray[Any]], sums: object) -> None:
+    """Raises unless every column is as it was written; graphs of earlier versions have no checksums."""
+    for name, column in columns.items():
+        if isinstance(sums, dict) and sums.get(name) != _digest(column):
+            raise InputError(
+                "has changed since it was written", file=folder / f"{name}.npy", expected="what was stored"
+            )
+
+
+def _check_ids(file: Path, ids: NDArray[np.int32], count: int, what: str) -> None:
+    """Compiled loops look ids up unchecked, so they must exist."""
+    wrong = np.flatnonzero((ids < 0) | (ids >= count))
+    if len(wrong):
+        place = int(wrong[0])
+        raise InputError(
+            f"an id that does not exist at place {place}", file=file, found=int(ids[place]), expected=f"{count} {what}"
+        )
+
+
+def _digest(column: NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(column).data).hexdigest()
 
 
 def _mapped(file: Path, dtype: type[np.integer[Any]]) -> NDArray[Any]:

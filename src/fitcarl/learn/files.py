@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -39,18 +40,33 @@ def read_json(file: Path) -> Any:
 
 
 def write_tensors(file: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
-    """Tensors and a little JSON in one safetensors file, atomically."""
+    """Tensors and a little JSON in one safetensors file, atomically, with what tells whether it has changed since."""
     whole = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    write_atomically(file, save(whole, metadata={"about": json.dumps(about or {})}))
+    told = json.dumps(about or {})
+    write_atomically(file, save(whole, metadata={"about": told, "sha256": _digest(whole, told)}))
 
 
 def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What ``write_tensors`` wrote."""
+    """What ``write_tensors`` wrote; a file of an earlier version, without checksum, is taken as it is."""
     try:
         with safe_open(file, framework="pt") as stored:
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - not a mapping
-            return tensors, json.loads((stored.metadata() or {}).get("about", "{}"))
+            told = stored.metadata() or {}
+        about = told.get("about", "{}")
+        if told.get("sha256") not in (None, _digest(tensors, about)):
+            raise InputError("has changed since it was written", file=file, expected="what `fitcarl train` wrote")
+        return tensors, json.loads(about)
     except FileNotFoundError:
         raise InputError("is missing", file=file, expected="a file that `fitcarl train` writes") from None
     except (OSError, SafetensorError, ValueError) as trouble:
         raise InputError(f"cannot be read ({trouble})", file=file, expected="a safetensors file") from None
+
+
+def _digest(tensors: Mapping[str, Tensor], about: str) -> str:
+    """sha256 of tensors, with their names and shapes, and of what is told about them."""
+    sha = hashlib.sha256(about.encode())
+    for name in sorted(tensors):
+        array = tensors[name].numpy()
+        sha.update(f"{name} {array.dtype} {array.shape}\n".encode())
+        sha.update(array.tobytes())
+    return sha.hexdigest()

@@ -31,7 +31,7 @@ _CALIBRATION_LISTED = 12_000_000  # entities listed for them, which are all held
 def evaluate(
     run: Run | str | Path,
     *,
-    split: Split = "test",
+    split: Split | None = None,
     data: str | Path | Dataset | None = None,
     shots: int | None = None,
     draws: int = 0,
@@ -41,7 +41,8 @@ def evaluate(
 ) -> Report:
     """The report of a run on the dataset it was trained on, or on another one with the same names.
 
-    ``shots`` are those it was trained for if not given. ``draws`` resamples the supports so many times beside the
+    ``split`` is test if not given, or valid where nobody is in test, as in what is made of plain facts. ``shots`` are
+    those it was trained for if not given. ``draws`` resamples the supports so many times beside the
     official draw. The signature says what the run was trained on where that is something else.
     """
     if not isinstance(run, Run):
@@ -69,6 +70,7 @@ def evaluate(
             found=dataset.digest[:12],
             expected=run.digest[:12],
         )
+    split = default_split(dataset) if split is None else split
     shots = run.config.shots if shots is None else shots
     return evaluate_scorer(
         run.scorer_for(dataset),
@@ -82,6 +84,11 @@ def evaluate(
         calibration=run.calibration,
         progress=progress,
     )
+
+
+def default_split(dataset: Dataset) -> Split:
+    """What a dataset is judged on: test, or valid where nobody is in test."""
+    return "test" if len(dataset.test) else "valid"
 
 
 def calibrate(scorer: Scorer, dataset: Dataset, shots: int, *, seed: int = 0) -> Calibration:

@@ -37,6 +37,7 @@ from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.plus.statistics import Statistics
 from fitcarl.threads import thread_count
 
+_A_RUN = "a folder that `fitcarl train` made"
 _OF_THIS_VERSION = "a run of this version of fitcarl; train it again"
 
 
@@ -154,6 +155,15 @@ class RunFolder:
         except ValidationError as trouble:
             raise InputError(f"not the settings of a run ({trouble.errors()[0]['msg']})", file=self.config) from None
 
+    def read_names(self) -> tuple[Vocabulary, Calendar, Concepts]:
+        """Names, calendar and concepts."""
+        if not self.path.is_dir():
+            raise InputError("no such run", file=self.path, expected=_A_RUN)
+        try:
+            return _names_from_json(read_json(self.vocabulary))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InputError("is damaged", file=self.vocabulary, expected="names, calendar and concepts") from None
+
     def save_weights(self, model: nn.Module) -> None:
         write_tensors(self.weights, dict(model.named_parameters()))
 
@@ -269,23 +279,20 @@ class Run:
         """Opens a run folder; a folder that is none, or is incomplete, ends in one line that says what is missing."""
         folder = RunFolder(Path(path))
         if not folder.path.is_dir():
-            raise InputError("no such run", file=path, expected="a folder that `fitcarl train` made")
+            raise InputError("no such run", file=path, expected=_A_RUN)
         config = folder.read_config()
         if not folder.weights.exists():
             raise InputError(
                 "has no weights yet", file=folder.path, expected="a run that looked at meta-validation at least once"
             )
-        data, names = read_json(folder.data), read_json(folder.vocabulary)
+        data = read_json(folder.data)
         try:
             source, digest, whole = str(data["source"]), str(data["digest"]), bool(data.get("whole", False))
         except (KeyError, TypeError):
             raise InputError("is damaged", file=folder.data, expected="the dataset's source and digest") from None
-        try:
-            vocabulary, calendar, concepts = _names_from_json(names)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise InputError("is damaged", file=folder.vocabulary, expected="names, calendar and concepts") from None
-        surroundings = Surroundings.over(open_graph(folder.graph), concepts, calendar, vocabulary)
-        _check_names(folder, vocabulary, concepts, surroundings.graph)
+        vocabulary, calendar, concepts = folder.read_names()
+        surroundings = Surroundings.over(open_graph(folder.graph, thorough=True), concepts, calendar, vocabulary)
+        _check_names(folder, vocabulary, calendar, concepts, surroundings.graph)
         statistics = folder.read_statistics(surroundings, config)
         agent = agent_for(
             config,
@@ -316,8 +323,10 @@ class Run:
         return other.scorer()
 
 
-def _check_names(folder: RunFolder, vocabulary: Vocabulary, concepts: Concepts, graph: TemporalGraph) -> None:
-    """Names, concepts and graph must be of one run."""
+def _check_names(
+    folder: RunFolder, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts, graph: TemporalGraph
+) -> None:
+    """Names, calendar, concepts and graph must be of one run."""
     entities, relations = len(vocabulary.entities), len(vocabulary.relations)
     if (graph.entities, graph.relations.count) != (entities, relations):
         raise InputError(
@@ -326,6 +335,10 @@ def _check_names(folder: RunFolder, vocabulary: Vocabulary, concepts: Concepts, 
             found=f"{entities} entities, {relations} relations",
             expected=f"{graph.entities} and {graph.relations.count}",
         )
+    times = graph.base.time
+    if len(times) and not 0 <= times.min() <= times.max() < calendar.span:
+        found, expected = f"ticks {times.min()} to {times.max()}", f"at most {calendar.span} from 0"
+        raise InputError("does not fit the calendar", file=folder.graph / "time.npy", found=found, expected=expected)
     ends = concepts.offsets
     fine = len(ends) == entities + 1 and ends[0] == 0 and ends[-1] == len(concepts.ids) and (np.diff(ends) >= 0).all()
     if not fine or (len(concepts.ids) and not 0 <= concepts.ids.min() <= concepts.ids.max() < len(concepts.names)):

@@ -16,9 +16,10 @@ from fitcarl.embed.cache import embeddings_for
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import InputError
 from fitcarl.learn.files import read_json
+from fitcarl.learn.lock import alone
 from fitcarl.learn.plain import hold_out
 from fitcarl.learn.run import Run, RunFolder
-from fitcarl.learn.trainer import Progress, train_run
+from fitcarl.learn.trainer import Progress, lessons_of, train_run
 
 
 def train(
@@ -30,6 +31,7 @@ def train(
     seed: int = 0,
     episodes: int | None = None,
     settings: Iterable[str] = (),
+    read: Callable[[Path], Facts] = read_facts,
     embeddings: Callable[[Dataset, Config], Embeddings] | None = None,
     watch: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
@@ -38,7 +40,8 @@ def train(
     """Trains on a dataset (a catalogue name, a folder, or one already loaded) and returns the run in folder ``out``.
 
     Plain facts, loaded or in a file, do as well: some actors are held out for validation while it learns, others play
-    newcomers in turn, and the trained run knows all facts; ``note`` is told of it line by line.
+    newcomers in turn, and the trained run knows all facts; ``note`` is told of it line by line. ``read`` reads a file
+    whose columns or times need more words than its header has.
 
     ``settings`` are assignments such as ``"learn.rate=0.0005"``. ``embeddings`` replaces the pre-training, which is
     otherwise done here and cached. ``watch`` is told of every episode; ``stop`` is asked after each.
@@ -46,10 +49,9 @@ def train(
     config = configure(preset, [*settings, *_limit(episodes)], shots=shots, seed=seed)
     folder = Path(out)
     if folder.exists() and not (folder.is_dir() and _not_begun(folder)):
-        raise InputError(
-            "exists already", file=out, expected=f"a new folder, or `fitcarl train --resume {out}` to go on"
-        )
-    given = data if isinstance(data, Dataset | Facts) else _open(data)
+        resumed = f", or `fitcarl train --resume {out}` to go on" if RunFolder(folder).config.exists() else ""
+        raise InputError("exists already", file=out, expected=f"a new folder{resumed}")
+    given = data if isinstance(data, Dataset | Facts) else _open(data, read)
     if given is data and isinstance(given, Dataset):
         validate(given, given.name)  # one that is read from a folder was
     source = given.name if given is data else _lasting(str(data))
@@ -80,6 +82,8 @@ def resume(
         config = config.model_copy(update={"learn": config.learn.model_copy(update={"episodes": episodes})})
     about = read_json(folder.data)
     whole = bool(about.get("whole", False))
+    if whole and data is not None:
+        raise InputError("is not needed: a run on plain facts has its own", field="DATA", expected="--resume RUN alone")
     place = str(folder.dataset if whole else data or about["source"])
     dataset = load_dataset(place)
     if dataset.digest != about["digest"]:
@@ -105,17 +109,21 @@ def _learn(
     whole: bool,
 ) -> Run:
     make = embeddings or pretrained
-    return train_run(
-        dataset,
-        config,
-        folder,
-        source=source,
-        embeddings=lambda: make(dataset, config),
-        watch=watch,
-        stop=stop,
-        note=note,
-        whole=whole,
-    )
+    lessons = lessons_of(dataset, config)
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder):
+        return train_run(
+            dataset,
+            config,
+            lessons,
+            folder,
+            source=source,
+            embeddings=lambda: make(dataset, config),
+            watch=watch,
+            stop=stop,
+            note=note,
+            whole=whole,
+        )
 
 
 def pretrained(dataset: Dataset, config: Config) -> Embeddings:
@@ -123,19 +131,16 @@ def pretrained(dataset: Dataset, config: Config) -> Embeddings:
     return embeddings_for(dataset, config.embedding, config.seed)
 
 
-def _open(data: str | Path) -> Dataset | Facts:
+def _open(data: str | Path, read: Callable[[Path], Facts]) -> Dataset | Facts:
     """What is called this: facts where it is a file, or is named like one, and a dataset otherwise."""
+    return read(Path(data).expanduser()) if is_facts(data) else load_dataset(str(data))
+
+
+def is_facts(data: str | Path) -> bool:
+    """Whether this is a file of facts, or named like one, rather than a dataset."""
     path = Path(data).expanduser()
     file = path.is_file() or (path.suffix.lower() in ENDINGS and not path.is_dir())
-    if not file or str(data) in CATALOGUE:
-        return load_dataset(str(data))
-    try:
-        return read_facts(path)
-    except InputError as error:
-        if "--columns" not in (error.expected or ""):
-            raise
-        expected = "columns named subject, relation, object, time, or a folder made by `fitcarl data split --columns …`"
-        raise InputError(error.problem, file=error.file, row=error.row, found=error.found, expected=expected) from None
+    return file and str(data) not in CATALOGUE
 
 
 def _without_meta_train(config: Config) -> Config:
@@ -154,6 +159,8 @@ def _made_of(facts: Facts, config: Config, note: Callable[[str], None] | None) -
             f"{facts.name}: {len(facts.quadruples):,} facts of {len(names.entities):,} actors, "
             f"{len(names.relations):,} relations, {times.labels[0]} to {times.labels[-1]}"
         )
+        if len(facts.quadruples) < facts.rows or facts.times_cut or facts.concept_rows:
+            note(f"{facts.name}: {facts.noticed}")
         note(f"held out for validation: {held_out}; the trained run knows their {len(dataset.valid):,} facts again")
         if len(dataset.train):
             note(f"hidden to learn from: {len(dataset.train.entities):,} actors with {len(dataset.train):,} facts")

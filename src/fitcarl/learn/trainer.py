@@ -52,9 +52,25 @@ class Stopped(Exception):  # noqa: N818 - not an error
     """Learning was asked to stop; the run folder holds what is needed to go on."""
 
 
+def lessons_of(dataset: Dataset, config: Config) -> Lessons:
+    """What there is to learn from; a dataset that a run cannot be trained on is refused, and nothing is written."""
+    lessons = Lessons(dataset, config)
+    if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):
+        raise InputError(f"no meta-validation entity has more than {config.shots} facts", file=dataset.name)
+    if dataset.calendar.span > _LONGEST:
+        raise InputError(
+            "too long a time for its granularity",
+            file=dataset.name,
+            found=f"{dataset.calendar.span} ticks",
+            expected=f"at most {_LONGEST}: read the facts with a coarser --granularity",
+        )
+    return lessons
+
+
 def train_run(
     dataset: Dataset,
     config: Config,
+    lessons: Lessons,
     out: str | Path,
     *,
     source: str | None = None,
@@ -72,17 +88,9 @@ def train_run(
     after every episode; when it says yes the state is saved and ``Stopped`` is raised. The same seed gives the same
     weights, however often it was stopped.
     """
-    lessons = Lessons(dataset, config)
-    if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):
-        raise InputError(f"no meta-validation entity has more than {config.shots} facts", file=dataset.name)
-    if dataset.calendar.span > _LONGEST:
-        raise InputError(
-            "too long a time for its granularity",
-            file=dataset.name,
-            found=f"{dataset.calendar.span} ticks",
-            expected=f"at most {_LONGEST}: read the facts with a coarser --granularity",
-        )
     folder = RunFolder(Path(out))
+    if folder.result.exists() and not folder.state.exists():
+        raise InputError("is missing", file=folder.state, expected="what learning goes on from, as it was written")
     folder.create(dataset, source or dataset.name, config, whole=whole)
     if note is not None and lessons.newcomers is not None:
         note(f"to learn from: {lessons.newcomers}, {_turns(config)}")
@@ -99,6 +107,8 @@ def train_run(
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
     fresh = Standing(seconds=folder.encoder_seconds())
     standing = load_state(folder.state, model, optimizer) if folder.state.exists() else fresh
+    if note is not None and folder.weights.exists() and not folder.state.exists():
+        note(f"{folder.state}: is missing, so learning begins anew")
     trace.cut(folder.trace, standing.episode)
 
     look = validation(dataset, agent, config.shots)

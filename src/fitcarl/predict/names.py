@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.predict.fact import Fact
 
 _FUZZY_FROM = 3
 """Letters a name must have before it is compared letter by letter."""
+_SLIP_FROM = 5
+"""Letters a name must have before one of them may be a slip: short names differ by one for good reasons."""
 
 
 @dataclass(frozen=True)
@@ -79,3 +83,39 @@ def _words_begin(words: Sequence[str], name: str) -> bool:
     """Whether every word is the beginning of some word of the name."""
     there = name.replace("(", " ").replace("-", " ").split()
     return all(any(part.startswith(word) for part in there) for word in words)
+
+
+def slips(names: Iterable[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Names that are not known but look like a slip of one that is, and that one.
+
+    They differ in case, spaces and punctuation only, or by one letter (missing, extra, wrong, or two in each other's
+    place). Another digit is another name.
+    """
+    exact, plain = set(known), {_plain(name): name for name in reversed(known)}
+    for name in names:
+        if name in exact:
+            continue
+        typed = _plain(name)
+        meant = plain.get(typed) or next((plain[other] for other in plain if _one_letter_apart(typed, other)), None)
+        if meant is not None:
+            yield name, meant
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", " ", name.casefold()).strip()
+
+
+def _one_letter_apart(one: str, other: str) -> bool:
+    if abs(len(one) - len(other)) > 1 or len(one) < _SLIP_FROM:
+        return False
+    same = _alike_from_start(one, other)
+    one, other = one[same:], other[same:]
+    same = _alike_from_start(one[::-1], other[::-1])
+    one, other = one[: len(one) - same], other[: len(other) - same]
+    swapped = len(one) == len(other) == 2 and one == other[::-1]
+    return (max(len(one), len(other)) == 1 or swapped) and (one + other).isalpha()
+
+
+def _alike_from_start(one: str, other: str) -> int:
+    """How many letters two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -72,9 +72,19 @@ class Predictor:
             self._observed.update(dict.fromkeys(given))
             return len(self._observed) - before
 
-    def read(self, file: str | FilePath) -> list[Fact]:
-        """The facts of a TSV, CSV, JSONL or Parquet file, not observed yet; errors name the row and the field."""
-        return self._reader.file(file)
+    def read(
+        self,
+        file: str | FilePath,
+        *,
+        format: str | None = None,
+        header: bool | Literal["auto"] = "auto",
+        columns: Sequence[str | int] | None = None,
+    ) -> list[Fact]:
+        """The facts of a TSV, CSV, JSONL or Parquet file, not observed yet; errors name the row and the field.
+
+        The arguments are those of ``read_facts``.
+        """
+        return self._reader.file(file, format, header, columns)
 
     def forget(self, actor: str | None = None, facts: Iterable[AnyFact] | None = None) -> int:
         """Takes observed facts away: those of an actor, or these, or with no argument all. How many are gone.

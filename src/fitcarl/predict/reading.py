@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from fitcarl.data.calendar import Calendar, Granularity
-from fitcarl.data.columns import FactColumns
 from fitcarl.data.formats import format_of, read_columns
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.table import name_problem
@@ -64,9 +63,15 @@ class Reader:
         self.relation(fact.relation, **place)
         return fact._replace(time=self._calendar.label(self.tick(fact.time, **place)))
 
-    def file(self, path: str | Path) -> list[Fact]:
-        """The facts of a small file, formats and header as ``read_facts`` takes them; errors name the row."""
-        source = _columns_of(Path(path))
+    def file(
+        self,
+        path: str | Path,
+        format: str | None = None,
+        header: bool | Literal["auto"] = "auto",
+        columns: Sequence[str | int] | None = None,
+    ) -> list[Fact]:
+        """The facts of a small file; the arguments are those of ``read_facts``, and errors name the row."""
+        source = read_columns(Path(path), format_of(Path(path), format), header, columns)
         facts: list[Fact] = []
         for row, texts in enumerate(zip(*(values.to_list() for values in source.values), strict=True)):
             for column, text in enumerate(texts):
@@ -82,17 +87,6 @@ class Reader:
             ends = roster.find(fact.subject), roster.find(fact.object)
             rows[row] = (_id(ends[0]), self.relation(fact.relation), _id(ends[1]), self.tick(fact.time))
         return Quadruples.from_rows(rows)
-
-
-def _columns_of(path: Path) -> FactColumns:
-    """The four columns; where they are cannot be said here, only by the header."""
-    try:
-        return read_columns(path, format_of(path), "auto", None)
-    except InputError as error:
-        if "--columns" not in (error.expected or ""):
-            raise
-        expected = "columns named subject, relation, object, time"
-        raise InputError(error.problem, file=error.file, row=error.row, found=error.found, expected=expected) from None
 
 
 def _id(found: int | None) -> int:

@@ -21,8 +21,9 @@ from fitcarl.evaluation.report import Report, difference
 from fitcarl.evaluation.table import between, share, signed
 from fitcarl.learn.files import write_atomically, write_json
 from fitcarl.learn.judgement import evaluate
+from fitcarl.learn.lock import alone
 from fitcarl.report.results import lined_up
-from fitcarl.report.training import Case, Say, Train, alone, ensure, lasting, minutes, train_apart
+from fitcarl.report.training import Case, Say, Train, ensure, lasting, minutes, train_apart
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,12 @@ class Study:
         """The whole preset, then each switch."""
         configure(self.preset)  # an unknown preset is told so, with the nearest name
         switches = {switch.name: switch for switch in SWITCHES.get(self.preset, ())}
-        for name in self.only:
+        only = [name.replace("_", " ") for name in self.only]  # a family may be named as its setting is
+        for name in only:
             if name not in switches:
                 hint = did_you_mean(name, switches)
                 raise InputError("no such switch", found=name, expected=f"one of {', '.join(switches)}", hint=hint)
-        return WHOLE, *(switch for switch in switches.values() if not self.only or switch.name in self.only)
+        return WHOLE, *(switch for switch in switches.values() if not only or switch.name in only)
 
     def cases(self, switch: Switch, out: Path) -> list[Case]:
         """The runs of a variant. Those of the whole preset are called as ``fitcarl train`` calls them."""

@@ -11,14 +11,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fitcarl.baselines import BASELINES
+from fitcarl.data.catalogue import load_dataset
 from fitcarl.data.dataset import Dataset, Split
+from fitcarl.errors import InputError
 from fitcarl.evaluation.bootstrap import Interval
 from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import evaluate
 from fitcarl.evaluation.report import Report
 from fitcarl.evaluation.table import between, grid, share, signed
+from fitcarl.learn.judgement import default_split
 from fitcarl.learn.judgement import evaluate as evaluate_run
 from fitcarl.learn.run import Run
+
+_SHOTS = 3
 
 Progress = Callable[[str, int, int], None]
 """Told whose queries are being answered, how many are done, and how many there are."""
@@ -42,7 +47,8 @@ class Contender:
         extra, sign = dict(self.report.signature.extra), self.report.signature
         parts = []
         if "trained-shots" in extra:
-            parts.append(f"trained for {extra['trained-shots']} shots, judged at {sign.shots}")
+            shots = extra["trained-shots"]
+            parts.append(f"trained for {shots} shot{'' if shots == '1' else 's'}, judged at {sign.shots}")
         if "trained-data" in extra:
             parts.append(f"trained on other data ({extra['trained-data']}), judged on {sign.data}@{sign.digest[:12]}")
         if met := extra.get("unseen-in-training-background"):
@@ -100,7 +106,9 @@ class Comparison:
             f"difference: to {self.reference.label}, pair by pair; where the interval holds 0 there may be none",
             *self.remarks,
         ]
-        return Group(Text(title, "bold"), Text(""), table, Text(""), *(Text(note, "dim") for note in notes))
+        lines = [Text(note, "dim") for note in notes]
+        lines.append(Text(str(self.reference.report.signature), "dim", overflow="fold"))
+        return Group(Text(title, "bold"), Text(""), table, Text(""), *lines)
 
     def _cells(self, contender: Contender) -> list[str]:
         report = contender.report
@@ -115,17 +123,26 @@ class Comparison:
 
 
 def compare(
-    dataset: Dataset,
-    shots: int,
+    data: str | Path | Dataset | None = None,
+    shots: int | None = None,
     runs: Sequence[str | Path] = (),
     *,
-    split: Split = "test",
+    split: Split | None = None,
     draws: int = 0,
     seed: int = 0,
     progress: Progress = lambda _who, _done, _total: None,
 ) -> Comparison:
-    """Every trivial scorer and these runs on the questions of a split, each judged in the same way."""
+    """Every trivial scorer and these runs on the questions of a split, each judged in the same way.
+
+    Data and shots are those of the first run if not given; the split is test, or valid where nobody is in test.
+    """
     loaded = [(str(run), Run.load(run)) for run in runs]  # all of them now: nobody wants to learn of a mistake late
+    if data is None and not loaded:
+        raise InputError("nothing to compare on", expected="data, or a run to take it from")
+    given = loaded[0][1].source if data is None else data
+    dataset = given if isinstance(given, Dataset) else load_dataset(given)
+    shots = (loaded[0][1].config.shots if loaded else _SHOTS) if shots is None else shots
+    split = default_split(dataset) if split is None else split
     known = KnownAnswers.of(dataset)
     found = []
     for name, make in BASELINES.items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fitcarl.baselines import BASELINES
-from fitcarl.config import configure
+from fitcarl.config import configure, flat
 from fitcarl.data.catalogue import load_dataset
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import InputError
@@ -15,9 +15,10 @@ from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import evaluate
 from fitcarl.learn.files import read_json, write_atomically, write_json
 from fitcarl.learn.judgement import evaluate as evaluate_run
+from fitcarl.learn.lock import alone
 from fitcarl.learn.run import RunFolder
 from fitcarl.report.results import Row, markdown, measured, merged, published
-from fitcarl.report.training import Case, Say, Train, alone, ensure, flat, lasting, minutes, peak_mb, train_apart
+from fitcarl.report.training import Case, Say, Train, ensure, lasting, minutes, peak_mb, train_apart
 
 
 @dataclass(frozen=True)

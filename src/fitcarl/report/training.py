@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from fitcarl.config import Config, configure
+from fitcarl.config import Config, configure, flat
 from fitcarl.data.catalogue import CATALOGUE
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import FitcarlError, InputError
@@ -103,9 +102,11 @@ def lasting(data: str) -> str:
 def train_apart(case: Case, lock: int) -> None:
     """Trains a case, or goes on with it, in a process of its own, so that its memory is its own too.
 
-    Ctrl-C is passed on; the run then stops where it can be resumed, and ``Stopped`` is raised.
+    Ctrl-C, or being asked to end, is passed on; the run then stops where it can be resumed, and ``Stopped`` is raised.
     """
-    own_group: dict[str, Any] = {"process_group": 0, "pass_fds": (lock,)} if os.name == "posix" else {}
+    own_group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+    if lock >= 0:
+        own_group["pass_fds"] = (lock,)
     # In a group of its own it hears of Ctrl-C from us alone, and once: a second one would end it at once.
     process = subprocess.Popen([sys.executable, "-m", "fitcarl", *case.command], stdout=subprocess.DEVNULL, **own_group)
     asked = False
@@ -148,31 +149,3 @@ def peak_mb(cases: Sequence[Case]) -> float | None:
 
 def _result(case: Case) -> Any:
     return read_json(RunFolder(case.folder).result)
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[int]:
-    """Holds the folder for this process and those it starts; a run that outlives a killed parent still holds it."""
-    if os.name != "posix":  # where folders can not be opened there is nothing to hold
-        yield -1
-        return
-    import fcntl
-
-    held = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            problem = "another fitcarl is at work in it"
-            raise InputError(problem, file=folder, expected="one at a time, or another --out") from None
-        yield held
-    finally:
-        os.close(held)
-
-
-def flat(tree: dict[str, Any], before: str = "") -> dict[str, Any]:
-    """Settings by dotted name."""
-    found: dict[str, Any] = {}
-    for name, value in tree.items():
-        found |= flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
-    return found

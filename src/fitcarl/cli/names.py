@@ -1,0 +1,35 @@
+"""``fitcarl names``: which names a run knows, so that a question can be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fitcarl.cli import console
+from fitcarl.errors import InputError
+
+_KINDS = ("relation", "entity")
+
+
+def list_names(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")],
+    near: Annotated[str | None, typer.Argument(metavar="TEXT", help="Only names that are like this.")] = None,
+    kind: Annotated[str, typer.Option("--kind", help="relation or entity.")] = "relation",
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Names like TEXT at most.")] = 20,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Show the relations (or entities) that a run knows, or those that are like what you remember of one."""
+    if kind not in _KINDS:
+        raise InputError("no such kind", field="--kind", found=kind, expected=" or ".join(_KINDS))
+    from fitcarl.learn.run import RunFolder
+    from fitcarl.predict.names import NameSearch
+
+    vocabulary, _, _ = RunFolder(run).read_names()
+    names = vocabulary.relations if kind == "relation" else vocabulary.entities
+    found = list(names) if near is None else NameSearch(names).near(near, top)
+    if json:
+        console.show_json(found)
+    else:
+        console.show(*found)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from fitcarl.learn.run import Run
     from fitcarl.learn.start import resume, train
     from fitcarl.predict.predictor import Predictor
+    from fitcarl.predict.question import Question
+    from fitcarl.report.comparison import compare
 
 _HOMES = {
     "Adaptive": "fitcarl.graph.actions",
@@ -35,9 +37,11 @@ _HOMES = {
     "Nearest": "fitcarl.graph.actions",
     "Predictor": "fitcarl.predict.predictor",
     "Quadruples": "fitcarl.data.quadruples",
+    "Question": "fitcarl.predict.question",
     "Run": "fitcarl.learn.run",
     "TemporalGraph": "fitcarl.graph.temporal",
     "action_space": "fitcarl.graph.actions",
+    "compare": "fitcarl.report.comparison",
     "describe": "fitcarl.data.describe",
     "evaluate": "fitcarl.learn.judgement",
     "generate_world": "fitcarl.data.world",
@@ -60,10 +64,12 @@ __all__ = [
     "Nearest",
     "Predictor",
     "Quadruples",
+    "Question",
     "Run",
     "TemporalGraph",
     "__version__",
     "action_space",
+    "compare",
     "describe",
     "evaluate",
     "generate_world",

@@ -32,6 +32,16 @@ def test_a_missing_package_is_a_problem(fitcarl: Command, monkeypatch: pytest.Mo
     assert "problem: not installed: no-such-package" in outcome.stdout
 
 
+def test_a_home_that_cannot_be_written_is_a_problem(
+    fitcarl: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("FITCARL_HOME", str(tmp_path / "file" / "home"))
+    outcome = fitcarl("doctor")
+    assert outcome.code == 1
+    assert f"problem: {tmp_path / 'file' / 'home'} cannot be written" in outcome.stdout
+
+
 @pytest.mark.parametrize("threads", ["many", "-2", "²"])
 def test_a_number_of_threads_that_is_none_is_a_problem(
     fitcarl: Command, monkeypatch: pytest.MonkeyPatch, threads: str

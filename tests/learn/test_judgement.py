@@ -50,6 +50,15 @@ def test_the_signature_says_what_a_run_was_trained_for(run: Run) -> None:
     assert "|trained-shots:2|" in str(evaluate(run, shots=1).signature)
 
 
+def test_the_signature_says_whom_of_another_split_a_run_has_met(run: Run, data: Path) -> None:
+    dataset = load_dataset(str(data))
+    turned = replace(dataset, valid=dataset.test, test=dataset.valid)
+    sign = str(evaluate(run, data=turned).signature)
+    assert f"|unseen-in-training-tasks:{len(dataset.valid.entities)}|" in sign
+    assert "unseen-in-training-background" not in sign
+    assert "unseen-in-training" not in str(evaluate(run, data=turned, split="valid").signature)
+
+
 def test_a_damaged_calibration_is_named(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(run.folder.path, copy)

@@ -148,6 +148,11 @@ def test_a_loaded_run_gives_the_report_of_the_trained_one(whole: Run) -> None:
     assert honest[0]["mrr"] == pytest.approx(best, abs=1e-12)
 
 
+def test_a_run_is_shown_in_one_short_line(whole: Run) -> None:
+    assert repr(whole).startswith(f"Run('{whole.folder.path}', paper, 2-shot, ")
+    assert len(repr(whole)) < 200
+
+
 def test_an_existing_folder_is_not_trained_over(whole: Run, data: Path) -> None:
     with pytest.raises(InputError, match="--resume"):
         train(data, out=whole.folder.path, shots=2, preset="paper", settings=SMALL)

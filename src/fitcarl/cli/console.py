@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -139,6 +140,7 @@ def trained_apart() -> Iterator[None]:
 
 def exit_code_of(command: Callable[[], object]) -> int:
     """Runs a command. Whatever goes wrong becomes one line on stderr and an exit code, never a traceback."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # what it thinks of its cache is nobody's concern here
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that this terminal cannot show must not end the command
             stream.reconfigure(errors="backslashreplace")

@@ -39,6 +39,9 @@ def examine() -> dict[str, Any]:
     cache = None if "numba" in missing else _compiled_loops()
     if cache is not None and not cache["writable"]:
         problems.append(f"{cache['folder']} is not writable: every start compiles anew; set NUMBA_CACHE_DIR")
+    data = _data()
+    if not data["writable"]:
+        problems.append(f"{data['home']} cannot be written: nothing is cached or downloaded; set FITCARL_HOME")
     threads = os.environ.get("FITCARL_THREADS", "")
     if threads and not is_number(threads):
         problems.append(f"FITCARL_THREADS is {threads!r}, which is no number, and has no effect")
@@ -51,7 +54,7 @@ def examine() -> dict[str, Any]:
         "cores": _cores(),
         "memory_mb": _memory(),
         "compiled_loops": cache,
-        "data": _data(),
+        "data": data,
         "problems": problems,
     }
 
@@ -104,7 +107,14 @@ def _data() -> dict[str, Any]:
     from fitcarl.data.catalogue import home
 
     found = {entry["name"]: entry["folder"] for entry in catalogue_on_disk() if not entry["generated"]}
-    return {"FITCARL_DATA": os.environ.get("FITCARL_DATA"), "home": str(home()), "datasets": found}
+    there = next(place for place in (home(), *home().absolute().parents) if place.exists())
+    writable = there.is_dir() and os.access(there, os.W_OK)
+    return {
+        "FITCARL_DATA": os.environ.get("FITCARL_DATA"),
+        "home": str(home()),
+        "writable": writable,
+        "datasets": found,
+    }
 
 
 def _lines(found: dict[str, Any]) -> list[str]:

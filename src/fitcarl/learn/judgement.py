@@ -121,7 +121,11 @@ def _otherwise(run: Run, dataset: Dataset, split: Split, shots: int) -> dict[str
         extra["trained-shots"] = str(run.config.shots)
     if dataset.digest != run.digest:
         extra["trained-data"] = run.digest[:12]
-        # On another split of the same facts the run may have met, as background, an entity that counts as unseen here.
-        if met := int((run.surroundings.graph.degree(dataset.meta(split).entities) > 0).sum()):
-            extra["unseen-in-training-background"] = str(met)
+        # On another split of the same facts the run may have met an entity that counts as unseen here.
+        asked = dataset.meta(split).entities
+        in_background = run.surroundings.graph.degree(asked) > 0
+        if in_background.any():
+            extra["unseen-in-training-background"] = str(int(in_background.sum()))
+        if in_tasks := int(np.count_nonzero(np.isin(asked, run.met) & ~in_background)):
+            extra["unseen-in-training-tasks"] = str(in_tasks)
     return extra

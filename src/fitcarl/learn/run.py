@@ -135,7 +135,9 @@ class RunFolder:
         if not self.data.exists():
             if whole:
                 write_dataset(dataset, self.dataset, overwrite=True)
-            about = {"name": dataset.name, "source": source, "digest": dataset.digest}
+            groups = [dataset.valid] if config.learn.tasks == "pseudo" else [dataset.train, dataset.valid]
+            met = sorted({entity for group in groups for entity in group.entities.tolist()})
+            about = {"name": dataset.name, "source": source, "digest": dataset.digest, "met": met}
             write_json(self.data, about | ({"whole": True} if whole else {}))
         if not self.environment.exists():
             write_json(self.environment, environment())
@@ -254,7 +256,7 @@ class RunFolder:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A trained model with everything it needs to answer: names, calendar, concepts and the background graph."""
 
@@ -273,6 +275,8 @@ class Run:
     """How scores become shares, learned on meta-validation; None where learning has not ended yet."""
     whole: bool = False
     """Whether the graph has every fact of the dataset, those of its unseen entities included."""
+    met: tuple[int, ...] = ()
+    """Unseen entities of its dataset that it learned from or was chosen by."""
 
     @classmethod
     def load(cls, path: str | Path) -> Run:
@@ -288,7 +292,8 @@ class Run:
         data = read_json(folder.data)
         try:
             source, digest, whole = str(data["source"]), str(data["digest"]), bool(data.get("whole", False))
-        except (KeyError, TypeError):
+            met = tuple(map(int, data.get("met", ())))  # earlier versions did not write them down
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("is damaged", file=folder.data, expected="the dataset's source and digest") from None
         vocabulary, calendar, concepts = folder.read_names()
         surroundings = Surroundings.over(open_graph(folder.graph, thorough=True), concepts, calendar, vocabulary)
@@ -304,9 +309,12 @@ class Run:
         folder.load_weights(agent.module)
         calibration = folder.read_calibration()
         source = str(folder.dataset) if whole else source
-        return cls(
-            folder, config, source, digest, vocabulary, calendar, concepts, surroundings, agent, calibration, whole
-        )
+        names = vocabulary, calendar, concepts
+        return cls(folder, config, source, digest, *names, surroundings, agent, calibration, whole, met)
+
+    def __repr__(self) -> str:
+        names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"
+        return f"Run({str(self.folder.path)!r}, {self.config.preset}, {self.config.shots}-shot, {names})"
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
         """The agent over a dataset's background, which may be another than the one it was trained on."""

@@ -80,7 +80,10 @@ def supports_of(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tup
     """Which of the support's entities asks each query, and all the support's facts as seen from their owners."""
     slot = np.full(graph.entities, -1, dtype=np.int64)
     slot[support.entities] = np.arange(len(support.entities))
-    return slot[queries.entity], support.facts.seen_from(support.owner, graph.relations)
+    owner = slot[queries.entity]
+    if np.any(owner < 0):
+        raise ValueError("a query about an entity that is not in the support")
+    return owner, support.facts.seen_from(support.owner, graph.relations)
 
 
 def support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.bool_], Ids, Ids, Ids]:

@@ -53,6 +53,8 @@ class Contender:
             parts.append(f"trained on other data ({extra['trained-data']}), judged on {sign.data}@{sign.digest[:12]}")
         if met := extra.get("unseen-in-training-background"):
             parts.append(f"{met} of the unseen entities were in the background it was trained on")
+        if met := extra.get("unseen-in-training-tasks"):
+            parts.append(f"{met} of the unseen entities were among those it learned from or was chosen by")
         return f"{self.label}: {'; '.join(parts)}" if parts else None
 
 

@@ -20,7 +20,8 @@ def test_a_file_of_facts_is_all_it_takes(facts: Path, fitcarl: Command, tmp_path
     assert said[1].startswith("held out for validation: 3 actors with 12 to 12 facts; ")
     assert said[2] == "to learn from: 4 groups of 5 actors with 12 to 12 facts, hidden in turn"
     assert json.loads((run / "config.json").read_text())["learn"]["tasks"] == "pseudo"
-    assert "|split:valid|" in json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"]
+    assert "|split:valid|" in (sign := json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"])
+    assert "|data:facts@" in sign
     compared = json.loads(fitcarl("compare", "--run", run, "--json").stdout)
     assert "|split:valid|shots:3|" in compared["rows"][-1]["signature"]
     assert compared["remarks"] == []

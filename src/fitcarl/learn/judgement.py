@@ -47,10 +47,11 @@ def evaluate(
     """
     if not isinstance(run, Run):
         run = Run.load(run)
-    given = run.source if data is None else data
-    dataset = given if isinstance(given, Dataset) else load_dataset(str(given))
-    if dataset is given:
-        validate(dataset, dataset.name)  # one that is read from a folder was
+    if isinstance(data, Dataset):
+        validate(data, data.name)  # one that is read from a folder was
+        dataset = data
+    else:
+        dataset = run.dataset() if data is None else load_dataset(str(data))
     if dataset.vocabulary != run.vocabulary:
         raise InputError(
             "has other entities or relations than the run", file=dataset.name, expected="a dataset with the same names"
@@ -62,13 +63,6 @@ def evaluate(
             file=dataset.name,
             found=f"{theirs.granularity}, step {theirs.step}",
             expected=f"{ours.granularity}, step {ours.step}",
-        )
-    if data is None and dataset.digest != run.digest:
-        raise InputError(
-            "is no longer the dataset the run was trained on",
-            file=str(given),
-            found=dataset.digest[:12],
-            expected=run.digest[:12],
         )
     split = default_split(dataset) if split is None else split
     shots = run.config.shots if shots is None else shots

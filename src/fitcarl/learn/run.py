@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import fitcarl
 from fitcarl.answers import Scorer
 from fitcarl.config import Config
 from fitcarl.data.calendar import Calendar
+from fitcarl.data.catalogue import load_dataset
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.folder import write_dataset
@@ -275,6 +276,8 @@ class Run:
     """How scores become shares, learned on meta-validation; None where learning has not ended yet."""
     whole: bool = False
     """Whether the graph has every fact of the dataset, those of its unseen entities included."""
+    data_name: str = ""
+    """What its dataset was called."""
     met: tuple[int, ...] = ()
     """Unseen entities of its dataset that it learned from or was chosen by."""
 
@@ -292,6 +295,7 @@ class Run:
         data = read_json(folder.data)
         try:
             source, digest, whole = str(data["source"]), str(data["digest"]), bool(data.get("whole", False))
+            name = str(data.get("name", ""))
             met = tuple(map(int, data.get("met", ())))  # earlier versions did not write them down
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("is damaged", file=folder.data, expected="the dataset's source and digest") from None
@@ -310,11 +314,23 @@ class Run:
         calibration = folder.read_calibration()
         source = str(folder.dataset) if whole else source
         names = vocabulary, calendar, concepts
-        return cls(folder, config, source, digest, *names, surroundings, agent, calibration, whole, met)
+        return cls(folder, config, source, digest, *names, surroundings, agent, calibration, whole, name, met)
 
     def __repr__(self) -> str:
         names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"
         return f"Run({str(self.folder.path)!r}, {self.config.preset}, {self.config.shots}-shot, {names})"
+
+    def dataset(self) -> Dataset:
+        """The dataset it was trained on, where that is still there as it was; of plain facts, what was made of them."""
+        found = load_dataset(self.source)
+        if found.digest != self.digest:
+            raise InputError(
+                "is no longer the dataset the run was trained on",
+                file=self.source,
+                found=found.digest[:12],
+                expected=self.digest[:12],
+            )
+        return replace(found, name=self.data_name) if self.whole else found
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
         """The agent over a dataset's background, which may be another than the one it was trained on."""

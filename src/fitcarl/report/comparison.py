@@ -141,7 +141,7 @@ def compare(
     loaded = [(str(run), Run.load(run)) for run in runs]  # all of them now: nobody wants to learn of a mistake late
     if data is None and not loaded:
         raise InputError("nothing to compare on", expected="data, or a run to take it from")
-    given = loaded[0][1].source if data is None else data
+    given = loaded[0][1].dataset() if data is None else data
     dataset = given if isinstance(given, Dataset) else load_dataset(given)
     shots = (loaded[0][1].config.shots if loaded else _SHOTS) if shots is None else shots
     split = default_split(dataset) if split is None else split

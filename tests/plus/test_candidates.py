@@ -68,14 +68,26 @@ def test_a_support_fact_links_once_however_often_its_actor_is_seen_with_somebody
     surroundings: Surroundings, statistics: Statistics, task: Task
 ) -> None:
     link = columns_of("neighbours").start + 4
-    observed = Quadruples.concat([task.support.facts, surroundings.facts])
+    facts, relations = surroundings.facts, surroundings.graph.relations.count
+    again = replace(facts, relation=(facts.relation + 1) % relations)  # the same two, the same day, another deed
+    graph = surroundings.graph.overlay(Quadruples.concat([task.support.facts, again]))
+    assert len(graph.over) > len(graph.base) / 2
     once = of(surroundings, statistics, task, Shortlist(2000))
-    twice = candidates(surroundings.graph.overlay(observed), task.support, statistics, task.queries, Shortlist(2000))
+    twice = candidates(graph, task.support, statistics, task.queries, Shortlist(2000))
     assert np.array_equal(once.offsets, twice.offsets)
     query = np.repeat(np.arange(len(task.queries)), np.diff(once.offsets))
     links = [found.features[np.lexsort((found.entity, query)), link] for found in (once, twice)]
     assert len(np.unique(links[0])) > 2
     assert np.array_equal(*links)
+
+
+def test_a_query_about_somebody_who_is_not_in_the_support_is_refused(
+    surroundings: Surroundings, statistics: Statistics, task: Task
+) -> None:
+    stranger = int(np.setdiff1d(surroundings.facts.subject, task.support.entities)[0])
+    queries = replace(task.queries, entity=np.full_like(task.queries.entity, stranger))
+    with pytest.raises(ValueError, match="not in the support"):
+        of(surroundings, statistics, replace(task, queries=queries), Shortlist(10))
 
 
 def test_nobody_is_listed_twice_or_answers_with_itself(

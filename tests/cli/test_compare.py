@@ -49,6 +49,14 @@ def test_rows_are_those_of_evaluate_with_differences_to_the_first_run(trained: T
     assert found["remarks"] == []
 
 
+def test_a_table_in_a_pipe_is_neither_cut_nor_padded(trained: Trained, fitcarl: Command) -> None:
+    data, two, _ = trained
+    lines = fitcarl("compare", data, "--shots", 2, "--run", two).stdout.splitlines()
+    assert any(f"{two}  " in line for line in lines), lines
+    assert all(line == line.rstrip() for line in lines)
+    assert lines[-1].startswith("ranks:realistic|filter:time-aware|")
+
+
 def test_without_a_run_the_best_trivial_scorer_is_the_reference(trained: Trained, fitcarl: Command) -> None:
     found = json.loads(fitcarl("compare", trained[0], "--shots", 2, "--split", "valid", "--json").stdout)
     best = max(found["rows"], key=lambda row: row["draws"]["mean"])

@@ -58,16 +58,24 @@ def results() -> Console:
     """The console for results (stdout). Text is shown as it is: no markup, no wrapping, colours on terminals only."""
     from rich.console import Console
 
-    # A file or a pipe is as wide as what is written to it; a table there needs no narrow columns.
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
-    return Console(markup=False, emoji=False, soft_wrap=True, width=width)
+    return Console(markup=False, emoji=False, soft_wrap=True, width=None if _has_width() else _WIDE)
 
 
 def show(*lines: object) -> None:
     """Prints a result for people."""
     console = results()
     for line in lines:
-        console.print(line)
+        if isinstance(line, str) or _has_width():
+            console.print(line)
+        else:
+            with console.capture() as shown:
+                console.print(line)
+            sys.stdout.write("".join(f"{part.rstrip()}\n" for part in shown.get().splitlines()))
+
+
+def _has_width() -> bool:
+    """Whether what is shown has to fit somewhere; a file or a pipe is as wide as what is written to it."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
 def show_json(value: object) -> None:

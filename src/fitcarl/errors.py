@@ -32,6 +32,7 @@ class InputError(FitcarlError):
         self.field = field
         self.found = found
         self.expected = expected
+        self.hint = hint
         place = ", ".join(
             part
             for part in (

@@ -49,10 +49,13 @@ def test_rows_are_those_of_evaluate_with_differences_to_the_first_run(trained: T
     assert found["remarks"] == []
 
 
-def test_a_table_in_a_pipe_is_neither_cut_nor_padded(trained: Trained, fitcarl: Command) -> None:
+def test_a_table_in_a_pipe_is_neither_cut_nor_padded(
+    trained: Trained, fitcarl: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     data, two, _ = trained
     lines = fitcarl("compare", data, "--shots", 2, "--run", two).stdout.splitlines()
-    assert any(f"{two}  " in line for line in lines), lines
+    assert any(f"{two}  " in line for line in lines)
     assert all(line == line.rstrip() for line in lines)
     assert lines[-1].startswith("ranks:realistic|filter:time-aware|")
 

@@ -8,7 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.learn.start import train
+from fitcarl.predict.names import slips
 from tests.cli.conftest import Command, Outcome
 from tests.learn.conftest import SMALL, write_tiny
 
@@ -126,7 +128,8 @@ class TestOneFile:
                 ("cannot be left",),
             ),
             (["explain", *whole[1:], "--answer", "Nobody at all"], ("field --answer: unknown entity",)),
-            ([*whole, "--svg", tmp_path / "why.png"], ("--svg", "ends in .svg")),
+            ([*whole, "--svg", tmp_path / "why.png"], ("--svg", "expected .svg")),
+            (["predict", run, *asked(example), "--columns", "1,2,3,4"], ("--facts FILE",)),
             ([*whole, "--svg", tmp_path / "nowhere" / "why.svg"], ("--svg", "no such folder")),
             (["predict", run, "--facts", tmp_path, *asked(example)], ("a folder", "a file of facts")),
         ):
@@ -157,6 +160,32 @@ def test_a_slip_in_a_known_name_is_told(
     file.write_text("".join("\t".join(row).replace(known, slip) + "\n" for row in rows), encoding="utf-8")
     outcome = fitcarl("predict", run, "--facts", file, *asked(example), "--json")
     assert outcome.stderr == f"note: {slip!r} is new to this run; did you mean {known!r}?\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("harbour  union", "Harbour Union"),
+        ("HarbourUnion", "Harbour Union"),
+        ("U.S.", "US"),
+        ("Habour Union", "Harbour Union"),
+        ("Harbuor Union", "Harbour Union"),
+        ("Harbour Unions", "Harbour Union"),
+        ("Unit 8", None),
+        ("Bxb", None),
+        ("दिल्ला", None),
+        ("Harbour Union", None),
+    ],
+)
+def test_slips_are_told_from_names_of_their_own(typed: str, meant: str | None) -> None:
+    known = Vocabulary(("US", "Harbour Union", "Unit 7", "Bob", "दिल्ली"), ("Consult",))
+    assert list(slips([typed], known, "Ann")) == ([] if meant is None else [(typed, meant)])
+
+
+def test_a_newcomer_may_be_called_much_like_somebody() -> None:
+    known = Vocabulary(("Harbour Union",), ("Consult",))
+    assert not list(slips(["Harbour Unions"], known, "Harbour Unions"))
+    assert list(slips(["harbour union"], known, "harbour union"))
 
 
 def test_names_of_a_run_are_listed_and_found(run: Path, example: dict[str, object], fitcarl: Command) -> None:

@@ -50,6 +50,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(
         ("f.tsv", GOOD + "a\tr\tb\t\n", 2, "time", "an empty time; found ''"),
         ("f.tsv", GOOD + "a\tr\tb\n" + GOOD, 2, None, "too few fields; found 3; expected 4 fields separated by tabs"),
         ("f.tsv", GOOD + "\n" + GOOD, 2, None, "a blank line; expected none before the last row"),
+        ("f.tsv", "\n" + GOOD + GOOD, 1, None, "a blank line; expected none before the last row"),
         ("f.tsv", GOOD + "a\tr\tb\t2014-01-01\t\n", 2, None, "too many fields; found 5; expected 4"),
         ("f.tsv", "a\tr\t2014-01-01\n", 1, None, "too few columns; found 3; expected at least 4, separated by tabs"),
         ("f.csv", "subject,relation,object\na,r,b\n", 1, None, "too few columns, none for the time; found 3; expected"),

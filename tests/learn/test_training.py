@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save
 
+from fitcarl.data.world import generate_world
 from fitcarl.errors import InputError
-from fitcarl.learn.files import read_tensors
+from fitcarl.learn.files import read_tensors, write_tensors
 from fitcarl.learn.judgement import evaluate
 from fitcarl.learn.run import Run
 from fitcarl.learn.start import resume, train
@@ -199,7 +201,7 @@ def test_a_flipped_byte_is_noticed(whole: Run, tmp_path: Path, part: str) -> Non
     copy = tmp_path / "copy"
     shutil.copytree(whole.folder.path, copy)
     content = bytearray((copy / part).read_bytes())
-    content[-9] ^= 0x41
+    content[-4] ^= 1
     (copy / part).write_bytes(content)
     with pytest.raises(InputError, match=Path(part).name.replace(".", r"\.")):
         Run.load(copy)
@@ -209,10 +211,10 @@ def test_times_beyond_the_calendar_are_noticed(whole: Run, tmp_path: Path) -> No
     copy = tmp_path / "copy"
     shutil.copytree(whole.folder.path, copy)
     names = json.loads((copy / "vocabulary.json").read_text())
-    for part in ("codes", "ticks"):
+    for part in ("codes", "ticks"):  # shorter than the graph
         names["calendar"][part] = names["calendar"][part][:3]
     (copy / "vocabulary.json").write_text(json.dumps(names))
-    with pytest.raises(InputError, match=r"time\.npy: does not fit the calendar"):
+    with pytest.raises(InputError, match=r"vocabulary\.json: has a calendar that does not fit the graph"):
         Run.load(copy)
 
 
@@ -226,8 +228,39 @@ def test_a_folder_is_worked_in_by_one_at_a_time(data: Path, tmp_path: Path) -> N
         refused.append(str(caught.value))
 
     train(data, out=run, episodes=1, watch=another, **ways)  # type: ignore[arg-type]
-    assert refused == [f"{run}: another fitcarl is at work in it; expected one at a time, or another --out"]
+    assert refused == [f"{run}: another fitcarl is at work in it; expected one at a time"]
     resume(run, episodes=2)
+
+
+def test_a_folder_that_somebody_else_trained_in_meanwhile_is_left_alone(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+
+    def meanwhile(_text: str) -> None:
+        if not run.exists():
+            train(data, out=run, shots=1, episodes=1, preset="paper", settings=SMALL)
+
+    ways = {"preset": "paper", "episodes": 1, "settings": [*SMALL, "learn.tasks=meta"]}
+    facts = generate_world("tiny", seed=7).facts
+    with pytest.raises(InputError, match="exists already"):
+        train(facts, out=run, shots=2, note=meanwhile, **ways)  # type: ignore[arg-type]
+    assert Run.load(run).config.shots == 1
+
+
+def test_equal_tensors_give_equal_bytes(tmp_path: Path) -> None:
+    tensors = {name: torch.arange(3.0) for name in "cab"}
+    contents = set()
+    for _ in range(8):
+        write_tensors(tmp_path / "t", tensors, {"b": 1, "a": 0.1})
+        contents.add((tmp_path / "t").read_bytes())
+    assert len(contents) == 1
+    found, about = read_tensors(tmp_path / "t")
+    assert all(torch.equal(found[name], tensors[name]) for name in tensors)
+    assert about == {"b": 1, "a": 0.1}
+
+
+def test_tensors_of_an_earlier_version_have_no_checksum(tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(save({"a": torch.ones(2)}, metadata={"about": '{"seconds": 3}'}))
+    assert read_tensors(tmp_path / "t")[1] == {"seconds": 3}
 
 
 def test_a_run_without_its_state_is_not_begun_anew_in_silence(whole: Run, tmp_path: Path) -> None:

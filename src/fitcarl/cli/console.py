@@ -8,8 +8,9 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fitcarl.data.dataset import Split
 
 FINE, FAULT, INPUT, STOPPED, UNREAD = 0, 1, 2, 130, 141
-"""Exit codes: all well; our fault; the user's input; Ctrl-C; whoever read our output went away."""
+"""Exit codes: all well; our fault; the user's input; Ctrl-C or SIGTERM; whoever read our output went away."""
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """typer keeps click inside itself since some version; the parent of its public error is the same class in all."""
@@ -70,7 +71,7 @@ def show(*lines: object) -> None:
         else:
             with console.capture() as shown:
                 console.print(line)
-            sys.stdout.write("".join(f"{part.rstrip()}\n" for part in shown.get().splitlines()))
+            sys.stdout.write("".join(f"{part.rstrip()}\n" for part in shown.get().rstrip("\n").split("\n")))
 
 
 def _has_width() -> bool:
@@ -92,6 +93,16 @@ def split_called(name: str) -> Split:
         if split == name:
             return split
     raise InputError("no such split", field="--split", found=name, expected=", ".join(SPLITS))
+
+
+def check_picture(option: str, file: Path | None, endings: Sequence[str]) -> None:
+    """Before anything is computed: whether a picture can be put there."""
+    if file is None:
+        return
+    if file.suffix.lower() not in endings:
+        raise InputError("no kind of picture", field=option, found=file.name, expected=" or ".join(endings))
+    if not file.parent.is_dir():
+        raise InputError("no such folder", field=option, found=str(file.parent), expected="a folder that exists")
 
 
 def program() -> str:
@@ -128,12 +139,10 @@ def progress() -> Iterator[Progress]:
 
 @contextmanager
 def trained_apart() -> Iterator[None]:
-    """Around what trains in processes of its own: their ends, other than well, become exit codes of ours, and who asks
-    us to end asks them."""
+    """Around what trains in processes of its own: their ends, other than well, become exit codes of ours."""
     from fitcarl.learn.trainer import Stopped
     from fitcarl.report.training import TrainingError
 
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except Stopped as stopped:
@@ -142,8 +151,6 @@ def trained_apart() -> Iterator[None]:
     except TrainingError as failed:
         say(f"error: {failed}")
         raise typer.Exit(failed.code) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def exit_code_of(command: Callable[[], object]) -> int:
@@ -153,7 +160,8 @@ def exit_code_of(command: Callable[[], object]) -> int:
         if hasattr(stream, "reconfigure"):  # a name that this terminal cannot show must not end the command
             stream.reconfigure(errors="backslashreplace")
     try:
-        command()
+        with _ended_as_by_ctrl_c():
+            command()
         sys.stdout.flush()
     except typer.Exit as end:
         return int(end.exit_code)
@@ -176,6 +184,19 @@ def exit_code_of(command: Callable[[], object]) -> int:
     except Exception as fault:
         return _fault(fault)
     return FINE
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM, by which a system ends what runs on it, is taken as Ctrl-C is: nothing half done is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _fault(fault: Exception) -> int:

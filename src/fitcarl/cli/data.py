@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fitcarl.cli import console
-from fitcarl.cli import facts as reading
+from fitcarl.cli import console, reading
 from fitcarl.errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

@@ -61,9 +61,12 @@ def demo(
 
 def _new_run(out: Path) -> Path:
     """A folder for the run; that of an earlier demo is replaced, as the rest of the demo is."""
+    from fitcarl.learn.lock import alone
+
     folder = out / "run"
     if (folder / "config.json").exists():
-        shutil.rmtree(folder)
+        with alone(folder):
+            shutil.rmtree(folder)
     return folder
 
 

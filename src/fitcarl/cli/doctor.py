@@ -107,8 +107,10 @@ def _data() -> dict[str, Any]:
     from fitcarl.data.catalogue import home
 
     found = {entry["name"]: entry["folder"] for entry in catalogue_on_disk() if not entry["generated"]}
-    there = next(place for place in (home(), *home().absolute().parents) if place.exists())
-    writable = there.is_dir() and os.access(there, os.W_OK)
+    above = (home(), *home().absolute().parents)
+    # os.path, because it never raises where a folder may not be looked into.
+    there = next((place for place in above if os.path.exists(place)), above[-1])
+    writable = os.path.isdir(there) and os.access(there, os.W_OK)
     return {
         "FITCARL_DATA": os.environ.get("FITCARL_DATA"),
         "home": str(home()),

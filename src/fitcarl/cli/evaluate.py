@@ -36,7 +36,7 @@ def evaluate_run(
 
     chosen = None if split is None else console.split_called(split)
     for option, file in (("--figure", figure), ("--reliability", picture)):
-        _check_picture(option, file)
+        console.check_picture(option, file, _PICTURES)
     with console.progress() as bar:
         report = evaluate(
             run,
@@ -56,13 +56,3 @@ def evaluate_run(
         console.show_json(report.to_json())
     else:
         console.show(report.render())
-
-
-def _check_picture(option: str, file: Path | None) -> None:
-    """Before anything is computed: whether a picture can be put there."""
-    if file is None:
-        return
-    if file.suffix.lower() not in _PICTURES:
-        raise InputError("no kind of picture", field=option, found=file.name, expected=f"one of {', '.join(_PICTURES)}")
-    if not file.parent.is_dir():
-        raise InputError("no such folder", field=option, found=str(file.parent), expected="a folder that exists")

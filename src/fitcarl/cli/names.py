@@ -17,7 +17,9 @@ def list_names(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")],
     near: Annotated[str | None, typer.Argument(metavar="TEXT", help="Only names that are like this.")] = None,
     kind: Annotated[str, typer.Option("--kind", help="relation or entity.")] = "relation",
-    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Names like TEXT at most.")] = 20,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", min=1, help="Names like TEXT at most; without TEXT all are shown.")
+    ] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Show the relations (or entities) that a run knows, or those that are like what you remember of one."""

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fitcarl.cli import console
-from fitcarl.cli import facts as reading
-from fitcarl.errors import InputError, did_you_mean
+from fitcarl.cli import console, reading
+from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -66,8 +65,8 @@ def predict(
     json: Json = False,
 ) -> None:
     """Whom a new actor will deal with, and why: ranked answers from a run and a few facts."""
-    _check_svg(svg)
-    file = None if facts is None else _File(facts, columns, header, format)
+    console.check_picture("--svg", svg, (".svg",))
+    file = _File.of(facts, columns, header, format)
     case = _Case.of(run, file, subject, object, relation, at, top, paths, without, as_of)
     [prediction] = case.predictor.answer([case.question], case.facts)
     if svg is not None:
@@ -96,16 +95,17 @@ def explain(
     json: Json = False,
 ) -> None:
     """Why an entity is an answer: where it stands, and the most probable paths that lead there."""
-    _check_svg(svg)
-    file = None if facts is None else _File(facts, columns, header, format)
+    console.check_picture("--svg", svg, (".svg",))
+    file = _File.of(facts, columns, header, format)
     case = _Case.of(run, file, subject, object, relation, at, 1, paths, without, as_of)
     try:
         found = case.predictor.place(case.question, answer, case.facts, paths)
     except InputError as error:
         if error.field != "entity":
             raise
-        hint = did_you_mean(answer, case.predictor.entities)
-        raise InputError(error.problem, field="--answer", found=answer, expected=error.expected, hint=hint) from None
+        raise InputError(
+            error.problem, field="--answer", found=answer, expected=error.expected, hint=error.hint
+        ) from None
     if svg is not None:
         _draw(svg, case.question, [] if found is None else [found])
     if json:
@@ -132,6 +132,12 @@ class _File:
     columns: str | None
     header: bool | None
     format: str | None
+
+    @classmethod
+    def of(cls, path: Path | None, columns: str | None, header: bool | None, format: str | None) -> _File | None:
+        if path is None and (columns, header, format) != (None, None, None):
+            raise InputError("how a file is read, but no file", expected="--facts FILE as well")
+        return None if path is None else cls(path, columns, header, format)
 
     def facts(self, predictor: Predictor) -> list[Fact]:
         columns, header = reading.named(self.columns), reading.headed(self.header)
@@ -170,7 +176,7 @@ class _Case:
         predictor = Predictor.load(run)
         facts = [] if file is None else file.facts(predictor)
         names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object))
-        for name, meant in slips([name for name in names if name not in (subject, object)], predictor.entities):
+        for name, meant in slips(names, predictor.run.vocabulary, subject or object or ""):
             console.say(f"note: {name!r} is new to this run; did you mean {meant!r}?")
         left_out = tuple(_fact(text, predictor, facts) for text in without or ())
         return cls(predictor, facts, Question(subject, object, relation, at, top, paths, left_out, as_of))
@@ -191,21 +197,11 @@ def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
     return fact
 
 
-def _check_svg(file: Path | None) -> None:
-    """Before anything is computed: whether a drawing can be put there."""
-    if file is None:
-        return
-    if file.suffix.lower() != ".svg":
-        raise InputError("no kind of drawing", field="--svg", found=file.name, expected="a name that ends in .svg")
-    if not file.parent.is_dir():
-        raise InputError("no such folder", field="--svg", found=str(file.parent), expected="a folder that exists")
-
-
 def _draw(file: Path, question: Question, answers: list[Answer] | tuple[Answer, ...]) -> None:
     from fitcarl.predict.drawing import draw
 
     if not any(answer.paths for answer in answers):
-        console.say(f"{file}: not drawn, as there is no path")
+        console.say(f"{file}: not drawn, as there is no path to draw")
         return
     file.write_text(draw(question, answers), encoding="utf-8")
     console.say(f"{file}: the paths, drawn")

@@ -8,6 +8,9 @@ import typer
 
 from fitcarl.cli import console
 
+_OPTIONS = ("shots", "seed")
+"""Settings that have options of their own."""
+
 
 def list_settings(
     preset: Annotated[str, typer.Option("--preset", help="plus, plus+names or paper.")] = "plus",
@@ -17,7 +20,11 @@ def list_settings(
     from fitcarl.config import configure, flat, setting_names
 
     values = flat(configure(preset).model_dump())
-    listed = [{"name": name, "value": values[name], "about": about} for name, about in setting_names().items()]
+    listed = [
+        {"name": name, "value": values[name], "about": about}
+        for name, about in setting_names().items()
+        if name not in _OPTIONS
+    ]
     if json:
         console.show_json(listed)
         return

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fitcarl.cli import console
-from fitcarl.cli import facts as reading
+from fitcarl.cli import console, reading
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,10 +24,12 @@ if TYPE_CHECKING:
 _SETTLED = {
     **{name: f"--{name}" for name in ("shots", "preset", "seed", "out")},
     "setting": "--set",
-    "imported": "--embeddings",
 }
 """What a run is begun with and cannot be changed afterwards, with the options that say it."""
-_OF_FILES = {name: f"--{name}" for name in ("columns", "header", "granularity", "format", "concepts")}
+_OF_FILES = {
+    **{name: f"--{name}" for name in ("columns", "granularity", "format", "concepts")},
+    "header": "--header/--no-header",
+}
 """How a file of facts is read."""
 
 
@@ -70,10 +71,10 @@ def train_model(
     from fitcarl.learn import start
     from fitcarl.learn.trainer import Stopped
 
-    if not start.is_facts(str(data)):
-        _refuse(context, _OF_FILES, "is for a file of facts", f"DATA to be one, and not {data}")
-    if imported is not None and resume is None:
-        _check_embeddings(preset, setting or [])
+    if resume is None and not start.is_facts(str(data)):
+        _refuse(context, _OF_FILES, "is for a file of facts", f"a file that exists, instead of {data}")
+    if imported is not None:
+        _check_embeddings(imported, preset, setting or [], resume)
 
     with stop_on_interrupt() as stop, watching() as watch:
 
@@ -125,12 +126,20 @@ def _refuse(context: typer.Context, options: dict[str, str], problem: str, expec
             raise InputError(problem, field=option, expected=expected)
 
 
-def _check_embeddings(preset: str, settings: list[str]) -> None:
+def _check_embeddings(files: tuple[Path, Path], preset: str, settings: list[str], resumed: Path | None) -> None:
+    """Refuses embeddings that would be passed over, and files that are not there, before a run is begun."""
     from fitcarl.config import configure
+    from fitcarl.learn.run import RunFolder
 
-    if configure(preset, settings).agent != "paper":
+    config = configure(preset, settings) if resumed is None else RunFolder(resumed).read_config()
+    if config.agent != "paper":
         expected = "--preset paper, which starts from embeddings"
-        raise InputError("is of no use to this preset", field="--embeddings", found=preset, expected=expected)
+        raise InputError("is of no use to this preset", field="--embeddings", found=config.preset, expected=expected)
+    if resumed is not None and RunFolder(resumed).embeddings.exists():
+        raise InputError("the run has its embeddings", field="--embeddings", expected="--resume RUN without it")
+    for file in files:
+        if not file.is_file():
+            raise InputError("no such file", file=file, field="--embeddings", expected="a .npy file")
 
 
 def pretrain_data(
@@ -170,7 +179,7 @@ def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Co
             "wrong dimension",
             file=entity,
             found=embeddings.dimension,
-            expected=f"{wanted}, or --set embedding.dimension={embeddings.dimension}",
+            expected=f"{wanted}, or --set embedding.dimension={embeddings.dimension} and a new --out",
         )
     return embeddings
 
@@ -210,19 +219,22 @@ def watching() -> Iterator[Callable[[Progress], None]]:
 
 @contextmanager
 def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C (or SIGTERM) asks learning to stop after the episode; a second one stops at once."""
-    asked = False
+    """The first Ctrl-C (or SIGTERM) asks learning to stop after the episode; a second one stops at once.
 
-    def ask(_signal: int, _frame: object) -> None:
-        nonlocal asked
-        if asked:
+    One of each is still the first: a system may send SIGTERM to a whole group, and whoever started us then asks too.
+    """
+    asked: set[int] = set()
+
+    def ask(number: int, _frame: object) -> None:
+        if number in asked:
             raise KeyboardInterrupt
-        asked = True
-        console.say("stopping as soon as the run can be resumed; once more to stop at once")
+        if not asked:
+            console.say("stopping as soon as the run can be resumed; once more to stop at once")
+        asked.add(number)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: asked
+        yield lambda: bool(asked)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -155,7 +155,8 @@ def find(name: str) -> Path | None:
         return None
     given = os.environ.get("FITCARL_DATA")
     places = ([Path(given).expanduser()] if given else []) + [home() / "datasets", Path()]
-    return next((place / name for place in places if (place / name / "background.tsv").is_file()), None)
+    # os.path, because it never raises where a folder may not be looked into.
+    return next((place / name for place in places if os.path.isfile(place / name / "background.tsv")), None)
 
 
 def load_dataset(name_or_folder: str | Path) -> Dataset:

@@ -70,8 +70,10 @@ def _row_at(text: bytes, byte: int) -> int:
     return 1 + text.count(b"\n", 0, byte)
 
 
-def _line_at(text: bytes, byte: int) -> bytes:
-    return text[byte:].split(b"\n", 1)[0] if byte < len(text) else b""
+def _blank_at(text: bytes, byte: int) -> bool:
+    """Whether a line that starts here has nothing but spaces."""
+    end = text.find(b"\n", byte)
+    return not text[byte : end if end >= 0 else len(text)].strip(b" ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +155,11 @@ def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: i
     expected = int(fields[0]) if width is None else width
     ragged = np.flatnonzero(fields != expected)
     if len(ragged):
-        row = int(ragged[0])
-        count = int(fields[row])
-        if count == 1 and not _line_at(text, int(starts[row])).strip():
+        row = 0 if _blank_at(text, 0) else int(ragged[0])
+        if _blank_at(text, int(starts[row])):
             place = _row_at(text, int(starts[row]))
             raise InputError("a blank line", file=path, row=place, expected="none before the last row")
+        count = int(fields[row])
         kind = {"\t": "tabs", ",": "commas"}.get(separator, repr(separator))
         raise InputError(
             "too few fields" if count < expected else "too many fields",

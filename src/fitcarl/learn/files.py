@@ -42,8 +42,9 @@ def read_json(file: Path) -> Any:
 def write_tensors(file: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
     """Tensors and a little JSON in one safetensors file, atomically, with what tells whether it has changed since."""
     whole = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    told = json.dumps(about or {})
-    write_atomically(file, save(whole, metadata={"about": told, "sha256": _digest(whole, told)}))
+    told = {"about": about or {}, "sha256": _digest(whole, about or {})}
+    # One key, because the order of several is not fixed: equal tensors give equal bytes.
+    write_atomically(file, save(whole, metadata={"fitcarl": json.dumps(told)}))
 
 
 def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -52,19 +53,21 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(file, framework="pt") as stored:
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - not a mapping
             told = stored.metadata() or {}
-        about = told.get("about", "{}")
-        if told.get("sha256") not in (None, _digest(tensors, about)):
+        if "fitcarl" not in told:
+            return tensors, json.loads(told.get("about", "{}"))
+        about, sha256 = (json.loads(told["fitcarl"])[key] for key in ("about", "sha256"))
+        if sha256 != _digest(tensors, about):
             raise InputError("has changed since it was written", file=file, expected="what `fitcarl train` wrote")
-        return tensors, json.loads(about)
+        return tensors, about
     except FileNotFoundError:
         raise InputError("is missing", file=file, expected="a file that `fitcarl train` writes") from None
-    except (OSError, SafetensorError, ValueError) as trouble:
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as trouble:
         raise InputError(f"cannot be read ({trouble})", file=file, expected="a safetensors file") from None
 
 
-def _digest(tensors: Mapping[str, Tensor], about: str) -> str:
+def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
     """sha256 of tensors, with their names and shapes, and of what is told about them."""
-    sha = hashlib.sha256(about.encode())
+    sha = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(tensors):
         array = tensors[name].numpy()
         sha.update(f"{name} {array.dtype} {array.shape}\n".encode())

@@ -120,6 +120,6 @@ def _otherwise(run: Run, dataset: Dataset, split: Split, shots: int) -> dict[str
         in_background = run.surroundings.graph.degree(asked) > 0
         if in_background.any():
             extra["unseen-in-training-background"] = str(int(in_background.sum()))
-        if in_tasks := int(np.count_nonzero(np.isin(asked, run.met) & ~in_background)):
+        if in_tasks := int(np.count_nonzero(np.isin(asked, run.origin.met) & ~in_background)):
             extra["unseen-in-training-tasks"] = str(in_tasks)
     return extra

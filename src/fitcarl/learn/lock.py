@@ -25,7 +25,7 @@ def alone(folder: Path) -> Iterator[int]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             problem = "another fitcarl is at work in it"
-            raise InputError(problem, file=folder, expected="one at a time, or another --out") from None
+            raise InputError(problem, file=folder, expected="one at a time") from None
         except OSError:
             yield -1
             return

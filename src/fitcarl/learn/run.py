@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,21 @@ from fitcarl.threads import thread_count
 
 _A_RUN = "a folder that `fitcarl train` made"
 _OF_THIS_VERSION = "a run of this version of fitcarl; train it again"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which dataset a run was started on."""
+
+    name: str
+    source: str
+    """Where it was: a catalogue name, a folder or a file."""
+    digest: str
+    """sha256 of its content."""
+    whole: bool = False
+    """Whether it was made of plain facts, all of which the run knows in the end."""
+    met: tuple[int, ...] = ()
+    """Unseen entities that the run learned from or was chosen by; earlier versions did not write them down."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +153,7 @@ class RunFolder:
                 write_dataset(dataset, self.dataset, overwrite=True)
             groups = [dataset.valid] if config.learn.tasks == "pseudo" else [dataset.train, dataset.valid]
             met = sorted({entity for group in groups for entity in group.entities.tolist()})
-            about = {"name": dataset.name, "source": source, "digest": dataset.digest, "met": met}
-            write_json(self.data, about | ({"whole": True} if whole else {}))
+            write_json(self.data, asdict(Origin(dataset.name, source, dataset.digest, whole, tuple(met))))
         if not self.environment.exists():
             write_json(self.environment, environment())
         if not self.vocabulary.exists():
@@ -157,6 +171,17 @@ class RunFolder:
             return Config.model_validate(read_json(self.config))
         except ValidationError as trouble:
             raise InputError(f"not the settings of a run ({trouble.errors()[0]['msg']})", file=self.config) from None
+
+    def read_data(self) -> Origin:
+        """The dataset it was started on."""
+        found = read_json(self.data)
+        try:
+            met = tuple(map(int, found.get("met", ())))
+            return Origin(
+                str(found["name"]), str(found["source"]), str(found["digest"]), bool(found.get("whole", False)), met
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InputError("is damaged", file=self.data, expected="the dataset's name, source and digest") from None
 
     def read_names(self) -> tuple[Vocabulary, Calendar, Concepts]:
         """Names, calendar and concepts."""
@@ -263,10 +288,8 @@ class Run:
 
     folder: RunFolder
     config: Config
-    source: str
-    """The dataset it was trained on, as it was given: a catalogue name or a folder; of plain facts, its own folder."""
-    digest: str
-    """sha256 of that dataset's content."""
+    origin: Origin
+    """The dataset it was trained on."""
     vocabulary: Vocabulary
     calendar: Calendar
     concepts: Concepts
@@ -274,12 +297,21 @@ class Run:
     agent: Agent
     calibration: Calibration | None = None
     """How scores become shares, learned on meta-validation; None where learning has not ended yet."""
-    whole: bool = False
-    """Whether the graph has every fact of the dataset, those of its unseen entities included."""
-    data_name: str = ""
-    """What its dataset was called."""
-    met: tuple[int, ...] = ()
-    """Unseen entities of its dataset that it learned from or was chosen by."""
+
+    @property
+    def source(self) -> str:
+        """Where its dataset is: a catalogue name or a folder; of plain facts, a folder of its own."""
+        return str(self.folder.dataset) if self.whole else self.origin.source
+
+    @property
+    def digest(self) -> str:
+        """sha256 of its dataset's content."""
+        return self.origin.digest
+
+    @property
+    def whole(self) -> bool:
+        """Whether the graph has every fact of the dataset, those of its unseen entities included."""
+        return self.origin.whole
 
     @classmethod
     def load(cls, path: str | Path) -> Run:
@@ -292,13 +324,7 @@ class Run:
             raise InputError(
                 "has no weights yet", file=folder.path, expected="a run that looked at meta-validation at least once"
             )
-        data = read_json(folder.data)
-        try:
-            source, digest, whole = str(data["source"]), str(data["digest"]), bool(data.get("whole", False))
-            name = str(data.get("name", ""))
-            met = tuple(map(int, data.get("met", ())))  # earlier versions did not write them down
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise InputError("is damaged", file=folder.data, expected="the dataset's source and digest") from None
+        origin = folder.read_data()
         vocabulary, calendar, concepts = folder.read_names()
         surroundings = Surroundings.over(open_graph(folder.graph, thorough=True), concepts, calendar, vocabulary)
         _check_names(folder, vocabulary, calendar, concepts, surroundings.graph)
@@ -312,9 +338,7 @@ class Run:
         )
         folder.load_weights(agent.module)
         calibration = folder.read_calibration()
-        source = str(folder.dataset) if whole else source
-        names = vocabulary, calendar, concepts
-        return cls(folder, config, source, digest, *names, surroundings, agent, calibration, whole, name, met)
+        return cls(folder, config, origin, vocabulary, calendar, concepts, surroundings, agent, calibration)
 
     def __repr__(self) -> str:
         names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"
@@ -330,7 +354,7 @@ class Run:
                 found=found.digest[:12],
                 expected=self.digest[:12],
             )
-        return replace(found, name=self.data_name) if self.whole else found
+        return replace(found, name=self.origin.name) if self.whole else found
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
         """The agent over a dataset's background, which may be another than the one it was trained on."""
@@ -361,8 +385,12 @@ def _check_names(
         )
     times = graph.base.time
     if len(times) and not 0 <= times.min() <= times.max() < calendar.span:
-        found, expected = f"ticks {times.min()} to {times.max()}", f"at most {calendar.span} from 0"
-        raise InputError("does not fit the calendar", file=folder.graph / "time.npy", found=found, expected=expected)
+        raise InputError(
+            "has a calendar that does not fit the graph",
+            file=folder.vocabulary,
+            found=f"ticks 0 to {calendar.span - 1}",
+            expected=f"{times.min()} to {times.max()} at least",
+        )
     ends = concepts.offsets
     fine = len(ends) == entities + 1 and ends[0] == 0 and ends[-1] == len(concepts.ids) and (np.diff(ends) >= 0).all()
     if not fine or (len(concepts.ids) and not 0 <= concepts.ids.min() <= concepts.ids.max() < len(concepts.names)):

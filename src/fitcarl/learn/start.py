@@ -15,7 +15,7 @@ from fitcarl.data.validation import validate
 from fitcarl.embed.cache import embeddings_for
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import InputError
-from fitcarl.learn.files import read_json
+from fitcarl.learn.lessons import Lessons
 from fitcarl.learn.lock import alone
 from fitcarl.learn.plain import hold_out
 from fitcarl.learn.run import Run, RunFolder
@@ -48,9 +48,7 @@ def train(
     """
     config = configure(preset, [*settings, *_limit(episodes)], shots=shots, seed=seed)
     folder = Path(out)
-    if folder.exists() and not (folder.is_dir() and _not_begun(folder)):
-        resumed = f", or `fitcarl train --resume {out}` to go on" if RunFolder(folder).config.exists() else ""
-        raise InputError("exists already", file=out, expected=f"a new folder{resumed}")
+    _check_new(folder)
     given = data if isinstance(data, Dataset | Facts) else _open(data, read)
     if given is data and isinstance(given, Dataset):
         validate(given, given.name)  # one that is read from a folder was
@@ -59,7 +57,11 @@ def train(
     if isinstance(given, Facts) or not len(given.train):
         config = _without_meta_train(config)
     dataset = _made_of(given, config, note) if isinstance(given, Facts) else given
-    return _learn(dataset, config, folder, source, embeddings, watch, stop, note, whole=plain)
+    lessons = lessons_of(dataset, config)
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder):
+        _check_new(folder)  # another may have trained here in the meantime
+        return _learn(dataset, config, lessons, folder, source, embeddings, watch, stop, note, whole=plain)
 
 
 def resume(
@@ -77,28 +79,33 @@ def resume(
     ``data`` says where the dataset is now, if it moved (a run on plain facts has its own); ``episodes`` sets a new end.
     """
     folder = RunFolder(Path(run))
-    config = folder.read_config()
-    if episodes is not None:
-        config = config.model_copy(update={"learn": config.learn.model_copy(update={"episodes": episodes})})
-    about = read_json(folder.data)
-    whole = bool(about.get("whole", False))
-    if whole and data is not None:
-        raise InputError("is not needed: a run on plain facts has its own", field="DATA", expected="--resume RUN alone")
-    place = str(folder.dataset if whole else data or about["source"])
-    dataset = load_dataset(place)
-    if dataset.digest != about["digest"]:
-        raise InputError(
-            "is not the dataset this run was started on",
-            file=place,
-            found=dataset.digest[:12],
-            expected=about["digest"][:12],
+    folder.read_config()  # what is no run is told so
+    with alone(folder.path):
+        config, about = folder.read_config(), folder.read_data()
+        if episodes is not None:
+            config = config.model_copy(update={"learn": config.learn.model_copy(update={"episodes": episodes})})
+        if about.whole and data is not None:
+            expected = "--resume RUN alone"
+            raise InputError("is not needed: a run on plain facts has its own", field="DATA", expected=expected)
+        place = str(folder.dataset if about.whole else data or about.source)
+        dataset = load_dataset(place)
+        if dataset.digest != about.digest:
+            raise InputError(
+                "is not the dataset this run was started on",
+                file=place,
+                found=dataset.digest[:12],
+                expected=about.digest[:12],
+            )
+        lessons = lessons_of(dataset, config)
+        return _learn(
+            dataset, config, lessons, folder.path, about.source, embeddings, watch, stop, note, whole=about.whole
         )
-    return _learn(dataset, config, folder.path, about["source"], embeddings, watch, stop, note, whole=whole)
 
 
 def _learn(
     dataset: Dataset,
     config: Config,
+    lessons: Lessons,
     folder: Path,
     source: str,
     embeddings: Callable[[Dataset, Config], Embeddings] | None,
@@ -109,21 +116,18 @@ def _learn(
     whole: bool,
 ) -> Run:
     make = embeddings or pretrained
-    lessons = lessons_of(dataset, config)
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder):
-        return train_run(
-            dataset,
-            config,
-            lessons,
-            folder,
-            source=source,
-            embeddings=lambda: make(dataset, config),
-            watch=watch,
-            stop=stop,
-            note=note,
-            whole=whole,
-        )
+    return train_run(
+        dataset,
+        config,
+        lessons,
+        folder,
+        source=source,
+        embeddings=lambda: make(dataset, config),
+        watch=watch,
+        stop=stop,
+        note=note,
+        whole=whole,
+    )
 
 
 def pretrained(dataset: Dataset, config: Config) -> Embeddings:
@@ -170,6 +174,13 @@ def _made_of(facts: Facts, config: Config, note: Callable[[str], None] | None) -
 def _lasting(data: str) -> str:
     """A dataset's name, or its folder or file as it can be found from anywhere."""
     return str(Path(data).resolve()) if Path(data).exists() and data not in CATALOGUE else data
+
+
+def _check_new(folder: Path) -> None:
+    """Raises where a folder holds something that a new run would be trained over."""
+    if folder.exists() and not (folder.is_dir() and _not_begun(folder)):
+        resumed = f", or `fitcarl train --resume {folder}` to go on" if RunFolder(folder).config.exists() else ""
+        raise InputError("exists already", file=folder, expected=f"a new folder{resumed}")
 
 
 def _not_begun(folder: Path) -> bool:

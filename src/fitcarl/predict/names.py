@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -13,6 +14,7 @@ from fitcarl.predict.fact import Fact
 
 _FUZZY_FROM = 3
 """Letters a name must have before it is compared letter by letter."""
+_NO_LETTER = re.compile(r"[^a-z0-9]+")
 _SLIP_FROM = 5
 """Letters a name must have before one of them may be a slip: short names differ by one for good reasons."""
 
@@ -85,24 +87,30 @@ def _words_begin(words: Sequence[str], name: str) -> bool:
     return all(any(part.startswith(word) for part in there) for word in words)
 
 
-def slips(names: Iterable[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
+def slips(names: Iterable[str], known: Vocabulary, newcomer: str) -> Iterator[tuple[str, str]]:
     """Names that are not known but look like a slip of one that is, and that one.
 
     They differ in case, spaces and punctuation only, or by one letter (missing, extra, wrong, or two in each other's
-    place). Another digit is another name.
+    place); the latter is not held against the newcomer, who is expected to have a name of its own. Another digit is
+    another name.
     """
-    exact, plain = set(known), {_plain(name): name for name in reversed(known)}
-    for name in names:
-        if name in exact:
-            continue
+    new = [name for name in names if name not in known.entity_index]
+    plain = {_plain(name): name for name in reversed(known.entities)} if new else {}
+    for name in new:
         typed = _plain(name)
-        meant = plain.get(typed) or next((plain[other] for other in plain if _one_letter_apart(typed, other)), None)
+        meant = plain.get(typed)
+        if meant is None and name != newcomer:
+            meant = next((plain[other] for other in plain if _one_letter_apart(typed, other)), None)
         if meant is not None:
             yield name, meant
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"\W+", " ", name.casefold()).strip()
+    """A name without case, spaces, punctuation and signs."""
+    folded = name.casefold()
+    if folded.isascii():
+        return _NO_LETTER.sub("", folded)
+    return "".join(letter for letter in folded if unicodedata.category(letter)[0] in "LMN")
 
 
 def _one_letter_apart(one: str, other: str) -> bool:

@@ -88,7 +88,7 @@ class Case:
                 found=f"{name}={found[name]}",
                 expected=f"{name}={wanted[name]}, or another --out",
             )
-        digest = read_json(parts.data)["digest"]
+        digest = parts.read_data().digest
         if digest != dataset.digest:
             expected = f"{dataset.digest[:12]} ({dataset.name}), or another --out"
             raise InputError("is a run on other data", file=self.folder, found=digest[:12], expected=expected)
@@ -117,7 +117,7 @@ def train_apart(case: Case, lock: int) -> None:
             continue
         except KeyboardInterrupt:
             asked = True
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT) if os.name == "posix" else process.terminate()
     if asked:
         raise Stopped("stopped; the same command goes on from there")
     if process.returncode != 0:

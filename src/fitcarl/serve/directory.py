@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 import fitcarl
-from fitcarl.learn.files import read_json
 from fitcarl.predict.predictor import Predictor
 
 
@@ -53,9 +52,7 @@ class Directory:
     def model(self) -> dict[str, Any]:
         """What is served."""
         run, calendar = self._run, self._run.calendar
-        name = str(
-            read_json(run.folder.data).get("name", "data")
-        )  # not the source, which may be a path of this machine
+        name = run.origin.name  # not the source, which may be a path of this machine
         signature = {"preset": run.config.preset, "shots": run.config.shots, "data": f"{name}@{run.digest[:12]}"}
         signature["fitcarl"] = fitcarl.__version__
         return {

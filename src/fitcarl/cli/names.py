@@ -33,5 +33,7 @@ def list_names(
     found = list(names) if near is None else NameSearch(names).near(near, top)
     if json:
         console.show_json(found)
-    else:
+    elif found:
         console.show(*found)
+    else:
+        console.say(f"no {kind} of this run is called anything like {near!r}")

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from fitcarl.cli.data import parse_parts
+from fitcarl.data.folder import read_dataset
 from fitcarl.errors import InputError
 from tests.cli.conftest import Command, fact_lines
+from tests.cli.test_train import assert_one_line
 
 FILES = {
     *("background.tsv", "meta_train.tsv", "meta_valid.tsv", "meta_test.tsv"),
@@ -53,6 +55,23 @@ def test_split_tells_what_the_cut_merged_and_how_many_concepts_match(
         f"{facts}: 1,441 rows, 1 exact duplicate merged, 0 facts of an entity with itself kept, "
         "720 times cut to the hour, 720 facts merged that became equal by that, 2 of 3 rows of concepts match an entity"
     )
+
+
+def test_a_dataset_is_split_again(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    assert fitcarl("data", "split", "--facts", facts, "--out", first).code == 0
+    outcome = fitcarl("data", "split", "--data", first, "--out", again, "--seed", 1)
+    assert outcome.code == 0
+    assert f"{first}: 720 rows, 0 exact duplicates merged" in outcome.stdout
+    assert fitcarl("data", "split", "--data", first, "--out", other, "--seed", 2).code == 0
+    sets = [read_dataset(folder) for folder in (first, again, other)]
+    everything = [{tuple(row) for row in one.everything.rows().tolist()} for one in sets]
+    assert everything[0] == everything[1] == everything[2]
+    assert len({tuple(sorted(one.test.entities.tolist())) for one in sets}) > 1
+    for given in ([], ["--facts", facts, "--data", first]):
+        assert_one_line(fitcarl("data", "split", *given, "--out", tmp_path / "x"), "either --facts or --data")
+    columns = fitcarl("data", "split", "--data", first, "--columns", "1,2,3,4", "--out", tmp_path / "x")
+    assert_one_line(columns, "--columns", "is for a file of facts")
 
 
 def test_split_is_decided_by_its_seed(fitcarl: Command, facts: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from fitcarl.data.folder import read_dataset, validate
 from fitcarl.data.world import generate_world
 from fitcarl.errors import InputError
 from fitcarl.learn.judgement import evaluate
-from fitcarl.learn.plain import everything, hold_out
+from fitcarl.learn.plain import hold_out
 from fitcarl.learn.run import Run
 from fitcarl.learn.start import resume, train
 from fitcarl.learn.trainer import Stopped
@@ -44,7 +44,7 @@ def run(facts: Facts, told: list[str], tmp_path_factory: pytest.TempPathFactory)
 def test_plain_facts_become_a_sound_dataset_of_the_same_facts(facts: Facts, meta_train: bool) -> None:
     dataset, held_out = hold_out(facts, 2, 0, meta_train=meta_train)
     validate(dataset)
-    assert sorted(everything(dataset)) == sorted(facts.quadruples)
+    assert sorted(dataset.everything) == sorted(facts.quadruples)
     assert set(dataset.valid.entities.tolist()) <= set(held_out.groups[0].tolist())
     assert bool(len(dataset.train)) == meta_train
     assert not len(dataset.test)

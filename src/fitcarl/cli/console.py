@@ -95,6 +95,14 @@ def split_called(name: str) -> Split:
     raise InputError("no such split", field="--split", found=name, expected=", ".join(SPLITS))
 
 
+def refuse(context: typer.Context, options: dict[str, str], problem: str, expected: str) -> None:
+    """Refuses options that would be passed over: whoever gave one would wait for nothing."""
+    for name, option in options.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(problem, field=option, expected=expected)
+
+
 def check_picture(option: str, file: Path | None, endings: Sequence[str]) -> None:
     """Before anything is computed: whether a picture can be put there."""
     if file is None:

@@ -77,8 +77,15 @@ def get_dataset(
 
 
 def split_file(
-    facts: Annotated[Path, typer.Option("--facts", metavar="FILE", help="Facts as TSV, CSV, JSONL or Parquet.")],
+    context: typer.Context,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
+    facts: Annotated[
+        Path | None, typer.Option("--facts", metavar="FILE", help="Facts as TSV, CSV, JSONL or Parquet.")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DATA", help="Instead: all facts of a dataset, whose split is forgotten."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same split.")] = 42,
     low: Annotated[int, typer.Option("--low", help="Unseen entities have at least so many facts.")] = 10,
     high: Annotated[int, typer.Option("--high", help="Unseen entities have at most so many facts.")] = 25,
@@ -94,14 +101,23 @@ def split_file(
 ) -> None:
     """Make a dataset of your own facts: some entities become unseen, and their facts leave the background.
 
-    A fact is a row of subject, relation, object and time.
+    A fact is a row of subject, relation, object and time. With --data and another --seed other entities become unseen.
     """
+    if (facts is None) == (data is None):
+        found = "neither" if facts is None else "both"
+        raise InputError("one source of facts is needed", found=found, expected="either --facts or --data")
+    from fitcarl.data.catalogue import load_dataset
     from fitcarl.data.describe import describe
+    from fitcarl.data.facts import Facts
     from fitcarl.data.folder import write_dataset
     from fitcarl.data.split import split_facts
 
     shares = parse_parts(parts)
-    read = reading.read(facts, columns, header, granularity, format, concepts, name=str(facts))
+    if facts is None:
+        console.refuse(context, reading.OPTIONS, "is for a file of facts", "--facts FILE")
+        read = Facts.of(load_dataset(str(data)))
+    else:
+        read = reading.read(facts, columns, header, granularity, format, concepts, name=str(facts))
     name = out.resolve().name
     dataset = split_facts(read, name=name, seed=seed, bounds=(low, high), share=share, parts=shares)
     write_dataset(dataset, out, overwrite=overwrite)
@@ -110,7 +126,7 @@ def split_file(
         source = {name: getattr(read, name) for name in _NOTICED}
         console.show_json({"folder": str(out), "source": source, "dataset": description.to_json()})
     else:
-        console.show(f"{facts}: {read.noticed}", "", description.render(), "", f"written to {out}")
+        console.show(f"{facts or data}: {read.noticed}", "", description.render(), "", f"written to {out}")
 
 
 _NOTICED = (

@@ -27,6 +27,13 @@ Concepts = Annotated[
 ]
 
 
+OPTIONS = {
+    **{name: f"--{name}" for name in ("columns", "granularity", "format", "concepts")},
+    "header": "--header/--no-header",
+}
+"""Parameters of a command that takes these options, and how they are written."""
+
+
 def read(
     file: Path,
     columns: str | None,

@@ -26,11 +26,6 @@ _SETTLED = {
     "setting": "--set",
 }
 """What a run is begun with and cannot be changed afterwards, with the options that say it."""
-_OF_FILES = {
-    **{name: f"--{name}" for name in ("columns", "granularity", "format", "concepts")},
-    "header": "--header/--no-header",
-}
-"""How a file of facts is read."""
 
 
 def train_model(
@@ -67,12 +62,12 @@ def train_model(
     if data is None and resume is None:
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
     if resume is not None:
-        _refuse(context, _SETTLED | _OF_FILES, "is settled when a run begins", "--resume RUN without it")
+        console.refuse(context, _SETTLED | reading.OPTIONS, "is settled when a run begins", "--resume RUN without it")
     from fitcarl.learn import start
     from fitcarl.learn.trainer import Stopped
 
     if resume is None and not start.is_facts(str(data)):
-        _refuse(context, _OF_FILES, "is for a file of facts", f"a file that exists, instead of {data}")
+        console.refuse(context, reading.OPTIONS, "is for a file of facts", f"a file that exists, instead of {data}")
     if imported is not None:
         _check_embeddings(imported, preset, setting or [], resume)
 
@@ -116,14 +111,6 @@ def train_model(
             raise typer.Exit(console.STOPPED) from None
     place = run.folder.path
     console.show(f"{place}: trained; 'fitcarl evaluate {place}' says how good it is")
-
-
-def _refuse(context: typer.Context, options: dict[str, str], problem: str, expected: str) -> None:
-    """Refuses options that would be passed over: whoever gave one would wait for nothing."""
-    for name, option in options.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise InputError(problem, field=option, expected=expected)
 
 
 def _check_embeddings(files: tuple[Path, Path], preset: str, settings: list[str], resumed: Path | None) -> None:

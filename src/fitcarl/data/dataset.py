@@ -75,6 +75,12 @@ class Dataset:
         sets: dict[Split, MetaSet] = {"train": self.train, "valid": self.valid, "test": self.test}
         return sets[split]
 
+    @property
+    def everything(self) -> Quadruples:
+        """All facts, whoever is hidden."""
+        metas = (self.train, self.valid, self.test)
+        return Quadruples.concat([self.background, *(meta.facts for meta in metas), self.dropped])
+
     @cached_property
     def digest(self) -> str:
         """sha256 of names, times, facts and concepts: equal for equal content, whatever the folder is called."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
+from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 
@@ -33,6 +34,14 @@ class Facts:
     """Pairs of entity and concept in the source of concepts."""
     concept_rows_used: int = 0
     """Those of them whose entity is in the facts."""
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Facts:
+        """All facts of a dataset, its split forgotten."""
+        facts = dataset.everything
+        loops = int((facts.subject == facts.object).sum())
+        names = dataset.vocabulary, dataset.calendar, dataset.concepts
+        return cls(dataset.name, facts, *names, rows=len(facts), duplicates=0, self_loops=loops)
 
     @property
     def noticed(self) -> str:

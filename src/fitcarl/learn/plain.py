@@ -52,12 +52,6 @@ def hold_out(facts: Facts, shots: int, seed: int, *, meta_train: bool = False) -
     return dataset, held_out
 
 
-def everything(dataset: Dataset) -> Quadruples:
-    """All facts of a dataset, whoever was hidden."""
-    metas = (dataset.train, dataset.valid, dataset.test)
-    return Quadruples.concat([dataset.background, *(meta.facts for meta in metas), dataset.dropped])
-
-
 def _had(concepts: Concepts) -> Concepts:
     """Concepts without those that nobody has: a folder does not keep their names."""
     entities = len(concepts.offsets) - 1

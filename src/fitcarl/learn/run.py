@@ -33,7 +33,6 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.learn.agent import Agent, Surroundings, agent_for, names_for
 from fitcarl.learn.example import example_of
 from fitcarl.learn.files import read_json, read_tensors, write_json, write_tensors
-from fitcarl.learn.plain import everything
 from fitcarl.plus.encoder import SupportEncoder
 from fitcarl.plus.statistics import Statistics
 from fitcarl.threads import thread_count
@@ -163,7 +162,7 @@ class RunFolder:
         if not self.graph.exists():
             shutil.rmtree(self.path / "graph.unfinished", ignore_errors=True)
             entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-            facts = everything(dataset) if whole else dataset.background
+            facts = dataset.everything if whole else dataset.background
             save_graph(TemporalGraph.index(facts, entities, relations), self.graph)
 
     def read_config(self) -> Config:

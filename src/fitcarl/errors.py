@@ -51,6 +51,18 @@ class InputError(FitcarlError):
             line += f"; {hint}"
         super().__init__(re.sub(r"\s*[\r\n]+\s*", " ", line))
 
+    def about(self, field: str, expected: str | None = None) -> InputError:
+        """The same of a field that whoever gave it knows by another name."""
+        return InputError(
+            self.problem,
+            file=self.file,
+            row=self.row,
+            field=field,
+            found=self.found,
+            expected=expected or self.expected,
+            hint=self.hint,
+        )
+
 
 def _quoted(found: object) -> str:
     if not isinstance(found, str):

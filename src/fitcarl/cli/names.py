@@ -11,6 +11,7 @@ from fitcarl.cli import console
 from fitcarl.errors import InputError
 
 _KINDS = ("relation", "entity")
+_LIKE = 20
 
 
 def list_names(
@@ -18,8 +19,8 @@ def list_names(
     near: Annotated[str | None, typer.Argument(metavar="TEXT", help="Only names that are like this.")] = None,
     kind: Annotated[str, typer.Option("--kind", help="relation or entity.")] = "relation",
     top: Annotated[
-        int, typer.Option("--top", metavar="N", min=1, help="Names like TEXT at most; without TEXT all are shown.")
-    ] = 20,
+        int | None, typer.Option("--top", metavar="N", min=1, help="So many at most. [default: all; 20 like TEXT]")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Show the relations (or entities) that a run knows, or those that are like what you remember of one."""
@@ -30,7 +31,7 @@ def list_names(
 
     vocabulary, _, _ = RunFolder(run).read_names()
     names = vocabulary.relations if kind == "relation" else vocabulary.entities
-    found = list(names) if near is None else NameSearch(names).near(near, top)
+    found = NameSearch(names).near(near, top or _LIKE) if near else list(names)[:top]
     if json:
         console.show_json(found)
     elif found:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,6 +47,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 _DRAWN = 3
 """Answers whose best path is drawn below the table, and that a picture shows."""
 _BAR = 24
+_OPTIONS = {
+    **{name: f"--{name}" for name in ("subject", "object", "relation", "at")},
+    "as_of": "--as-of",
+    "entity": "--answer",
+}
+"""Parts of a question, and how they are written."""
 
 
 def predict(
@@ -68,7 +76,8 @@ def predict(
     console.check_picture("--svg", svg, (".svg",))
     file = _File.of(facts, columns, header, format)
     case = _Case.of(run, file, subject, object, relation, at, top, paths, without, as_of)
-    [prediction] = case.predictor.answer([case.question], case.facts)
+    with _named_as_options():
+        [prediction] = case.predictor.answer([case.question], case.facts)
     if svg is not None:
         _draw(svg, case.question, prediction.answers[:_DRAWN])
     if json:
@@ -98,14 +107,10 @@ def explain(
     console.check_picture("--svg", svg, (".svg",))
     file = _File.of(facts, columns, header, format)
     case = _Case.of(run, file, subject, object, relation, at, 1, paths, without, as_of)
-    try:
+    if answer == case.question.actor:
+        raise InputError("nobody is an answer about themselves", field="--answer", found=answer, expected="another")
+    with _named_as_options():
         found = case.predictor.place(case.question, answer, case.facts, paths)
-    except InputError as error:
-        if error.field != "entity":
-            raise
-        raise InputError(
-            error.problem, field="--answer", found=answer, expected=error.expected, hint=error.hint
-        ) from None
     if svg is not None:
         _draw(svg, case.question, [] if found is None else [found])
     if json:
@@ -122,6 +127,21 @@ def explain(
         console.show(f"{case.question}", f"No path leads to {answer}: it is no answer.")
     else:
         console.show(_explained(case.question, found))
+
+
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """What is wrong with a question is told by the option that said it."""
+    from fitcarl.predict.question import NOTHING_KNOWN
+
+    try:
+        yield
+    except InputError as error:
+        option = _OPTIONS.get(error.field or "")
+        if error.file is not None or option is None:
+            raise
+        of_facts = error.problem.startswith(NOTHING_KNOWN)
+        raise error.about(option, f"{error.expected}, in --facts FILE" if of_facts else None) from None
 
 
 @dataclass(frozen=True)
@@ -191,7 +211,11 @@ def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
         expected = "'subject | relation | object | time'"
         raise InputError("not a fact", field="--without", found=text, expected=expected)
     fact = Fact(*parts)
-    if not predictor.knows(fact, facts):
+    try:
+        known = predictor.knows(fact, facts)
+    except InputError as error:
+        raise error.about(f"--without, {error.field}") from None
+    if not known:
         expected = "a fact of the file or of the run's background"
         raise InputError("not a known fact, so it cannot be left out", field="--without", found=text, expected=expected)
     return fact

@@ -167,7 +167,8 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
             return _generated(name)
         folder = find(name)
         if folder is None:
-            raise InputError(f"{name} is not on this machine", expected=f"'fitcarl data get {name}' first")
+            expected = f"'fitcarl data get {name}' first, or FITCARL_DATA to name the folder it is in"
+            raise InputError(f"{name} is not on this machine", expected=expected)
         return read_dataset(folder)
     folder = Path(name_or_folder).expanduser()
     if folder.is_dir():

@@ -234,14 +234,12 @@ def _check_target(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError("a file", file=folder, expected="a folder to write, or none yet")
     there = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
+    foreign = [name for name in there if name not in (*_REQUIRED, DROPPED, CONCEPTS)]
+    if foreign:
+        raise InputError("the folder holds more than a dataset", file=folder, found=foreign[0], expected="a new folder")
     if there and not overwrite:
         raise InputError(
             "the folder is not empty", file=folder, found=there[0], expected="a new folder, or --overwrite"
-        )
-    foreign = [name for name in there if name not in (*_REQUIRED, DROPPED, CONCEPTS)]
-    if foreign:
-        raise InputError(
-            "the folder holds more than a dataset", file=folder, found=foreign[0], expected="a folder safe to overwrite"
         )
 
 

@@ -104,7 +104,7 @@ def _draw(
             f"no entity can be made unseen: none of {len(frequency)} has {low} to {high} facts",
             file=facts.name,
             found=f"{fewer} with fewer and {more} with more",
-            expected="bounds that some entities meet",
+            expected="bounds (--low, --high) that some entities meet",
         )
     count = _portion(len(candidates), share)
     train, valid = _portion(count, parts[0]), _portion(count, parts[1])

@@ -165,7 +165,15 @@ class RunFolder:
             facts = dataset.everything if whole else dataset.background
             save_graph(TemporalGraph.index(facts, entities, relations), self.graph)
 
+    def check(self) -> None:
+        """Raises unless this is a run, finished or not."""
+        if not self.path.is_dir():
+            raise InputError("no such run", file=self.path, expected=_A_RUN)
+        if not self.config.is_file():
+            raise InputError("is not a run, as it has no config.json", file=self.path, expected=_A_RUN)
+
     def read_config(self) -> Config:
+        self.check()
         try:
             return Config.model_validate(read_json(self.config))
         except ValidationError as trouble:
@@ -184,8 +192,7 @@ class RunFolder:
 
     def read_names(self) -> tuple[Vocabulary, Calendar, Concepts]:
         """Names, calendar and concepts."""
-        if not self.path.is_dir():
-            raise InputError("no such run", file=self.path, expected=_A_RUN)
+        self.check()
         try:
             return _names_from_json(read_json(self.vocabulary))
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -316,8 +323,6 @@ class Run:
     def load(cls, path: str | Path) -> Run:
         """Opens a run folder; a folder that is none, or is incomplete, ends in one line that says what is missing."""
         folder = RunFolder(Path(path))
-        if not folder.path.is_dir():
-            raise InputError("no such run", file=path, expected=_A_RUN)
         config = folder.read_config()
         if not folder.weights.exists():
             raise InputError(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
 import torch
 
 from fitcarl.config import Config, LearnConfig
@@ -54,9 +55,15 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 def lessons_of(dataset: Dataset, config: Config) -> Lessons:
     """What there is to learn from; a dataset that a run cannot be trained on is refused, and nothing is written."""
-    lessons = Lessons(dataset, config)
     if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):
-        raise InputError(f"no meta-validation entity has more than {config.shots} facts", file=dataset.name)
+        most = int(np.diff(dataset.valid.offsets).max(initial=0))
+        raise InputError(
+            f"no meta-validation entity has more than {config.shots} facts",
+            file=dataset.name,
+            found=f"{most} at most",
+            expected="fewer --shots" if most > 1 else "entities with at least two facts there",
+        )
+    lessons = Lessons(dataset, config)
     if dataset.calendar.span > _LONGEST:
         raise InputError(
             "too long a time for its granularity",

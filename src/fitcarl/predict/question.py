@@ -8,6 +8,9 @@ from typing import Any
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
 
+NOTHING_KNOWN = "nothing is known of this actor"
+"""Why a question may have no answer at all."""
+
 
 @dataclass(frozen=True)
 class Question:

@@ -16,7 +16,7 @@ from fitcarl.learn.run import Run
 from fitcarl.predict.answer import Answer
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.names import Roster
-from fitcarl.predict.question import Question
+from fitcarl.predict.question import NOTHING_KNOWN, Question
 from fitcarl.predict.reading import Reader
 from fitcarl.predict.shares import shares
 from fitcarl.predict.sight import Row, Sights
@@ -207,7 +207,7 @@ class _Stage:
     def _nothing_known(self, question: Question, hint: str = "") -> InputError:
         limits = [] if question.as_of is None else [f"up to {question.as_of}"]
         limits += ["without those left out"] if question.without else []
-        problem = " ".join(["nothing is known of this actor", *limits])
+        problem = " ".join([NOTHING_KNOWN, *limits])
         field = "subject" if question.object is None else "object"
         expected = "at least one fact about it"
         return InputError(problem, field=field, found=question.actor, expected=expected, hint=hint)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
-from fitcarl.cli import run
+from fitcarl.cli import console, run
+from fitcarl.cli.train import stop_on_interrupt
 from tests.cli.conftest import Command, Outcome
 from tests.learn.conftest import SMALL, write_tiny
 
@@ -132,6 +134,25 @@ def test_a_damaged_note_of_its_data_is_named_when_a_run_is_resumed(
     shutil.copytree(trained[1], tmp_path / "copy")
     (tmp_path / "copy" / "data.json").write_text(content)
     assert_one_line(fitcarl("train", "--resume", tmp_path / "copy"), "data.json", "is damaged")
+
+
+def test_a_second_signal_of_the_same_kind_stops_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(KeyboardInterrupt), stop_on_interrupt() as stop:
+        assert not stop()
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)  # whoever started us was asked to end as well, and asks us
+        assert stop()
+        assert capsys.readouterr().err.count("stopping as soon as") == 1
+        signal.raise_signal(signal.SIGINT)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_sigterm_ends_any_command_as_ctrl_c_does(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert console.exit_code_of(lambda: signal.raise_signal(signal.SIGTERM)) == 130
+    assert capsys.readouterr().err == "stopped\n"
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_settings_are_listed_with_the_values_of_a_preset(fitcarl: Command) -> None:

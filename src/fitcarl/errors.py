@@ -51,8 +51,8 @@ class InputError(FitcarlError):
             line += f"; {hint}"
         super().__init__(re.sub(r"\s*[\r\n]+\s*", " ", line))
 
-    def about(self, field: str, expected: str | None = None) -> InputError:
-        """The same of a field that whoever gave it knows by another name."""
+    def about(self, field: str, expected: str | None = None, hint: str = "") -> InputError:
+        """The same of a field that whoever gave it knows by another name, or with more to say."""
         return InputError(
             self.problem,
             file=self.file,
@@ -60,7 +60,7 @@ class InputError(FitcarlError):
             field=field,
             found=self.found,
             expected=expected or self.expected,
-            hint=self.hint,
+            hint=hint or self.hint,
         )
 
 

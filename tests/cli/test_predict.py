@@ -154,6 +154,18 @@ def test_columns_of_new_facts_are_chosen_as_elsewhere(
     assert one.stdout == other.stdout
 
 
+def test_a_header_with_names_of_its_own_is_not_taken_for_a_fact_without_a_word(
+    run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path
+) -> None:
+    rows = [["when", "who", "what", "whom"]]
+    rows += [list(fact.values())[3:] + list(fact.values())[:3] for fact in example["facts"]]  # type: ignore[attr-defined]
+    file = tmp_path / "new.tsv"
+    file.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    ask = ["predict", run, "--facts", file, *asked(example), "--json"]
+    assert one_line(fitcarl(*ask), "new.tsv, row 1", "if this is a header", "--columns")
+    assert fitcarl(*ask, "--columns", "who,what,whom,when").code == 0
+
+
 def test_a_slip_in_a_known_name_is_told(
     run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from fitcarl.data.calendar import Calendar, Granularity
 from fitcarl.data.formats import format_of, read_columns
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.table import name_problem
+from fitcarl.data.timestamps import is_time
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.fact import Fact
@@ -77,7 +78,13 @@ class Reader:
             for column, text in enumerate(texts):
                 if problem := name_problem(text):
                     raise source.error(problem, column, row, text, "a name on one line")
-            facts.append(self.standard(Fact(*texts), file=source.file, row=source.line(row)))
+            try:
+                facts.append(self.standard(Fact(*texts), file=source.file, row=source.line(row)))
+            except InputError as error:
+                if row or is_time(texts[-1]):
+                    raise
+                hint = "if this is a header, or other columns are meant, say so with --columns"
+                raise error.about(str(error.field), hint=hint) from None
         return facts
 
     def quadruples(self, facts: Sequence[Fact], roster: Roster) -> Quadruples:

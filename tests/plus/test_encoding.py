@@ -20,8 +20,9 @@ from fitcarl.learn import trainer
 from fitcarl.learn.agent import Surroundings
 from fitcarl.learn.encoding import Rehearsal, encoder_for, train_encoder
 from fitcarl.learn.files import read_tensors, write_tensors
+from fitcarl.learn.folder import RunFolder
 from fitcarl.learn.lessons import Lessons
-from fitcarl.learn.run import Run, RunFolder
+from fitcarl.learn.run import Run
 from fitcarl.learn.start import resume, train
 from fitcarl.learn.trainer import Stopped
 from fitcarl.plus.encoder import SupportEncoder

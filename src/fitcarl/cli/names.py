@@ -26,7 +26,7 @@ def list_names(
     """Show the relations (or entities) that a run knows, or those that are like what you remember of one."""
     if kind not in _KINDS:
         raise InputError("no such kind", field="--kind", found=kind, expected=" or ".join(_KINDS))
-    from fitcarl.learn.run import RunFolder
+    from fitcarl.learn.folder import RunFolder
     from fitcarl.predict.names import NameSearch
 
     vocabulary, _, _ = RunFolder(run).read_names()

@@ -116,7 +116,7 @@ def train_model(
 def _check_embeddings(files: tuple[Path, Path], preset: str, settings: list[str], resumed: Path | None) -> None:
     """Refuses embeddings that would be passed over, and files that are not there, before a run is begun."""
     from fitcarl.config import configure
-    from fitcarl.learn.run import RunFolder
+    from fitcarl.learn.folder import RunFolder
 
     config = configure(preset, settings) if resumed is None else RunFolder(resumed).read_config()
     if config.agent != "paper":

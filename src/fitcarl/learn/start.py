@@ -15,10 +15,11 @@ from fitcarl.data.validation import validate
 from fitcarl.embed.cache import embeddings_for
 from fitcarl.embed.embeddings import Embeddings
 from fitcarl.errors import InputError
+from fitcarl.learn.folder import RunFolder
 from fitcarl.learn.lessons import Lessons
 from fitcarl.learn.lock import alone
 from fitcarl.learn.plain import hold_out
-from fitcarl.learn.run import Run, RunFolder
+from fitcarl.learn.run import Run
 from fitcarl.learn.trainer import Progress, lessons_of, train_run
 
 
@@ -79,7 +80,7 @@ def resume(
     ``data`` says where the dataset is now, if it moved (a run on plain facts has its own); ``episodes`` sets a new end.
     """
     folder = RunFolder(Path(run))
-    folder.read_config()  # what is no run is told so
+    folder.check()
     with alone(folder.path):
         config, about = folder.read_config(), folder.read_data()
         if episodes is not None:

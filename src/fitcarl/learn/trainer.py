@@ -23,9 +23,10 @@ from fitcarl.learn import trace
 from fitcarl.learn.agent import Agent, PlusAgent, Surroundings, agent_for, names_for
 from fitcarl.learn.encoding import encoder_for
 from fitcarl.learn.files import write_json
+from fitcarl.learn.folder import RunFolder
 from fitcarl.learn.judgement import calibrate
 from fitcarl.learn.lessons import Lessons
-from fitcarl.learn.run import Run, RunFolder
+from fitcarl.learn.run import Run
 from fitcarl.learn.state import Standing, load_state, save_state
 from fitcarl.memory import peak_mb
 from fitcarl.plus.encoder import SupportEncoder

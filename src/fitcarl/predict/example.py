@@ -7,7 +7,7 @@ from typing import Any
 
 from fitcarl.errors import InputError
 from fitcarl.learn.files import read_json
-from fitcarl.learn.run import RunFolder
+from fitcarl.learn.folder import RunFolder
 from fitcarl.predict.fact import Fact, fact_of
 from fitcarl.predict.question import Question
 

@@ -14,9 +14,9 @@ from fitcarl.errors import InputError
 from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import evaluate
 from fitcarl.learn.files import read_json, write_atomically, write_json
+from fitcarl.learn.folder import RunFolder
 from fitcarl.learn.judgement import evaluate as evaluate_run
 from fitcarl.learn.lock import alone
-from fitcarl.learn.run import RunFolder
 from fitcarl.report.results import Row, markdown, measured, merged, published
 from fitcarl.report.training import Case, Say, Train, ensure, lasting, minutes, peak_mb, train_apart
 

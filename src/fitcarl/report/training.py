@@ -17,7 +17,7 @@ from fitcarl.data.catalogue import CATALOGUE
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.learn.files import read_json
-from fitcarl.learn.run import RunFolder
+from fitcarl.learn.folder import RunFolder
 from fitcarl.learn.trainer import Stopped
 
 Say = Callable[[str], None]

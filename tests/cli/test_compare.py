@@ -58,6 +58,9 @@ def test_a_table_in_a_pipe_is_neither_cut_nor_padded(
     assert any(f"{two}  " in line for line in lines)
     assert all(line == line.rstrip() for line in lines)
     assert lines[-1].startswith("ranks:realistic|filter:time-aware|")
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = fitcarl("compare", data, "--shots", 2, "--run", two).stdout
+    assert narrow.replace("\n", "").endswith(lines[-1])
 
 
 def test_without_a_run_the_best_trivial_scorer_is_the_reference(trained: Trained, fitcarl: Command) -> None:

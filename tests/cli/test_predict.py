@@ -210,6 +210,8 @@ def test_names_of_a_run_are_listed_and_found(run: Path, example: dict[str, objec
     entities = json.loads(fitcarl("names", run, "--kind", "entity", "--json").stdout)
     assert len(entities) > len(relations)
     assert fitcarl("names", run, entities[3][:-1], "--kind", "entity", "--top", 50).stdout.count(entities[3]) >= 1
+    assert fitcarl("names", run, "--top", 2).stdout.splitlines() == relations[:2]
+    assert fitcarl("names", run, "").stdout.splitlines() == relations
     nothing = fitcarl("names", run, "qqqq")
     assert (nothing.code, nothing.stdout) == (0, "")
     assert "no relation of this run is called anything like 'qqqq'" in nothing.stderr

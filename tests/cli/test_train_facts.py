@@ -59,6 +59,8 @@ def test_how_a_file_is_read_is_not_said_of_a_dataset(fitcarl: Command, tmp_path:
         ("empty.csv", "", "empty"),
         ("odd.csv", "who,what,object,weight\nAnn,meets,Bob,3\n", "expected --columns"),
         ("semi.csv", "a;b;c;2024-01-01\na;b;d;2024-01-02\n", "separated by semicolons"),
+        ("tabs.csv", "a\tb\tc\t2024-01-01\n", "separated by tabs: --format tsv"),
+        ("commas.tsv", "a,b,c,2024-01-01\n", "separated by commas: --format csv"),
         ("blank.csv", "a,b,c,2024-01-01\n\na,b,d,2024-01-02\n", "row 2: a blank line"),
         ("bad.tsv", "a\tb\tc\t2024-01-01\na\tb\tc\tsoon\n", "row 2"),
         ("few.tsv", "a\tb\tc\t2024-01-01\na\tb\td\t2024-01-02\n", "nobody can play a newcomer"),

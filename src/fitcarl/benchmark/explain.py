@@ -9,7 +9,6 @@ from pathlib import Path as FilePath
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.catalogue import load_dataset
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.world import World, generate_world
@@ -57,7 +56,7 @@ def measure_explanations(
 ) -> PlantedCauses:
     """Holds the best paths of a run that was trained on the demo world against what really made the events."""
     run = run if isinstance(run, Run) else Run.load(run)
-    dataset, world = load_dataset(run.source), world or generate_world()
+    dataset, world = run.dataset(), world or generate_world()
     _check(run, dataset, world)
     task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids)
     rows = world.rows_of(_events(task.queries, dataset), dataset.vocabulary, dataset.calendar)

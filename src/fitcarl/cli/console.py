@@ -38,8 +38,8 @@ SplitOption = Annotated[
 Progress = Callable[[str, int, int | None], None]
 """Told what is being worked on, how much of it is done, and how much there will be if that is known."""
 
-
 _WIDE = 10_000
+"""Columns of a file or a pipe: more than any table has."""
 
 
 def group(help: str) -> typer.Typer:

@@ -29,8 +29,13 @@ def render(report: Report) -> RenderableType:
     parts: list[RenderableType] = [title, _protocols(report), _combinations(report), _slices(report), Text("")]
     parts += [_ties(report), _reach(report), *_trust(report), _draws(report)]
     parts.append(Text(f"{report.seconds:.1f} s for the official draw, peak memory {report.peak_mb:,.0f} MB", "dim"))
-    parts.append(Text(str(sign), style="dim", no_wrap=False, overflow="fold"))  # never cut off
+    parts.append(signed_by(report))
     return Group(*parts)
+
+
+def signed_by(report: Report) -> Text:
+    """The signature, over several lines where one is too short: it is never cut off."""
+    return Text(str(report.signature), style="dim", no_wrap=False, overflow="fold")
 
 
 def share(value: float) -> str:

@@ -18,7 +18,7 @@ from fitcarl.evaluation.bootstrap import Interval
 from fitcarl.evaluation.filter import KnownAnswers
 from fitcarl.evaluation.protocol import evaluate
 from fitcarl.evaluation.report import Report
-from fitcarl.evaluation.table import between, grid, share, signed
+from fitcarl.evaluation.table import between, grid, share, signed, signed_by
 from fitcarl.learn.judgement import default_split
 from fitcarl.learn.judgement import evaluate as evaluate_run
 from fitcarl.learn.run import Run
@@ -109,8 +109,7 @@ class Comparison:
             *self.remarks,
         ]
         lines = [Text(note, "dim") for note in notes]
-        lines.append(Text(str(self.reference.report.signature), "dim", overflow="fold"))
-        return Group(Text(title, "bold"), Text(""), table, Text(""), *lines)
+        return Group(Text(title, "bold"), Text(""), table, Text(""), *lines, signed_by(self.reference.report))
 
     def _cells(self, contender: Contender) -> list[str]:
         report = contender.report

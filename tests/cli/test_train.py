@@ -83,6 +83,13 @@ def test_evaluate_for_people_shows_both_protocols_and_the_signature(trained: Tra
     assert outcome.stdout.replace("\n", "").endswith(whole)
 
 
+def test_a_report_in_a_pipe_is_not_padded(trained: Trained, fitcarl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    lines = fitcarl("evaluate", trained[1]).stdout.splitlines()
+    assert len(lines) > 10
+    assert all(line == line.rstrip() for line in lines)
+
+
 @pytest.mark.parametrize("option", ["--figure", "--reliability"])
 @pytest.mark.parametrize("file", ["picture.gif", "nowhere/picture.svg"])
 def test_a_picture_that_cannot_be_drawn_is_refused_first(
@@ -154,6 +161,16 @@ def test_sigterm_ends_any_command_as_ctrl_c_does(capsys: pytest.CaptureFixture[s
     assert console.exit_code_of(lambda: signal.raise_signal(signal.SIGTERM)) == 130
     assert capsys.readouterr().err == "stopped\n"
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize(
+    ("setting", "right"),
+    [("features.names=maybe", "on or off"), ("learn.rate=fast", "a number"), ("learn.folds=1.5", "a whole number")],
+)
+def test_a_value_of_the_wrong_kind_is_told_what_would_be_right(fitcarl: Command, setting: str, right: str) -> None:
+    name, _, value = setting.partition("=")
+    outcome = fitcarl("train", "demo", "--set", setting)
+    assert_one_line(outcome, f"not a value of setting {name}; found '{value}'; expected {right}")
 
 
 def test_settings_are_listed_with_the_values_of_a_preset(fitcarl: Command) -> None:

@@ -42,6 +42,11 @@ def test_every_switch_changes_what_it_says_and_nothing_else(preset: str) -> None
         assert changed == {setting.partition("=")[0] for setting in switch.settings}
 
 
+@pytest.mark.parametrize("name", ["copy support", "copy_support"])
+def test_a_family_is_named_as_in_the_table_or_as_its_setting(name: str) -> None:
+    assert [switch.name for switch in Study("demo", only=(name,)).switches] == ["whole", "copy support"]
+
+
 def test_every_preset_has_switches_and_the_paper_has_its_own() -> None:
     assert set(SWITCHES) == set(PRESETS)
     assert [switch.name for switch in SWITCHES["paper"]] == ["A1", "A2", "B", "C", "D", "E"]

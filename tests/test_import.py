@@ -13,9 +13,9 @@ import pytest
 import fitcarl
 
 PACKAGE = Path(fitcarl.__file__).parent
-ROOMS = (
-    *("errors", "config", "memory", "threads", "ragged", "data", "graph", "tasks", "answers", "embed", "model"),
-    *("search", "evaluation", "plus", "learn", "baselines", "predict", "report", "serve", "benchmark", "cli"),
+LAYERS = (
+    *("errors", "core", "config", "data", "synthetic", "graph", "tasks", "scoring", "evaluation", "models", "runs"),
+    *("training", "predict", "reporting", "experiments", "serve", "bench", "cli"),
 )
 HEAVY = {"torch", "polars", "numba", "matplotlib", "numpy", "rich", "pydantic"}
 
@@ -84,20 +84,20 @@ def test_names_for_type_checkers_are_the_names_at_run_time() -> None:
     assert {*fitcarl._HOMES, "__version__"} == set(fitcarl.__all__)
 
 
-def _room(module: str) -> str:
+def _layer(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def _imported_rooms(path: Path) -> set[str]:
+def _imported_layers(path: Path) -> set[str]:
     rooms = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             if node.module == "fitcarl":
-                rooms |= {alias.name for alias in node.names if alias.name in ROOMS}
+                rooms |= {alias.name for alias in node.names if alias.name in LAYERS}
             elif node.module.startswith("fitcarl."):
-                rooms.add(_room(node.module))
+                rooms.add(_layer(node.module))
         elif isinstance(node, ast.Import):
-            rooms |= {_room(alias.name) for alias in node.names if alias.name.startswith("fitcarl.")}
+            rooms |= {_layer(alias.name) for alias in node.names if alias.name.startswith("fitcarl.")}
     return rooms
 
 
@@ -106,6 +106,6 @@ def test_a_room_imports_only_from_the_rooms_before_it() -> None:
         room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
         if room in ("__init__", "__main__"):
             continue
-        assert room in ROOMS, f"{room} has no place in the order of the rooms yet"
-        later = {other for other in _imported_rooms(path) if ROOMS.index(other) > ROOMS.index(room)}
+        assert room in LAYERS, f"{room} has no place in the order of the rooms yet"
+        later = {other for other in _imported_layers(path) if LAYERS.index(other) > LAYERS.index(room)}
         assert not later, f"{path.relative_to(PACKAGE)} imports from {later}"

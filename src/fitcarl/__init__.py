@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from fitcarl.data.catalogue import load_dataset
     from fitcarl.data.dataset import Dataset
     from fitcarl.data.describe import describe
     from fitcarl.data.facts import Facts
-    from fitcarl.data.folder import write_dataset
+    from fitcarl.data.io.dataset_folder import write_dataset
+    from fitcarl.data.io.reader import read_facts
+    from fitcarl.data.io.registry import load_dataset
     from fitcarl.data.quadruples import Quadruples
-    from fitcarl.data.read import read_facts
     from fitcarl.data.split import split_facts as split
-    from fitcarl.data.world import generate_world
     from fitcarl.errors import InputError
+    from fitcarl.experiments.compare import compare
     from fitcarl.graph.actions import Adaptive, Nearest, action_space
     from fitcarl.graph.storage import open_graph, save_graph
     from fitcarl.graph.temporal import TemporalGraph
-    from fitcarl.learn.judgement import evaluate
-    from fitcarl.learn.run import Run
-    from fitcarl.learn.start import resume, train
     from fitcarl.predict.predictor import Predictor
-    from fitcarl.predict.question import Question
-    from fitcarl.report.comparison import compare
+    from fitcarl.predict.query import Question
+    from fitcarl.runs.evaluate import evaluate
+    from fitcarl.runs.run import Run
+    from fitcarl.synthetic import generate_world
+    from fitcarl.training.api import resume, train
 
 _HOMES = {
     "Adaptive": "fitcarl.graph.actions",
@@ -37,22 +37,22 @@ _HOMES = {
     "Nearest": "fitcarl.graph.actions",
     "Predictor": "fitcarl.predict.predictor",
     "Quadruples": "fitcarl.data.quadruples",
-    "Question": "fitcarl.predict.question",
-    "Run": "fitcarl.learn.run",
+    "Question": "fitcarl.predict.query",
+    "Run": "fitcarl.runs.run",
     "TemporalGraph": "fitcarl.graph.temporal",
     "action_space": "fitcarl.graph.actions",
-    "compare": "fitcarl.report.comparison",
+    "compare": "fitcarl.experiments.compare",
     "describe": "fitcarl.data.describe",
-    "evaluate": "fitcarl.learn.judgement",
-    "generate_world": "fitcarl.data.world",
-    "load_dataset": "fitcarl.data.catalogue",
+    "evaluate": "fitcarl.runs.evaluate",
+    "generate_world": "fitcarl.synthetic",
+    "load_dataset": "fitcarl.data.io.registry",
     "open_graph": "fitcarl.graph.storage",
-    "read_facts": "fitcarl.data.read",
-    "resume": "fitcarl.learn.start",
+    "read_facts": "fitcarl.data.io.reader",
+    "resume": "fitcarl.training.api",
     "save_graph": "fitcarl.graph.storage",
     "split": "fitcarl.data.split:split_facts",
-    "train": "fitcarl.learn.start",
-    "write_dataset": "fitcarl.data.folder",
+    "train": "fitcarl.training.api",
+    "write_dataset": "fitcarl.data.io.dataset_folder",
 }
 """Public name → the module that defines it (``module:name`` where it is called differently there)."""
 

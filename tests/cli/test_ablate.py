@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.test_train import assert_one_line
-from tests.learn.conftest import SMALL, write_tiny
+from tests.small import SMALL, write_tiny
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.baselines import BASELINES
 from fitcarl.cli import run
+from fitcarl.models.heuristics import BASELINES
 from tests.cli.conftest import Command
 from tests.cli.test_train import assert_one_line
-from tests.learn.conftest import SMALL, write_tiny
+from tests.small import SMALL, write_tiny
 
 Trained = tuple[Path, Path, Path]
 
@@ -96,8 +96,8 @@ def test_data_and_shots_are_those_of_the_first_run_unless_given(trained: Trained
 def test_a_run_on_other_data_with_the_same_names_is_said_to_be(
     trained: Trained, fitcarl: Command, tmp_path: Path
 ) -> None:
-    from fitcarl.data.catalogue import load_dataset
-    from fitcarl.data.folder import write_dataset
+    from fitcarl.data.io.dataset_folder import write_dataset
+    from fitcarl.data.io.registry import load_dataset
 
     dataset = load_dataset(str(trained[0]))
     write_dataset(type(dataset)(**vars(dataset) | {"background": dataset.background.take(slice(5, None))}), tmp_path)

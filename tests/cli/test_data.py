@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fitcarl.cli.data import parse_parts
-from fitcarl.data.folder import read_dataset
+from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.errors import InputError
 from tests.cli.conftest import Command, fact_lines
 from tests.cli.test_train import assert_one_line

@@ -10,7 +10,7 @@ import pytest
 from fitcarl.cli.example import Example, find_example
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.split import split_facts
-from fitcarl.data.world import World, generate_world
+from fitcarl.synthetic import World, generate_world
 from tests.cli.conftest import Command
 
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.learn.start import train
-from fitcarl.predict.names import slips
+from fitcarl.predict.entities import slips
+from fitcarl.training.api import train
 from tests.cli.conftest import Command, Outcome
-from tests.learn.conftest import SMALL, write_tiny
+from tests.small import SMALL, write_tiny
 
 
 @pytest.fixture(scope="module")

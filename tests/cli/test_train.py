@@ -13,7 +13,7 @@ import pytest
 from fitcarl.cli import console, run
 from fitcarl.cli.train import stop_on_interrupt
 from tests.cli.conftest import Command, Outcome
-from tests.learn.conftest import SMALL, write_tiny
+from tests.small import SMALL, write_tiny
 
 ROW = {
     *("ranks", "filter", "mrr", "hits@1", "hits@3", "hits@10", "amri", "ci_low", "ci_high", "queries", "entities"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from fitcarl.data.facts import Facts
-from fitcarl.data.read import read_facts
+from fitcarl.data.io.reader import read_facts
 
 Row = tuple[str, str, str, str]
 

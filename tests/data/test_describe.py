@@ -13,7 +13,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.describe import describe
-from fitcarl.data.folder import read_dataset
+from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 

@@ -16,8 +16,8 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import SPLITS, Dataset
 from fitcarl.data.facts import Facts
+from fitcarl.data.io.icews import raw_to_facts
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.data.raw import raw_to_facts
 from fitcarl.data.split import split_facts
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError

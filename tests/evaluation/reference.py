@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fitcarl.answers import Answers
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.evaluation.filter import Filter
-from fitcarl.tasks import Queries
+from fitcarl.evaluation.filtering import Filter
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries
 
 Fact = tuple[int, int, int, int]
 

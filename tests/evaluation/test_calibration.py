@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.answers import Answers
 from fitcarl.evaluation.calibration import PLAIN, Calibration, fit
+from fitcarl.scoring.scores import Answers
 from tests.evaluation.reference import answers_of
 
 SCORES = st.lists(st.dictionaries(st.integers(0, 30), st.floats(-700, 0), max_size=12), min_size=1, max_size=6)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fitcarl.answers import Answers
-from fitcarl.baselines import AllEqual, CopySupport
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.evaluation import evaluate
-from fitcarl.evaluation.filter import FILTERS, KnownAnswers
+from fitcarl.evaluation.filtering import FILTERS, KnownAnswers
 from fitcarl.evaluation.protocol import peak_mb
 from fitcarl.evaluation.ranks import RANK_TYPES
-from fitcarl.tasks import Queries, Task, official_task
+from fitcarl.models.heuristics import AllEqual, CopySupport
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries, Task, official_task
 from tests.evaluation.reference import dataset_of, meta_set, random_dataset
 
 DATASET = random_dataset()

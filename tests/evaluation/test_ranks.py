@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.answers import Answers
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.evaluation.filter import FILTERS, KnownAnswers
+from fitcarl.evaluation.filtering import FILTERS, KnownAnswers
 from fitcarl.evaluation.ranks import RANK_TYPES, rank
+from fitcarl.scoring.scores import Answers
 from tests.evaluation.reference import answers_of, plain_counts, queries_of
 
 ENTITIES, RELATIONS, TIMES = 6, 2, 3

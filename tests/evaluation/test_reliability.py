@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fitcarl.baselines import CopySupport
 from fitcarl.evaluation import evaluate
 from fitcarl.evaluation.calibration import PLAIN, Calibration
-from fitcarl.evaluation.figures import reliability
-from fitcarl.evaluation.filter import KnownAnswers
+from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.reliability import Firsts, bins, calibration_error, error_by_chance
+from fitcarl.models.heuristics import CopySupport
+from fitcarl.reporting.figures import reliability
 from tests.evaluation.reference import answers_of, queries_of, random_dataset
 from tests.evaluation.test_calibration import spoken
 

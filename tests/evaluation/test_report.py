@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import fitcarl
-from fitcarl.baselines import AllEqual, CopySupport, Mix
 from fitcarl.evaluation import evaluate
 from fitcarl.evaluation.draw import Draw
-from fitcarl.evaluation.figures import performance_over_time
-from fitcarl.evaluation.filter import FILTERS
+from fitcarl.evaluation.filtering import FILTERS
+from fitcarl.models.heuristics import AllEqual, CopySupport, Mix
+from fitcarl.reporting.figures import performance_over_time
 from tests.evaluation.reference import random_dataset
 
 DATASET = random_dataset()

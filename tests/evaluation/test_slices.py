@@ -8,7 +8,7 @@ import pytest
 from fitcarl.data.calendar import Calendar, Granularity
 from fitcarl.data.relations import RelationIds
 from fitcarl.evaluation.slices import answer_in_support, slices
-from fitcarl.tasks import Task
+from fitcarl.tasks.task import Task
 from tests.evaluation.reference import meta_set, queries_of
 
 RELATIONS = RelationIds(2)

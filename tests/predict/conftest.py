@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.data.catalogue import load_dataset
 from fitcarl.data.dataset import Dataset
-from fitcarl.learn.run import Run
-from fitcarl.learn.start import train
+from fitcarl.data.io.registry import load_dataset
 from fitcarl.predict import Fact, Predictor, Question
-from fitcarl.tasks import Task, official_task
-from tests.learn.conftest import SMALL, write_tiny
+from fitcarl.runs.run import Run
+from fitcarl.tasks.task import Task, official_task
+from fitcarl.training.api import train
+from tests.small import SMALL, write_tiny
 
 SHOTS = 3
 

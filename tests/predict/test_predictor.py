@@ -10,11 +10,11 @@ import pytest
 
 from fitcarl.data.dataset import MetaSet
 from fitcarl.errors import InputError
-from fitcarl.learn.agent import facts_of
-from fitcarl.learn.run import Run
+from fitcarl.models.base import facts_of
 from fitcarl.predict import Fact, Prediction, Predictor, Question
 from fitcarl.predict.support import MOST_FACTS
-from fitcarl.tasks import Task
+from fitcarl.runs.run import Run
+from fitcarl.tasks.task import Task
 from tests.predict.conftest import Newcomer
 
 

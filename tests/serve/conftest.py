@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from fitcarl.learn.start import train
 from fitcarl.predict import Predictor
+from fitcarl.serve.access import Guard
 from fitcarl.serve.app import create_app
 from fitcarl.serve.limits import Limits
-from fitcarl.serve.pages import Pages
-from fitcarl.serve.security import Guard
 from fitcarl.serve.service import Service
+from fitcarl.serve.static import Pages
 from fitcarl.serve.store import Store
-from tests.learn.conftest import SMALL, write_tiny
+from fitcarl.training.api import train
 from tests.serve import postgres
+from tests.small import SMALL, write_tiny
 
 Serve = Callable[..., TestClient]
 

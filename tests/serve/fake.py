@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fitcarl.predict import Fact, Question
-from fitcarl.serve.work import Job, Mistake, Outcome
+from fitcarl.serve.workers.jobs import Job, Mistake, Outcome
 
 FACT = Fact("newcomer", "Consult", "Peliland", "2023-05-01")
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from fitcarl.predict import Fact, Predictor, Question
 from fitcarl.serve import schemas
-from fitcarl.serve.security import HEADERS, Guard
+from fitcarl.serve.access import HEADERS, Guard
 from fitcarl.serve.store import Store
 from tests.serve.conftest import Serve
 

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fitcarl.serve.batching import Batcher
-from fitcarl.serve.refusal import Refusal
-from fitcarl.serve.work import Mistake
+from fitcarl.serve.errors import Refusal
+from fitcarl.serve.workers.jobs import Mistake
 from tests.serve.fake import FACT, FakeWorker, job
 
 OTHER = (FACT._replace(object="Heskonia"),)

@@ -11,7 +11,7 @@ import typer
 from fitcarl import __version__
 from fitcarl.cli import (
     ablate,
-    benchmark,
+    bench,
     compare,
     console,
     data,
@@ -60,7 +60,7 @@ def build() -> typer.Typer:
     app.command("serve")(serve.serve_run)
     app.command("reproduce")(reproduce.reproduce_results)
     app.command("ablate")(ablate.ablate_preset)
-    app.add_typer(benchmark.build(), name="benchmark")
+    app.add_typer(bench.build(), name="benchmark")
     app.command("doctor")(doctor.doctor)
     return app
 

@@ -28,7 +28,7 @@ def ablate_preset(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Train a preset and each of its switches off in turn, judge all on meta-validation; call again to go on."""
-    from fitcarl.report.ablation import Study, ablate
+    from fitcarl.experiments.ablate import Study, ablate
 
     limit = [] if episodes is None else [f"learn.episodes={episodes}"]
     study = Study(data, shots, preset, seeds, draws, (*(setting or ()), *limit), tuple(only or ()))

@@ -35,7 +35,7 @@ def compare_scorers(
     chosen = None if split is None else console.split_called(split)
     if data is None and not run:
         raise InputError("one of DATA and --run RUN must be given", expected="'fitcarl compare DATA --run RUN'")
-    from fitcarl.report.comparison import compare
+    from fitcarl.experiments.compare import compare
 
     with console.progress() as bar:
         found = compare(data, shots, run or (), split=chosen, draws=draws, seed=seed, progress=bar)

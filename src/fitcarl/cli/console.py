@@ -148,8 +148,8 @@ def progress() -> Iterator[Progress]:
 @contextmanager
 def trained_apart() -> Iterator[None]:
     """Around what trains in processes of its own: their ends, other than well, become exit codes of ours."""
-    from fitcarl.learn.trainer import Stopped
-    from fitcarl.report.training import TrainingError
+    from fitcarl.experiments.jobs import TrainingError
+    from fitcarl.training.loop import Stopped
 
     try:
         yield

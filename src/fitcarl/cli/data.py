@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fitcarl.cli import console, reading
+from fitcarl.cli import console, options
 from fitcarl.errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -38,8 +38,8 @@ def describe_dataset(
     json: Json = False,
 ) -> None:
     """Show what is in a dataset: its size, its groups of unseen entities, and its quirks."""
-    from fitcarl.data.catalogue import load_dataset
     from fitcarl.data.describe import describe
+    from fitcarl.data.io.registry import load_dataset
 
     description = describe(load_dataset(data))
     if json:
@@ -63,9 +63,9 @@ def get_dataset(
     json: Json = False,
 ) -> None:
     """Fetch a public dataset: download the raw facts, check them, and split them as published."""
-    from fitcarl.data.catalogue import get
     from fitcarl.data.describe import describe
-    from fitcarl.data.folder import read_dataset
+    from fitcarl.data.io.dataset_folder import read_dataset
+    from fitcarl.data.io.registry import get
 
     with console.progress() as progress:
         folder = get(name, out, source=source, base_address=base_url, overwrite=overwrite, progress=progress)
@@ -91,11 +91,11 @@ def split_file(
     high: Annotated[int, typer.Option("--high", help="Unseen entities have at most so many facts.")] = 25,
     share: Annotated[float, typer.Option("--share", help="How much of those entities is made unseen.")] = 0.5,
     parts: Annotated[str, typer.Option("--parts", help="How the unseen go to train, valid and test.")] = "80/10/10",
-    concepts: reading.Concepts = None,
-    columns: reading.Columns = None,
-    header: reading.Header = None,
-    granularity: reading.Granularity = "auto",
-    format: reading.Format = None,
+    concepts: options.Concepts = None,
+    columns: options.Columns = None,
+    header: options.Header = None,
+    granularity: options.Granularity = "auto",
+    format: options.Format = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace DIR if it is there.")] = False,
     json: Json = False,
 ) -> None:
@@ -106,18 +106,18 @@ def split_file(
     if (facts is None) == (data is None):
         found = "neither" if facts is None else "both"
         raise InputError("one source of facts is needed", found=found, expected="either --facts or --data")
-    from fitcarl.data.catalogue import load_dataset
     from fitcarl.data.describe import describe
     from fitcarl.data.facts import Facts
-    from fitcarl.data.folder import write_dataset
+    from fitcarl.data.io.dataset_folder import write_dataset
+    from fitcarl.data.io.registry import load_dataset
     from fitcarl.data.split import split_facts
 
     shares = parse_parts(parts)
     if facts is None:
-        console.refuse(context, reading.OPTIONS, "is for a file of facts", "--facts FILE")
+        console.refuse(context, options.OPTIONS, "is for a file of facts", "--facts FILE")
         read = Facts.of(load_dataset(str(data)))
     else:
-        read = reading.read(facts, columns, header, granularity, format, concepts, name=str(facts))
+        read = options.read(facts, columns, header, granularity, format, concepts, name=str(facts))
     name = out.resolve().name
     dataset = split_facts(read, name=name, seed=seed, bounds=(low, high), share=share, parts=shares)
     write_dataset(dataset, out, overwrite=overwrite)
@@ -149,7 +149,7 @@ def parse_parts(text: str) -> tuple[float, float, float]:
 
 def catalogue_on_disk() -> list[dict[str, Any]]:
     """The catalogue's entries, and the folder of each that is on this machine."""
-    from fitcarl.data.catalogue import CATALOGUE, find
+    from fitcarl.data.io.registry import CATALOGUE, find
 
     entries = []
     for entry in CATALOGUE.values():

@@ -12,8 +12,8 @@ import typer
 from fitcarl.cli import console
 
 if TYPE_CHECKING:
-    from fitcarl.data.world import World
-    from fitcarl.learn.run import Run
+    from fitcarl.runs.run import Run
+    from fitcarl.synthetic import World
 
 
 def demo(
@@ -24,10 +24,10 @@ def demo(
     """Make a small world whose rules are known; train, evaluate, predict and explain on it; write a report."""
     from fitcarl.cli.example import find_example
     from fitcarl.data.describe import describe
-    from fitcarl.data.folder import write_dataset
+    from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.split import split_facts
-    from fitcarl.data.world import generate_world
-    from fitcarl.report.story import tell
+    from fitcarl.experiments.demo import tell
+    from fitcarl.synthetic import generate_world
 
     world = generate_world()
     dataset = split_facts(world.facts, name="demo")
@@ -61,7 +61,7 @@ def demo(
 
 def _new_run(out: Path) -> Path:
     """A folder for the run; that of an earlier demo is replaced, as the rest of the demo is."""
-    from fitcarl.learn.lock import alone
+    from fitcarl.core.lock import alone
 
     folder = out / "run"
     if (folder / "config.json").exists():
@@ -72,8 +72,8 @@ def _new_run(out: Path) -> Path:
 
 def _train(data: Path, folder: Path, episodes: int) -> Run:
     from fitcarl.cli.train import stop_on_interrupt, watching
-    from fitcarl.learn.start import train
-    from fitcarl.learn.trainer import Stopped
+    from fitcarl.training.api import train
+    from fitcarl.training.loop import Stopped
 
     with stop_on_interrupt() as stop, watching() as watch:
         try:

@@ -13,7 +13,7 @@ import typer
 
 from fitcarl import __version__
 from fitcarl.cli import console
-from fitcarl.threads import is_number, usable_cores
+from fitcarl.core.parallel import is_number, usable_cores
 
 PACKAGES = ("torch", "numpy", "polars", "numba", "pydantic", "safetensors", "matplotlib", "typer", "rich")
 
@@ -104,7 +104,7 @@ def _compiled_loops() -> dict[str, Any]:
 def _data() -> dict[str, Any]:
     """Where datasets are looked for, and the folder of each that was found."""
     from fitcarl.cli.data import catalogue_on_disk
-    from fitcarl.data.catalogue import home
+    from fitcarl.data.io.registry import home
 
     found = {entry["name"]: entry["folder"] for entry in catalogue_on_disk() if not entry["generated"]}
     above = (home(), *home().absolute().parents)

@@ -31,8 +31,8 @@ def evaluate_run(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Rank the answers to a split's queries and print the table, with its signature."""
-    from fitcarl.evaluation.figures import performance_over_time, reliability
-    from fitcarl.learn.judgement import evaluate
+    from fitcarl.reporting.figures import performance_over_time, reliability
+    from fitcarl.runs.evaluate import evaluate
 
     chosen = None if split is None else console.split_called(split)
     for option, file in (("--figure", figure), ("--reliability", picture)):

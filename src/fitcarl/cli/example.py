@@ -9,10 +9,10 @@ import numpy as np
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.data.world import Rule, World
 from fitcarl.graph.actions import ActionSpace, Adaptive, action_space
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.tasks import Task, official_task
+from fitcarl.synthetic import Rule, World
+from fitcarl.tasks.task import Task, official_task
 
 SHOWN = 8
 """Actions of a step that are printed; an action space holds up to 50 edges."""

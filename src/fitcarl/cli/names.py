@@ -26,8 +26,8 @@ def list_names(
     """Show the relations (or entities) that a run knows, or those that are like what you remember of one."""
     if kind not in _KINDS:
         raise InputError("no such kind", field="--kind", found=kind, expected=" or ".join(_KINDS))
-    from fitcarl.learn.folder import RunFolder
-    from fitcarl.predict.names import NameSearch
+    from fitcarl.predict.entities import NameSearch
+    from fitcarl.runs.layout import RunFolder
 
     vocabulary, _, _ = RunFolder(run).read_names()
     names = vocabulary.relations if kind == "relation" else vocabulary.entities

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fitcarl.cli import console, reading
+from fitcarl.cli import console, options
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-    from fitcarl.predict.answer import Answer, Prediction
     from fitcarl.predict.fact import Fact
+    from fitcarl.predict.prediction import Answer, Prediction
     from fitcarl.predict.predictor import Predictor
-    from fitcarl.predict.question import Question
-    from fitcarl.search.explanation import Path as Reason
+    from fitcarl.predict.query import Question
+    from fitcarl.scoring.path import Path as Reason
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")]
 Facts = Annotated[
@@ -66,9 +66,9 @@ def predict(
     paths: Annotated[int, typer.Option("--paths", metavar="N", min=0, help="Paths an answer at most.")] = 3,
     without: Without = None,
     as_of: AsOf = None,
-    columns: reading.Columns = None,
-    header: reading.Header = None,
-    format: reading.Format = None,
+    columns: options.Columns = None,
+    header: options.Header = None,
+    format: options.Format = None,
     svg: Svg = None,
     json: Json = False,
 ) -> None:
@@ -97,9 +97,9 @@ def explain(
     paths: Annotated[int, typer.Option("--paths", metavar="N", min=1, help="Paths at most.")] = 3,
     without: Without = None,
     as_of: AsOf = None,
-    columns: reading.Columns = None,
-    header: reading.Header = None,
-    format: reading.Format = None,
+    columns: options.Columns = None,
+    header: options.Header = None,
+    format: options.Format = None,
     svg: Svg = None,
     json: Json = False,
 ) -> None:
@@ -132,7 +132,7 @@ def explain(
 @contextmanager
 def _named_as_options() -> Iterator[None]:
     """What is wrong with a question is told by the option that said it."""
-    from fitcarl.predict.question import NOTHING_KNOWN
+    from fitcarl.predict.query import NOTHING_KNOWN
 
     try:
         yield
@@ -160,7 +160,7 @@ class _File:
         return None if path is None else cls(path, columns, header, format)
 
     def facts(self, predictor: Predictor) -> list[Fact]:
-        columns, header = reading.named(self.columns), reading.headed(self.header)
+        columns, header = options.named(self.columns), options.headed(self.header)
         return predictor.read(self.path, format=self.format, header=header, columns=columns)
 
 
@@ -189,9 +189,9 @@ class _Case:
         if (subject is None) == (object is None):
             found = "neither" if subject is None else "both"
             raise InputError("a question has one end", found=found, expected="either --subject or --object")
-        from fitcarl.predict.names import slips
+        from fitcarl.predict.entities import slips
         from fitcarl.predict.predictor import Predictor
-        from fitcarl.predict.question import Question
+        from fitcarl.predict.query import Question
 
         predictor = Predictor.load(run)
         facts = [] if file is None else file.facts(predictor)
@@ -222,7 +222,7 @@ def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
 
 
 def _draw(file: Path, question: Question, answers: list[Answer] | tuple[Answer, ...]) -> None:
-    from fitcarl.predict.drawing import draw
+    from fitcarl.reporting.path_svg import draw
 
     if not any(answer.paths for answer in answers):
         console.say(f"{file}: not drawn, as there is no path to draw")

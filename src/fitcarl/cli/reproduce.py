@@ -28,8 +28,8 @@ def reproduce_results(
 ) -> None:
     """Train every combination that is not trained yet, judge all on test, and write one table; call again to go on."""
     numbers = {"--shots": _numbers(shots, "--shots"), "--seeds": _numbers(seeds, "--seeds")}
-    from fitcarl.report.reproduction import Plan, reproduce
-    from fitcarl.report.results import markdown
+    from fitcarl.experiments.reproduce import Plan, reproduce
+    from fitcarl.experiments.results import markdown
 
     limit = [] if episodes is None else [f"learn.episodes={episodes}"]
     plan = Plan(

@@ -38,16 +38,16 @@ def serve_run(
     ] = None,
 ) -> None:
     """Serve a run over HTTP and print the address when it is ready; Ctrl-C ends it."""
+    from fitcarl.core.parallel import thread_count
     from fitcarl.errors import InputError
     from fitcarl.predict.predictor import Predictor
+    from fitcarl.serve.access import Guard, is_local
     from fitcarl.serve.app import create_app
-    from fitcarl.serve.crew import Crew
     from fitcarl.serve.limits import Limits
-    from fitcarl.serve.security import Guard, is_local
     from fitcarl.serve.server import address_of, listen, serve
     from fitcarl.serve.service import Service
     from fitcarl.serve.store import Store
-    from fitcarl.threads import thread_count
+    from fitcarl.serve.workers.pool import Crew
 
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
         raise InputError("not a token", field="--token", expected="visible ASCII characters")

@@ -17,7 +17,7 @@ def list_settings(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Show every setting that 'fitcarl train --set NAME=VALUE' can change, with a preset's value and what it is."""
-    from fitcarl.config import configure, flat, setting_names
+    from fitcarl.config.schema import configure, flat, setting_names
 
     values = flat(configure(preset).model_dump())
     listed = [

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fitcarl.cli import console, reading
+from fitcarl.cli import console, options
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
-    from fitcarl.config import Config
+    from fitcarl.config.schema import Config
     from fitcarl.data.dataset import Dataset
-    from fitcarl.embed.complex import Progress as EmbeddingProgress
-    from fitcarl.embed.embeddings import Embeddings
-    from fitcarl.learn.trainer import Progress
+    from fitcarl.models.factorization.complex import Progress as EmbeddingProgress
+    from fitcarl.models.factorization.embeddings import Embeddings
+    from fitcarl.training.loop import Progress
 
 _SETTLED = {
     **{name: f"--{name}" for name in ("shots", "preset", "seed", "out")},
@@ -51,23 +51,23 @@ def train_model(
         tuple[Path, Path] | None,
         typer.Option("--embeddings", metavar="ENTITY.npy RELATION.npy", help="Start from these; for preset paper."),
     ] = None,
-    columns: reading.Columns = None,
-    header: reading.Header = None,
-    granularity: reading.Granularity = "auto",
-    format: reading.Format = None,
-    concepts: reading.Concepts = None,
+    columns: options.Columns = None,
+    header: options.Header = None,
+    granularity: options.Granularity = "auto",
+    format: options.Format = None,
+    concepts: options.Concepts = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a stopped run.")] = None,
 ) -> None:
     """Train a model; Ctrl-C stops it cleanly, and --resume goes on as if nothing had happened."""
     if data is None and resume is None:
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
     if resume is not None:
-        console.refuse(context, _SETTLED | reading.OPTIONS, "is settled when a run begins", "--resume RUN without it")
-    from fitcarl.learn import start
-    from fitcarl.learn.trainer import Stopped
+        console.refuse(context, _SETTLED | options.OPTIONS, "is settled when a run begins", "--resume RUN without it")
+    from fitcarl.training import api as start
+    from fitcarl.training.loop import Stopped
 
     if resume is None and not start.is_facts(str(data)):
-        console.refuse(context, reading.OPTIONS, "is for a file of facts", f"a file that exists, instead of {data}")
+        console.refuse(context, options.OPTIONS, "is for a file of facts", f"a file that exists, instead of {data}")
     if imported is not None:
         _check_embeddings(imported, preset, setting or [], resume)
 
@@ -100,7 +100,7 @@ def train_model(
                     seed=seed,
                     episodes=episodes,
                     settings=setting or (),
-                    read=lambda file: reading.read(file, columns, header, granularity, format, concepts),
+                    read=lambda file: options.read(file, columns, header, granularity, format, concepts),
                     embeddings=embeddings,
                     watch=watch,
                     stop=stop,
@@ -115,8 +115,8 @@ def train_model(
 
 def _check_embeddings(files: tuple[Path, Path], preset: str, settings: list[str], resumed: Path | None) -> None:
     """Refuses embeddings that would be passed over, and files that are not there, before a run is begun."""
-    from fitcarl.config import configure
-    from fitcarl.learn.folder import RunFolder
+    from fitcarl.config.schema import configure
+    from fitcarl.runs.layout import RunFolder
 
     config = configure(preset, settings) if resumed is None else RunFolder(resumed).read_config()
     if config.agent != "paper":
@@ -136,10 +136,10 @@ def pretrain_data(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Train the ComplEx embeddings that preset paper starts from; 'train' does it by itself, and both cache it."""
-    from fitcarl.config import configure
-    from fitcarl.data.catalogue import load_dataset
-    from fitcarl.embed.quality import static_filtered_mrr
-    from fitcarl.memory import peak_mb
+    from fitcarl.config.schema import configure
+    from fitcarl.core.memory import peak_mb
+    from fitcarl.data.io.registry import load_dataset
+    from fitcarl.models.factorization.quality import static_filtered_mrr
 
     dataset = load_dataset(data)
     began = time.perf_counter()
@@ -156,7 +156,7 @@ def pretrain_data(
 
 def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Config) -> Embeddings:
     """Published embeddings instead of our own."""
-    from fitcarl.embed.embeddings import import_npy
+    from fitcarl.models.factorization.embeddings import import_npy
 
     names = dataset.vocabulary
     embeddings = import_npy(entity, relation, dataset.background, len(names.entities), names.relation_ids)
@@ -173,7 +173,7 @@ def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Co
 
 def pretrain_with_progress(dataset: Dataset, config: Config, stop: Callable[[], bool] = lambda: False) -> Embeddings:
     """The dataset's embeddings, with a bar while they are trained; nothing is kept of a training that was stopped."""
-    from fitcarl.embed.cache import embeddings_for
+    from fitcarl.models.factorization.cache import embeddings_for
 
     with console.progress() as bar:
 

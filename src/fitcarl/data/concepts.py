@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import offsets_of, spans
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.ragged import offsets_of, spans
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.answers import Answers
 from fitcarl.data.quadruples import Ids
+from fitcarl.scoring.scores import Answers
 
 _COLDEST, _HOTTEST = 0.02, 50.0
 _QUERIES = 256

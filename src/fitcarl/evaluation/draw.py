@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fitcarl.evaluation.filter import FILTERS, Filter
+from fitcarl.evaluation.filtering import FILTERS, Filter
 from fitcarl.evaluation.ranks import Ranks
 from fitcarl.evaluation.reliability import Firsts
-from fitcarl.tasks import Queries
+from fitcarl.tasks.task import Queries
 
 _QUERY = ("entity", "relation", "time", "answer")
 _COUNTS = ("greater", "equal", "candidates")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import Positions
 from fitcarl.data.quadruples import Ids
 from fitcarl.evaluation.bootstrap import mean_interval
-from fitcarl.ragged import Positions
 
 HITS = (1, 3, 10)
 

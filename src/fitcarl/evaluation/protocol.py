@@ -7,20 +7,20 @@ from time import perf_counter
 
 import numpy as np
 
-from fitcarl.answers import Scorer
+from fitcarl.core.memory import peak_mb
 from fitcarl.data.dataset import Dataset, MetaSet, Split
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.evaluation.draw import Draw
-from fitcarl.evaluation.filter import FILTERS, Filter, KnownAnswers
+from fitcarl.evaluation.filtering import FILTERS, Filter, KnownAnswers
 from fitcarl.evaluation.ranks import Ranks, rank
 from fitcarl.evaluation.reliability import Firsts
 from fitcarl.evaluation.report import Report
 from fitcarl.evaluation.signature import Signature
 from fitcarl.evaluation.slices import slices
-from fitcarl.memory import peak_mb
-from fitcarl.tasks import Queries, Task, official_task, sampled_task
+from fitcarl.scoring.scores import Scorer
+from fitcarl.tasks.task import Queries, Task, official_task, sampled_task
 
 CHUNK = 256
 

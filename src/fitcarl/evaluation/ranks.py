@@ -9,10 +9,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.answers import Answers
-from fitcarl.evaluation.filter import Filter, KnownAnswers
-from fitcarl.ragged import Positions
-from fitcarl.tasks import Queries
+from fitcarl.core.arrays import Positions
+from fitcarl.evaluation.filtering import Filter, KnownAnswers
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries
 
 RankType = Literal["optimistic", "realistic", "pessimistic"]
 RANK_TYPES: tuple[RankType, ...] = get_args(RankType)

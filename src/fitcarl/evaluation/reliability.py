@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.answers import Answers
+from fitcarl.core.arrays import offsets_of
 from fitcarl.evaluation.calibration import Calibration
-from fitcarl.evaluation.filter import Others
-from fitcarl.ragged import offsets_of
-from fitcarl.tasks import Queries
+from fitcarl.evaluation.filtering import Others
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries
 
 BINS = 10
 _TRIES = 200  # of chance

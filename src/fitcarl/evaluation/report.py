@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fitcarl.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.evaluation.draw import Draw
-from fitcarl.evaluation.filter import FILTERS, Filter
+from fitcarl.evaluation.filtering import FILTERS, Filter
 from fitcarl.evaluation.metrics import Summary, mrr, summarise
 from fitcarl.evaluation.ranks import RANK_TYPES, RankType
 from fitcarl.evaluation.reliability import Bin, bins, calibration_error, error_by_chance

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import fitcarl
 from fitcarl.data.dataset import Split
-from fitcarl.evaluation.filter import Filter
+from fitcarl.evaluation.filtering import Filter
 from fitcarl.evaluation.ranks import RankType
 
 

@@ -12,7 +12,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.relations import RelationIds
-from fitcarl.tasks import Queries, Task
+from fitcarl.tasks.task import Queries, Task
 
 By = Literal["answer", "direction", "month", "year", "period"]
 TIMES: tuple[By, ...] = ("month", "year", "period")

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fitcarl.evaluation.bootstrap import Interval
-from fitcarl.evaluation.filter import FILTERS
+from fitcarl.evaluation.filtering import FILTERS
 from fitcarl.evaluation.metrics import HITS, Summary
 from fitcarl.evaluation.ranks import RANK_TYPES
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import offsets_of
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.kernels import find_edges, stable_order
-from fitcarl.ragged import offsets_of
 
 _TICKS_AN_EDGE, _FEW_TICKS = 4, 1 << 16
 

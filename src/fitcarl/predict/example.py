@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fitcarl.core.storage import read_json
 from fitcarl.errors import InputError
-from fitcarl.learn.files import read_json
-from fitcarl.learn.folder import RunFolder
 from fitcarl.predict.fact import Fact, fact_of
-from fitcarl.predict.question import Question
+from fitcarl.predict.query import Question
+from fitcarl.runs.layout import RunFolder
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fitcarl.data.columns import ROLES
-from fitcarl.data.table import name_problem
+from fitcarl.data.io.columns import ROLES
+from fitcarl.data.io.table import name_problem
 from fitcarl.errors import InputError
 
 

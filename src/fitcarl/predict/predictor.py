@@ -10,16 +10,16 @@ from typing import Literal
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.errors import InputError, did_you_mean
-from fitcarl.learn.run import Run
-from fitcarl.predict.answer import Answer, Prediction
+from fitcarl.predict.entities import NameSearch, Roster
 from fitcarl.predict.example import Example, read_example
 from fitcarl.predict.fact import AnyFact, Fact, fact_of, facts_of
-from fitcarl.predict.names import NameSearch, Roster
-from fitcarl.predict.question import Question
-from fitcarl.predict.reading import Reader
-from fitcarl.predict.scene import Scene, scenes
-from fitcarl.predict.sight import Sights
-from fitcarl.search.explanation import Path
+from fitcarl.predict.parsing import Reader
+from fitcarl.predict.planner import Scene, scenes
+from fitcarl.predict.prediction import Answer, Prediction
+from fitcarl.predict.query import Question
+from fitcarl.predict.views import Sights
+from fitcarl.runs.run import Run
+from fitcarl.scoring.path import Path
 
 
 class Predictor:

@@ -17,14 +17,14 @@ from starlette.routing import Match
 import fitcarl
 from fitcarl.errors import InputError
 from fitcarl.serve import schemas
-from fitcarl.serve.gate import Gate
+from fitcarl.serve.access import Guard
+from fitcarl.serve.api_docs import render
+from fitcarl.serve.errors import Refusal
 from fitcarl.serve.metrics import CONTENT_TYPE
-from fitcarl.serve.pages import Page, Pages
-from fitcarl.serve.reference import render
-from fitcarl.serve.refusal import Refusal
+from fitcarl.serve.middleware import Gate
 from fitcarl.serve.schemas import refusals
-from fitcarl.serve.security import Guard
 from fitcarl.serve.service import Service
+from fitcarl.serve.static import Page, Pages
 
 _LOG = logging.getLogger(__name__)
 _ABOUT = "Whom will a new actor deal with, how, when, and why? Facts in by name, explained answers out."

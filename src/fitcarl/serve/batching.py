@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from fitcarl.predict.fact import Fact
-from fitcarl.serve.refusal import Refusal
-from fitcarl.serve.work import Job, Outcome, Worker
+from fitcarl.serve.errors import Refusal
+from fitcarl.serve.workers.jobs import Job, Outcome, Worker
 
 Facts = tuple[Fact, ...]
 

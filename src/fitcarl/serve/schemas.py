@@ -6,9 +6,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
 
-from fitcarl.data.table import name_problem
+from fitcarl.data.io.table import name_problem
 from fitcarl.predict.fact import Fact
-from fitcarl.predict.question import Question
+from fitcarl.predict.query import Question
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]+$"
 

@@ -9,15 +9,15 @@ from typing import Any, Literal
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.predictor import Predictor
-from fitcarl.predict.question import Question
+from fitcarl.predict.query import Question
 from fitcarl.serve.batching import Batcher
-from fitcarl.serve.directory import Directory
-from fitcarl.serve.hands import Hands
+from fitcarl.serve.catalog import Directory
+from fitcarl.serve.errors import Refusal
 from fitcarl.serve.limits import Limits
 from fitcarl.serve.metrics import Metrics
-from fitcarl.serve.refusal import Refusal
 from fitcarl.serve.store import Kept, Store, Tally
-from fitcarl.serve.work import Job, Local, Mistake, Worker
+from fitcarl.serve.workers.executor import Hands
+from fitcarl.serve.workers.jobs import Job, Local, Mistake, Worker
 
 Kind = Literal["entity", "relation"]
 

@@ -1,0 +1,180 @@
+"""Training and answering at full size: seconds and memory, and how many times faster than the literal formulation."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+import torch
+
+from fitcarl.bench.reference import literal_episode, literal_paths
+from fitcarl.config.schema import Config, configure
+from fitcarl.core.memory import peak_mb
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.io.registry import load_dataset
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.base import Surroundings, concept_guide
+from fitcarl.models.factorization.embeddings import Embeddings, trained_entities
+from fitcarl.models.fitcarl.episode import Episode, play
+from fitcarl.models.fitcarl.network import Fitcarl
+from fitcarl.models.fitcarl.scorer import FitcarlScorer
+from fitcarl.tasks.task import Task, official_task, sampled_task
+
+Play = Callable[..., Episode]
+
+_LITERAL_QUERIES = 64  # enough to be timed; all of them would take minutes
+
+
+@dataclass(frozen=True)
+class EpisodeTimes:
+    cpu_seconds_per_episode: float
+    """Of all threads: forward, backward and the optimiser's step; the least of several episodes."""
+    wall_seconds_per_episode: float
+    reference_cpu_seconds_per_episode: float
+    """The literal formulation on the same task, in a process of its own."""
+    reference_ratio: float
+    peak_mb: float
+    """Of a process that loads the data and trains."""
+    reference_peak_mb: float
+    memory_ratio: float
+    """Memory beyond that of the loaded data and libraries: ours as a share of the literal formulation's."""
+    queries: int
+    loss_difference: float
+    """Between the two on the same task, as a share of the loss: they are the same function."""
+
+
+@dataclass(frozen=True)
+class AnswerTimes:
+    cpu_seconds_per_pass: float
+    wall_seconds_per_pass: float
+    """All test queries of the official draw with the preset's beam; the least of several passes."""
+    reference_cpu_seconds_per_pass: float
+    """The same search with the literal formulation of the policy, on some of the queries, scaled to all."""
+    reference_ratio: float
+    peak_mb: float
+    queries: int
+    beam: int
+
+
+@dataclass(frozen=True)
+class _Measured:
+    cpu: float
+    wall: float
+    peak: float
+    grown: float
+    queries: int
+    loss: float
+
+
+def time_episode(data: str, shots: int, episodes: int = 5, reference: bool = True) -> EpisodeTimes:
+    """Times training episodes of preset ``paper`` on a dataset, each formulation in a process of its own."""
+    fast = _in_own_process(_train, data, shots, episodes, False)
+    slow = _in_own_process(_train, data, shots, max(1, episodes // 2), True) if reference else fast
+    return EpisodeTimes(
+        cpu_seconds_per_episode=fast.cpu,
+        wall_seconds_per_episode=fast.wall,
+        reference_cpu_seconds_per_episode=slow.cpu,
+        reference_ratio=slow.cpu / fast.cpu,
+        peak_mb=fast.peak,
+        reference_peak_mb=slow.peak,
+        memory_ratio=fast.grown / slow.grown,
+        queries=fast.queries,
+        loss_difference=abs(fast.loss - slow.loss) / abs(slow.loss),
+    )
+
+
+def time_answers(data: str, shots: int, passes: int = 3) -> AnswerTimes:
+    """Times beam search over all test queries with untrained weights of preset ``paper``."""
+    ours = _in_own_process(_answer, data, shots, passes)
+    theirs = _in_own_process(_answer_literally, data, shots)
+    reference = theirs.cpu * ours.queries / theirs.queries
+    beam = configure("paper", shots=shots).search.beam
+    return AnswerTimes(ours.cpu, ours.wall, reference, reference / ours.cpu, ours.peak, ours.queries, beam)
+
+
+def _in_own_process(work: Callable[..., _Measured], *given: Any) -> _Measured:
+    """Memory is counted per process, and what one formulation left behind must not help or hurt the other."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(there, work, given))
+    process.start()
+    there.close()
+    try:
+        return here.recv()
+    except EOFError:
+        raise RuntimeError("a measurement ended early") from None
+    finally:
+        process.join()
+
+
+def _send(connection: Connection, work: Callable[..., _Measured], given: tuple[Any, ...]) -> None:
+    connection.send(work(*given))
+
+
+def setting(data: str, shots: int) -> tuple[Dataset, Config, Fitcarl, TemporalGraph]:
+    """A dataset, the settings of preset ``paper``, an untrained model and the bare graph."""
+    dataset = load_dataset(data)
+    config = configure("paper", shots=shots)
+    entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
+    # Speed does not depend on the numbers, so random rows stand in for trained ones.
+    rng = np.random.default_rng(0)
+    trained = trained_entities(dataset.background, entities)
+    rows, turns = (rng.normal(size=(n, 100)).astype(np.float32) * 0.5 for n in (entities, relations.directed))
+    torch.manual_seed(0)
+    model = Fitcarl(config.model, Embeddings(rows * trained[:, None], turns, trained), relations)
+    return dataset, config, model, TemporalGraph.index(dataset.background, entities, relations)
+
+
+def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
+    dataset, config, model, background = setting(data, shots)
+    way: Play = literal_episode if literal else play
+    guide, reach = concept_guide(Surroundings.of(dataset)), dataset.calendar.span - 1
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
+    small = sampled_task(
+        dataset.train, shots, dataset.vocabulary.relation_ids, np.random.default_rng(0), queries_per_entity=1
+    )
+    way(model, background, small, config, guide, reach, 0).loss.backward()  # compiles, or loads what was compiled
+    before = peak_mb()
+    times, first_loss, queries = [], 0.0, 0
+    for number in range(episodes):
+        rng = np.random.default_rng([0, number])
+        task = sampled_task(dataset.train, shots, dataset.vocabulary.relation_ids, rng, config.learn.queries_per_entity)
+        wall, cpu = perf_counter(), process_time()
+        episode = way(model, background, task, config, guide, reach, number)
+        optimizer.zero_grad(set_to_none=True)
+        episode.loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.learn.clip)
+        optimizer.step()
+        times.append((process_time() - cpu, perf_counter() - wall))
+        if number == 0:
+            first_loss, queries = float(episode.loss.detach()), len(task.queries)
+    cpu, wall = min(times)
+    return _Measured(cpu, wall, peak_mb(), peak_mb() - before, queries, first_loss)
+
+
+def _answer(data: str, shots: int, passes: int) -> _Measured:
+    dataset, config, model, background = setting(data, shots)
+    task = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
+    times = []
+    for _ in range(passes + 1):  # the first compiles
+        scorer = FitcarlScorer(model, background, config, dataset.calendar.span - 1)
+        wall, cpu = perf_counter(), process_time()
+        scorer.answer(task, task.queries)
+        times.append((process_time() - cpu, perf_counter() - wall))
+    cpu, wall = min(times[1:])
+    return _Measured(cpu, wall, peak_mb(), 0.0, len(task.queries), 0.0)
+
+
+def _answer_literally(data: str, shots: int) -> _Measured:
+    dataset, config, model, background = setting(data, shots)
+    whole = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
+    task = Task(whole.support, whole.queries.take(slice(0, _LITERAL_QUERIES)))
+    wall, cpu = perf_counter(), process_time()
+    for _ in literal_paths(model, background, task, dataset.calendar.span - 1, config.search.beam):
+        pass
+    return _Measured(process_time() - cpu, perf_counter() - wall, peak_mb(), 0.0, len(task.queries), 0.0)

@@ -1,0 +1,104 @@
+"""Where the time of a training episode goes, beside what the machine can do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+import torch
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
+
+from fitcarl.bench.episode import setting
+from fitcarl.bench.timing import best_of
+from fitcarl.models.base import Surroundings, concept_guide
+from fitcarl.models.fitcarl.episode import play
+from fitcarl.tasks.task import sampled_task
+
+_PARTS = (
+    ("matrix products", r"aten::(mm|addmm|bmm)"),
+    ("dot products with actions, forward", r"_DotWithActions"),
+    ("dot products with actions, backward", r"_DotWithActionsBackward"),
+    ("gates, norms and softmaxes", r"aten::(sigmoid|tanh|exp|lerp)|.*(softmax|layer_norm).*"),
+    ("moving and adding rows", r"aten::(cat|copy_|add|add_|fill_|sum|mul|sub)|.*(index|scatter|gather).*"),
+)
+"""Groups of operators, by patterns of their names."""
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One episode, after others that warmed it up."""
+
+    parts: list[Part]
+    """Wall-clock seconds of the main thread's operators, largest groups first; the rest is the last."""
+    seconds: float
+    product_gflop: float
+    """Work of the matrix products, forward and backward, counted."""
+    product_gflop_per_second: float
+    """How fast they are done."""
+    machine_gflop_per_second: float
+    """A large matrix product on this machine, in the same run."""
+    machine_gb_per_second: float
+    """Reading and writing a large array."""
+    queries: int
+
+
+def profile_episode(data: str, shots: int) -> Profile:
+    """Profiles one episode of preset ``paper`` and measures the machine beside it."""
+    dataset, config, model, background = setting(data, shots)
+    guide, reach = concept_guide(Surroundings.of(dataset)), dataset.calendar.span - 1
+    relations = dataset.vocabulary.relation_ids
+    task = sampled_task(dataset.train, shots, relations, np.random.default_rng(0), config.learn.queries_per_entity)
+
+    def episode() -> None:
+        model.zero_grad(set_to_none=True)
+        play(model, background, task, config, guide, reach, 0).loss.backward()
+
+    episode()
+    episode()
+    with FlopCounterMode(display=False) as counter:
+        episode()
+    began = perf_counter()
+    with profile(activities=[ProfilerActivity.CPU]) as watched:
+        episode()
+    seconds = perf_counter() - began
+    spent = {event.key: event.self_cpu_time_total / 1e6 for event in watched.key_averages()}
+    parts = _grouped(spent, seconds)
+    gflop = counter.get_total_flops() / 1e9
+    return Profile(
+        parts,
+        seconds,
+        gflop,
+        gflop / parts[0].seconds,
+        _machine_gflop_per_second(),
+        _machine_gb_per_second(),
+        len(task.queries),
+    )
+
+
+def _grouped(spent: dict[str, float], seconds: float) -> list[Part]:
+    parts = []
+    for name, pattern in _PARTS:
+        total = sum(time for key, time in spent.items() if re.fullmatch(pattern, key))
+        parts.append(Part(name, total, total / seconds))
+    rest = seconds - sum(part.seconds for part in parts)
+    return [*parts, Part("all else: action spaces, rewards, Python, other operators", rest, rest / seconds)]
+
+
+def _machine_gflop_per_second() -> float:
+    one, other = torch.randn(2048, 2048), torch.randn(2048, 2048)
+    return 2 * 2048**3 / best_of(5, lambda: one @ other) / 1e9
+
+
+def _machine_gb_per_second() -> float:
+    one, other = torch.zeros(1 << 26), torch.zeros(1 << 26)
+    return 2 * one.numel() * 4 / best_of(5, lambda: other.copy_(one)) / 1e9

@@ -1,0 +1,258 @@
+"""One training task as the paper's equations read: in batches, with every map applied to every (query, action) pair.
+
+This is what the compiled formulation in ``fitcarl.model`` is measured against. It is written as one would write it from
+the paper: no map is folded, no product is shared between queries, action spaces are always padded to their full size.
+It is not slow on purpose: everything but the choice of edges is a few large tensor operations. Its loss and gradients
+are those of ``fitcarl.models.fitcarl.episode.play`` (tests/paper/test_literal_episode.py holds them together).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from fitcarl.config.schema import Config
+from fitcarl.data.dataset import MetaSet
+from fitcarl.data.quadruples import Ids
+from fitcarl.graph.actions import Adaptive
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.fitcarl.entity_encoder import AttentionLayer
+from fitcarl.models.fitcarl.episode import Episode
+from fitcarl.models.fitcarl.network import Fitcarl
+from fitcarl.models.fitcarl.rewards import reward
+from fitcarl.models.fitcarl.rollout import ConceptGuide, draw
+from fitcarl.tasks.task import Queries, Task
+
+
+def literal_episode(
+    model: Fitcarl,
+    background: TemporalGraph,
+    task: Task,
+    config: Config,
+    guide: ConceptGuide | None,
+    reach: int,
+    seed: int,
+) -> Episode:
+    """The loss of a task (Eq. 12), for time-adaptive sampling, as ``play`` gives it for the same arguments."""
+    if model.config.sampling != "adaptive" or not model.config.temporal:
+        raise ValueError("the literal formulation knows time-adaptive sampling only")
+    walk = _Walk.begin(model, background, task, reach)
+    generator = torch.Generator().manual_seed(seed)
+    every = torch.arange(len(task.queries))
+    total, gain = torch.zeros((), dtype=torch.float64), torch.zeros(())
+    for level in range(model.config.steps):
+        log_policy, mask = walk.policy()
+        action = draw(log_policy.detach(), generator)
+        walk.advance(action)
+        with torch.no_grad():
+            gain = reward(walk.represent(task.queries.answer), walk.represent(walk.entity), config.learn.margin)
+        loss = -log_policy[every, action] * gain
+        if guide is not None:
+            loss = loss + config.learn.regularizer * walk.divergence(log_policy, mask, guide)
+        total = total + config.learn.discount**level * loss.mean()
+    arrived = (walk.entity == task.queries.answer).mean()
+    return Episode(total, float(gain.mean()), float(arrived))
+
+
+@torch.no_grad()
+def literal_paths(
+    model: Fitcarl, background: TemporalGraph, task: Task, reach: int, beam: int, queries_at_once: int = 16
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    """Where the best paths of a task's queries end, and their scores, each [queries, paths]; adaptive sampling only.
+
+    The same beam search as ``fitcarl.models.fitcarl.beam``, with the policy computed for every pair.
+    """
+    for low in range(0, len(task.queries), queries_at_once):
+        part = Task(task.support, task.queries.take(slice(low, low + queries_at_once)))
+        count = len(part.queries)
+        walk = _Walk.begin(model, background, part, reach)
+        score = torch.zeros(count, 1, dtype=torch.float64)
+        for _ in range(model.config.steps):
+            log_policy, _mask = walk.policy()
+            width = log_policy.shape[1]
+            total = (score.flatten().unsqueeze(1) + log_policy).view(count, -1)
+            kept = score.shape[1]
+            score, place = total.topk(min(beam, total.shape[1]), dim=1)
+            walk = walk.pick((place // width + torch.arange(count).unsqueeze(1) * kept).flatten())
+            walk.advance((place % width).flatten())
+        yield walk.entity.reshape(count, -1), score.numpy()
+
+
+def select_actions(
+    graph: TemporalGraph, sampling: Adaptive, entity: Ids, now: Ids, asked: Ids, size: int
+) -> tuple[Ids, Ids, Ids, NDArray[np.bool_]]:
+    """Relations, entities, times and mask, each [states, size + 1]: the self-loop, the best edges, then padding."""
+    shape = (len(entity), size + 1)
+    relation = np.full(shape, graph.relations.self_loop, dtype=np.int32)
+    target = np.repeat(entity[:, None], size + 1, axis=1)
+    time = np.repeat(now[:, None], size + 1, axis=1)
+    mask = np.zeros(shape, dtype=bool)
+    mask[:, 0] = True
+    for row, node in enumerate(entity.tolist()):
+        parts = [(layer, layer.offsets[node], layer.offsets[node + 1]) for layer in (graph.base, graph.over)]
+        times = np.concatenate([layer.time[low:high] for layer, low, high in parts])
+        # The place in the list goes into the key, so that among equals the first stays.
+        key = (sampling.rank[asked[row] - times + sampling.reach].astype(np.int64) << 32) | np.arange(len(times))
+        best = np.sort(np.partition(key, size - 1)[:size] if len(key) > size else key) & 0xFFFFFFFF
+        taken = slice(1, len(best) + 1)
+        time[row, taken] = times[best]
+        relation[row, taken] = np.concatenate([layer.relation[low:high] for layer, low, high in parts])[best]
+        target[row, taken] = np.concatenate([layer.target[low:high] for layer, low, high in parts])[best]
+        mask[row, taken] = True
+    return relation, target, time, mask
+
+
+@dataclass
+class _Walk:
+    """Agents of all queries, and what they know."""
+
+    model: Fitcarl
+    graph: TemporalGraph
+    sampling: Adaptive
+    queries: Queries
+    own: Tensor
+    """h_e' at t_q, [queries, d]."""
+    resting: Tensor
+    """[unseen, d]."""
+    slot: NDArray[np.int32]
+    """int32 [entities], the row of ``resting`` that stands for an entity, or -1."""
+    entity: Ids
+    time: Ids
+    history: Tensor
+    space: tuple[Ids, Ids, Ids, NDArray[np.bool_]]
+
+    @classmethod
+    def begin(cls, model: Fitcarl, background: TemporalGraph, task: Task, reach: int) -> _Walk:
+        queries, support = task.queries, task.support
+        slot = np.full(background.entities, -1, dtype=np.int32)
+        slot[support.entities] = np.arange(len(support.entities), dtype=np.int32)
+        last = np.array([support.facts.time[low:high].max() for low, high in _segments(support)], dtype=np.int32)
+        resting = encode_entities(model, support, np.arange(len(last), dtype=np.int32), last)
+        own = encode_entities(model, support, slot[queries.entity], queries.time)
+        score = model.time(torch.arange(-reach, reach + 1)).detach() @ model.policy.w_delta.detach()
+        now = model.time(torch.zeros(len(queries), dtype=torch.int64))
+        dummy = model.special_relations[1].expand(len(queries), -1)
+        history = model.history.cell(torch.cat([dummy, own, now], 1))
+        sampling = Adaptive.by_score(score.double().numpy())
+        nowhere = (queries.entity[:, None],) * 3 + (np.ones((len(queries), 1), dtype=bool),)
+        graph = background.overlay(support.facts)
+        return cls(model, graph, sampling, queries, own, resting, slot, queries.entity, queries.time, history, nowhere)
+
+    def pick(self, rows: Tensor) -> _Walk:
+        """These walkers, in this order, some perhaps several times."""
+        chosen = rows.numpy()
+        relation, entity, time, exists = (column[chosen] for column in self.space)
+        return replace(
+            self,
+            queries=self.queries.take(chosen),
+            own=self.own[rows],
+            entity=self.entity[chosen],
+            time=self.time[chosen],
+            history=self.history[rows],
+            space=(relation, entity, time, exists),
+        )
+
+    def represent(self, entity: Ids) -> Tensor:
+        """h_e for entities [queries, ...]: pre-trained, resting, or the query's own."""
+        rows = functional.embedding(_long(entity), self.model.entity_rows)
+        place = _long(self.slot[entity])
+        unseen = (place >= 0).unsqueeze(-1)
+        rows = torch.where(unseen, functional.embedding(place.clamp(min=0), self.resting), rows)
+        shape = (len(entity), *(1 for _ in entity.shape[1:]))
+        is_own = torch.from_numpy(entity == self.queries.entity.reshape(shape)).unsqueeze(-1)
+        return torch.where(is_own, self.own.view(*shape, -1), rows)
+
+    def policy(self) -> tuple[Tensor, Tensor]:
+        """log π [queries, n + 1] and its mask, by Eq. 4 to 9 for every pair."""
+        model, weights = self.model, self.model.policy
+        asked = self.queries.time[:, None]
+        self.space = select_actions(
+            self.graph, self.sampling, self.entity, self.time, self.queries.time, model.config.action_space
+        )
+        relation, entity, time, exists = self.space
+        mask = torch.from_numpy(exists)
+
+        node = torch.cat([self.represent(entity), model.time(_long(asked - time))], -1)
+        h_a = torch.cat([self._relation(relation), node], -1) @ weights.w3.T
+        start = torch.cat([self.own, model.time(torch.zeros(len(self.own), dtype=torch.int64))], 1)
+        about = functional.embedding(_long(self.queries.relation), model.relation_rows)
+        h_hist = (self.history @ weights.w1.T).unsqueeze(1)
+        h_q = (torch.cat([about, start], 1) @ weights.w2.T).unsqueeze(1)
+        to_history = (h_a * h_hist).sum(-1) + model.time(_long(time - self.time[:, None])) @ weights.w_delta
+        to_query = (h_a * h_q).sum(-1) + model.time(_long(time - asked)) @ weights.w_delta
+        attention = torch.stack([to_history, to_query], -1).softmax(-1)
+        feature = attention[..., :1] * h_hist + attention[..., 1:] * h_q
+        score = (h_a * (feature @ weights.w4.T)).sum(-1)
+        log_probability = score.masked_fill(~mask, float("-inf")).log_softmax(-1)
+        if model.confidence is None:
+            return log_probability, mask
+
+        core = torch.einsum("qi,ijk->qjk", start, model.confidence.core)
+        psi = (torch.einsum("qj,qjk->qk", about, core).unsqueeze(1) * node).sum(-1)
+        confidence = psi.masked_fill(~mask, float("-inf")).softmax(-1)
+        product = log_probability.exp().double() * confidence.double()
+        return product.masked_fill(~mask, float("-inf")).log_softmax(-1), mask
+
+    def advance(self, action: Tensor) -> None:
+        """Takes the chosen actions; the history grows by Eq. 3."""
+        place = np.arange(len(action)), action.numpy()
+        relation, self.entity, self.time = (column[place] for column in self.space[:3])
+        since = self.model.time(_long(self.queries.time - self.time))
+        step = torch.cat([self._relation(relation), self.represent(self.entity), since], 1)
+        self.history = self.model.history.cell(step, self.history)
+
+    def divergence(self, log_policy: Tensor, mask: Tensor, guide: ConceptGuide) -> Tensor:
+        """L_KL [queries], by Eq. 10 and 11."""
+        of_relation = torch.from_numpy(guide.probability)[_long(self.queries.relation)]
+        fit = of_relation @ torch.from_numpy(guide.concepts.matrix()).double().T
+        fit = fit.gather(1, _long(self.space[1])).to(log_policy.dtype)
+        log_concept = fit.masked_fill(~mask, float("-inf")).log_softmax(-1)
+        return (log_policy.exp() * (log_policy - log_concept).masked_fill(~mask, 0)).sum(-1)
+
+    def _relation(self, relation: Ids) -> Tensor:
+        rows = torch.cat([self.model.relation_rows, self.model.special_relations])
+        return functional.embedding(_long(relation), rows)
+
+
+def encode_entities(model: Fitcarl, support: MetaSet, owner: Ids, moment: Ids) -> Tensor:
+    """h_e' [queries, d] by Eq. 2: for every query a sequence of [CLS] at its moment and all its owner's facts."""
+    turned = support.facts.seen_from(support.owner, model.relations)
+    segments = _segments(support)
+    shape = (len(segments), max(high - low for low, high in segments))
+    other, relation, time = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    known = np.zeros(shape, dtype=bool)
+    for row, (low, high) in enumerate(segments):
+        other[row, : high - low] = turned.object[low:high]
+        relation[row, : high - low] = model.relations.inverse(turned.relation[low:high])
+        time[row, : high - low] = turned.time[low:high]
+        known[row, : high - low] = True
+    seen = torch.from_numpy(~np.isin(other, support.entities)[owner]).unsqueeze(-1)
+    entity = functional.embedding(_long(other[owner]), model.entity_rows) * seen
+    relations = functional.embedding(_long(relation[owner]), model.relation_rows)
+    meta = model.encoder.meta(torch.cat([entity, relations], -1))
+    tokens = torch.cat([model.encoder.cls.expand(len(owner), 1, -1), meta], 1)
+    exists = torch.from_numpy(np.concatenate([np.ones((len(owner), 1), dtype=bool), known[owner]], axis=1))
+    times = torch.from_numpy(np.concatenate([moment.astype(np.int64)[:, None], time[owner]], axis=1))
+    between = model.time(times.unsqueeze(2) - times.unsqueeze(1))
+    for layer in model.encoder.layers:
+        assert isinstance(layer, AttentionLayer)
+        score = layer.scores(tokens, tokens)
+        if model.config.biased:
+            score = score + (between @ layer.position).unsqueeze(1)
+        score = score.masked_fill(~exists[:, None, None, :], float("-inf"))
+        tokens = layer.finish(tokens, score, layer.values(tokens))
+    return tokens[:, 0]
+
+
+def _segments(support: MetaSet) -> list[tuple[int, int]]:
+    return list(zip(support.offsets[:-1].tolist(), support.offsets[1:].tolist(), strict=True))
+
+
+def _long(column: NDArray[np.int32] | NDArray[np.int64]) -> Tensor:
+    return torch.from_numpy(column.astype(np.int64))

@@ -1,0 +1,165 @@
+"""How many predictions a second the service gives to many clients, how long each waits, and whether memory grows."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from fitcarl.bench.predict import KNOWN, newcomers
+from fitcarl.errors import InputError
+from fitcarl.predict.fact import Fact
+from fitcarl.predict.query import Question
+from fitcarl.runs.run import Run
+
+_DIFFERENT = 2_000
+"""Different questions; with more requests they come again."""
+_WARM_UP = 0.1
+"""Part of the requests after which memory should no longer grow."""
+
+
+@dataclass(frozen=True)
+class ServeTimes:
+    """What clients saw of a service in a process of its own, each asking the next question when it has an answer."""
+
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    slowest_ms: float
+    errors: int
+    """Answers other than 200, and connections that broke."""
+    requests: int
+    clients: int
+    known: int
+    """Facts sent along with each question."""
+    warm_mb: float
+    """Memory of all processes of the service after a tenth of the requests, libraries they share counted in each."""
+    last_mb: float
+    """The same at the end."""
+
+
+@dataclass
+class _Load:
+    """The questions that are left, and what came of those that were asked."""
+
+    bodies: Iterator[bytes]
+    address: str
+    seconds: list[float]
+    errors: int
+    lock: threading.Lock
+    watch: Callable[[int], None]
+
+    def ask_all(self) -> None:
+        """One client: asks until no question is left."""
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=60)
+        while (body := self._next()) is not None:
+            began = perf_counter()
+            try:
+                connection.request("POST", "/v1/predict", body, {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                answer.read()
+                fine = answer.status == 200
+            except (OSError, http.client.HTTPException):
+                connection.close()
+                fine = False
+            self._count(perf_counter() - began, fine)
+        connection.close()
+
+    def _next(self) -> bytes | None:
+        with self.lock:
+            return next(self.bodies, None)
+
+    def _count(self, seconds: float, fine: bool) -> None:
+        with self.lock:
+            self.seconds.append(seconds)
+            self.errors += not fine
+            self.watch(len(self.seconds))
+
+
+def time_serve(
+    run: str | Path,
+    requests: int = 2_000,
+    clients: int = 16,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> ServeTimes:
+    """Serves a run and asks it about actors it never met, each with three facts that are sent along."""
+    cases = newcomers(Run.load(run), min(requests, _DIFFERENT), 10, 3, seed)
+    bodies = [_body(facts, question) for facts, question in cases]
+    memory: list[float] = []
+    with _served(run) as (address, process):
+
+        def watch(done: int) -> None:
+            if done == max(1, int(_WARM_UP * requests)):
+                memory.append(_resident_mb(process))
+            if progress is not None:
+                progress(done, requests)
+
+        asked = (bodies[number % len(bodies)] for number in range(requests))
+        load = _Load(asked, address, [], 0, threading.Lock(), watch)
+        threads = [threading.Thread(target=load.ask_all) for _ in range(clients)]
+        began = perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        elapsed = perf_counter() - began
+        memory.append(_resident_mb(process))
+    p50, p99 = np.percentile(load.seconds, [50, 99])
+    return ServeTimes(
+        requests / elapsed,
+        float(1e3 * p50),
+        float(1e3 * p99),
+        1e3 * max(load.seconds),
+        load.errors,
+        requests,
+        clients,
+        KNOWN,
+        memory[0],
+        memory[-1],
+    )
+
+
+def _body(facts: list[Fact], question: Question) -> bytes:
+    asked = {"subject": question.subject, "object": question.object, "relation": question.relation, "at": question.at}
+    return json.dumps({**asked, "facts": [fact.to_json() for fact in facts], "top": question.top}).encode()
+
+
+@contextmanager
+def _served(run: str | Path) -> Iterator[tuple[str, int]]:
+    """The address and process id of a service with a store that is thrown away."""
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Path(scratch) / "observed.sqlite"
+        line = [sys.executable, "-m", "fitcarl", "serve", str(run), "--port", "0", "--store", str(store)]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            try:
+                address = process.stdout.readline().strip()
+                if not address:
+                    raise InputError(f"the service did not start ({process.stderr.read().strip()})", file=run)
+                yield address, process.pid
+            finally:
+                process.terminate()
+
+
+def _resident_mb(process: int) -> float:
+    """What a process and those it started hold at the moment, in MB (10⁶ bytes); 0 where the system does not tell."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        started = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        return 0.0
+    own = next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmRSS:")), 0.0)
+    return own + sum(_resident_mb(int(child)) for child in started)

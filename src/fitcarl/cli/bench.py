@@ -1,0 +1,151 @@
+"""``fitcarl benchmark``: how fast it is on this machine, beside something straightforward in the same run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fitcarl.cli import console
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Data = Annotated[str, typer.Option("--data", metavar="DATA", help="A folder, or a name of the catalogue.")]
+Run = Annotated[Path, typer.Option("--run", metavar="RUN", help="A folder that 'fitcarl train' made.")]
+
+
+def build() -> typer.Typer:
+    app = console.group("Measure speed and memory on this machine.")
+    app.command("actions")(actions)
+    app.command("index")(index)
+    app.command("episode")(episode)
+    app.command("evaluate")(evaluate)
+    app.command("profile")(profile)
+    app.command("ask")(ask)
+    app.command("explain")(explain)
+    app.command("serve")(serve)
+    return app
+
+
+def actions(
+    data: Data = "demo",
+    states: Annotated[int, typer.Option("--states", min=1, help="How many action spaces to ask for.")] = 20_000,
+    size: Annotated[int, typer.Option("--size", min=1, help="Edges in an action space.")] = 50,
+    json: Json = False,
+) -> None:
+    """Time action spaces on one thread, at nodes drawn by degree."""
+    from fitcarl.bench.actions import States, time_actions
+    from fitcarl.data.io.registry import load_dataset
+    from fitcarl.graph.temporal import TemporalGraph
+
+    dataset = load_dataset(data)
+    entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
+    graph = TemporalGraph.index(dataset.background, entities, relations)
+    _show(asdict(time_actions(graph, States.by_degree(graph, states), size)), json)
+
+
+def index(
+    facts: Annotated[int, typer.Option("--facts", min=1000, help="How many facts to generate and index.")] = 1_000_000,
+    json: Json = False,
+) -> None:
+    """Time the indexing of generated facts, then action spaces on the large graph."""
+    from fitcarl.bench.index import time_index
+
+    with console.progress() as bar:
+        result = time_index(facts, progress=lambda what: bar(what, 0, None))
+    _show(asdict(result), json)
+
+
+def episode(
+    data: Data = "demo",
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to time.")] = 5,
+    json: Json = False,
+) -> None:
+    """Time training episodes beside a literal formulation of the paper's equations."""
+    from fitcarl.bench.episode import time_episode
+
+    with console.progress() as bar:
+        bar("training episodes", 0, None)
+        result = time_episode(data, shots, episodes)
+    _show(asdict(result), json)
+
+
+def evaluate(
+    data: Data = "demo",
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
+    json: Json = False,
+) -> None:
+    """Time beam search over all test queries."""
+    from fitcarl.bench.episode import time_answers
+
+    with console.progress() as bar:
+        bar("test queries", 0, None)
+        result = time_answers(data, shots)
+    _show(asdict(result), json)
+
+
+def profile(
+    data: Data = "demo",
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
+    json: Json = False,
+) -> None:
+    """Show where the time of a training episode goes, beside what the machine can do."""
+    from fitcarl.bench.profile import profile_episode
+
+    found = asdict(profile_episode(data, shots))
+    if json:
+        console.show_json(found)
+        return
+    for part in found.pop("parts"):
+        console.show(f"{part['seconds']:7.3f} s  {part['share']:5.1%}  {part['name']}")
+    _show(found, json)
+
+
+def ask(
+    run: Run,
+    questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="How many to time.")] = 200,
+    top: Annotated[int, typer.Option("--top", min=1, help="Answers to each.")] = 10,
+    paths: Annotated[int, typer.Option("--paths", min=0, help="Paths to each answer.")] = 3,
+    json: Json = False,
+) -> None:
+    """Time questions about new actors with three facts each, on one thread."""
+    from fitcarl.bench.predict import time_ask
+
+    with console.progress() as bar:
+        result = time_ask(run, questions, top, paths, progress=lambda done, total: bar("questions", done, total))
+    _show(asdict(result), json)
+
+
+def explain(run: Run, json: Json = False) -> None:
+    """On a run of the demo world: how often the best path to a right answer contains the planted cause."""
+    from fitcarl.bench.explanations import measure_explanations
+
+    with console.progress() as bar:
+        result = measure_explanations(run, progress=lambda done, total: bar("right answers", done, total))
+    _show(asdict(result), json)
+
+
+def serve(
+    run: Run,
+    requests: Annotated[int, typer.Option("--requests", metavar="N", min=1, help="How many to send.")] = 2_000,
+    clients: Annotated[int, typer.Option("--clients", metavar="C", min=1, help="How many ask at the same time.")] = 16,
+    json: Json = False,
+) -> None:
+    """Serve a run and time predictions over HTTP, asked by many clients at once."""
+    from fitcarl.bench.serve import time_serve
+
+    with console.progress() as bar:
+        result = time_serve(run, requests, clients, progress=lambda done, total: bar("predictions", done, total))
+    _show(asdict(result), json)
+
+
+def _show(result: dict[str, Any], json: bool) -> None:
+    if json:
+        console.show_json(result)
+        return
+    width = max(len(name) for name in result)
+    for name, value in result.items():
+        shown = f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+        console.show(f"{name.replace('_', ' '):<{width}}  {shown}")

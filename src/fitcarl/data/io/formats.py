@@ -1,0 +1,238 @@
+"""Files of facts in four formats, each as four columns of text."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from fitcarl.data.io.columns import (
+    ROLES,
+    FactColumns,
+    check_columns,
+    field_names,
+    find_columns,
+    has_header,
+    missing_roles,
+)
+from fitcarl.data.io.table import Table, read_bytes, read_table, read_text
+from fitcarl.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Format = Literal["tsv", "csv", "parquet", "jsonl"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_FORMAT_OF: dict[str, Format] = {
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".txt": "tsv",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+ENDINGS: tuple[str, ...] = tuple(_FORMAT_OF)
+"""How the name of a file of facts ends."""
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+"""Days from 1970 to the years 1 and 9999: what a calendar can name."""
+_UNITS_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def format_of(path: Path, given: str | None = None) -> Format:
+    """The format that was given, or that the file's name tells."""
+    if path.is_dir():
+        raise InputError("a folder", file=path, expected="a file of facts")
+    for format in FORMATS:
+        if format == (given or _FORMAT_OF.get(path.suffix.lower())):
+            return format
+    known = f"one of {', '.join(FORMATS)}" if given else f"a format, or a name that ends in {', '.join(_FORMAT_OF)}"
+    raise InputError("unknown format", file=path, found=given or path.name, expected=known)
+
+
+def read_columns(
+    path: Path, format: Format, header: bool | Literal["auto"], columns: Sequence[str | int] | None
+) -> FactColumns:
+    """Subject, relation, object and time of a file; see ``read_facts`` for the arguments."""
+    check_columns(path, columns)
+    if format == "parquet":
+        return _from_parquet(path, columns)
+    if format == "jsonl":
+        return _from_jsonl(path, columns)
+    return _from_table(path, format == "csv", header, columns)
+
+
+def _from_table(
+    path: Path, comma: bool, header: bool | Literal["auto"], columns: Sequence[str | int] | None
+) -> FactColumns:
+    table = read_table(path, "," if comma else "\t", quoted=comma)
+    if not len(table):
+        raise InputError("an empty file", file=path, expected="facts: subject, relation, object, time")
+    if table.width < len(ROLES):
+        kind, missing = "commas" if comma else "tabs", missing_roles(table.row(0))
+        named = len(missing) <= 2  # one name alone may be chance: a relation can be called r
+        problem = "too few columns" + (f", none for the {' and the '.join(missing)}" if named else "")
+        expected, hint = f"at least 4, separated by {kind}", _other_separator(table)
+        raise InputError(problem, file=path, row=1, found=table.width, expected=expected, hint=hint)
+    first, second = table.row(0), table.row(1) if len(table) > 1 else None
+    headed = has_header(first, second, columns) if header == "auto" else header
+    names = first if headed else None
+    places = find_columns(path, names, table.width, columns)
+    skip = int(headed)
+    if len(table) == skip:
+        raise InputError("a header without facts", file=path, row=1, expected="at least one fact below it")
+    fields = field_names(places, names)
+    return FactColumns(path, tuple(table.columns(places, skip)), fields, lambda row: table.line(row + skip))
+
+
+def _other_separator(table: Table) -> str:
+    """A hint where the first row has enough of something else that separates fields in many files."""
+    first = table.text.split(b"\n", 1)[0]
+    for mark, name, cure in (
+        (b"\t", "tabs", "--format tsv reads it so"),
+        (b",", "commas", "--format csv reads it so"),
+        (b";", "semicolons", "save it with commas or tabs"),
+    ):
+        if mark != table.separator.encode() and first.count(mark) >= len(ROLES) - 1:
+            return f"it looks separated by {name}: {cure}"
+    return ""
+
+
+def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
+    text = read_text(path).decode()
+    if not text:
+        raise InputError("an empty file", file=path, expected="a JSON object a line")
+    lines = text.split("\n")
+    first = _record(path, 1, lines[0])
+    names = list(first) if isinstance(first, dict) else None
+    places = find_columns(path, names, len(first), columns, ordered=names is None)
+    keys: tuple[Any, ...] = places if names is None else tuple(names[place] for place in places)
+    fields = field_names(places, names)
+
+    # This loop is the cost of reading JSONL; whatever is unusual about a line is left to the slower ``_row``.
+    decode, pick, kind, kinds = json.JSONDecoder().raw_decode, itemgetter(*keys), type(first), {str, int}
+    rows: list[tuple[str | int, ...]] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            record, end = decode(line)
+            row = pick(record)
+            usual = end == len(line) and type(record) is kind and kinds.issuperset(map(type, row))
+        except (ValueError, LookupError, TypeError, RecursionError):
+            usual = False
+        rows.append(row if usual else _row(path, number, line, kind, keys, fields))
+    values = [[value if type(value) is str else str(value) for value in column] for column in zip(*rows, strict=True)]
+    return FactColumns(path, _series(path, fields, values), fields, lambda row: row + 1)
+
+
+def _record(path: Path, number: int, line: str) -> Any:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        raise InputError("not JSON", file=path, row=number, found=line, expected="a JSON object a line") from None
+    if not isinstance(record, dict | list):
+        raise InputError("not a record", file=path, row=number, found=line, expected="a JSON object or array")
+    return record
+
+
+def _row(
+    path: Path, number: int, line: str, kind: type, keys: Sequence[Any], fields: Sequence[str]
+) -> tuple[str | int, ...]:
+    """The four values of a line, or the InputError that says why there are none."""
+    record = _record(path, number, line)
+    if not isinstance(record, kind):
+        expected = f"a JSON {'object' if kind is dict else 'array'}, as in row 1"
+        raise InputError("a record of another kind", file=path, row=number, found=line, expected=expected)
+    values: list[str | int] = []
+    for key, field in zip(keys, fields, strict=True):
+        try:
+            value = record[key]  # type: ignore[index]
+        except LookupError:
+            raise InputError("no value", file=path, row=number, field=field, found=line, expected="a value") from None
+        if type(value) not in (str, int):
+            problem, found = "a value of a wrong type", json.dumps(value)
+            raise InputError(problem, file=path, row=number, field=field, found=found, expected="text or an integer")
+        values.append(value)
+    return tuple(values)
+
+
+def _series(path: Path, fields: Sequence[str], values: Sequence[list[str]]) -> tuple[pl.Series, ...]:
+    import polars as pl
+
+    try:
+        return tuple(pl.Series(role, column, dtype=pl.String) for role, column in zip(ROLES, values, strict=True))
+    except UnicodeEncodeError as error:
+        # A JSON escape can spell half of a character, which no text file could hold.
+        half = error.object
+        place, row = next((place, column.index(half)) for place, column in enumerate(values) if half in column)
+        raise InputError(
+            "half a character", file=path, row=row + 1, field=fields[place], found=half, expected="Unicode text"
+        ) from None
+
+
+@contextmanager
+def _no_word_on_stderr() -> Iterator[None]:
+    """Keeps compiled code from writing to stderr, which Python's own streams cannot."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
+    import polars as pl
+
+    content = read_bytes(path)
+    if content[:4] != b"PAR1":
+        raise InputError("not a Parquet file", file=path, found=content[:4], expected="a file that begins with PAR1")
+    if content[-4:] != b"PAR1" or len(content) < 12:
+        raise InputError("a Parquet file that was cut off", file=path, found=content[-4:], expected="PAR1 at its end")
+    try:
+        with _no_word_on_stderr():  # polars itself tells of some kinds of damage, at length
+            names = list(pl.read_parquet_schema(io.BytesIO(content)))
+            places = find_columns(path, names, len(names), columns)
+            frame = pl.read_parquet(io.BytesIO(content), columns=[names[place] for place in places])
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"a damaged Parquet file ({reason})", file=path, expected="one that can be read") from None
+    if not len(frame):
+        raise InputError("no facts", file=path, expected="at least one row")
+    fields = field_names(places, names)
+    raw = FactColumns(path, tuple(frame[names[place]] for place in places), fields, lambda row: row + 1)
+    return FactColumns(path, tuple(_text_of(raw, column) for column in range(len(ROLES))), fields, raw.line)
+
+
+def _text_of(raw: FactColumns, column: int) -> pl.Series:
+    """A Parquet column as text: names and integers as they are, dates and datetimes (in UTC) as ISO 8601."""
+    import polars as pl
+
+    series = raw.values[column]
+    if series.null_count():
+        row = int(series.is_null().arg_max() or 0)
+        raise raw.error("no value", column, row, "null", "no nulls")
+    kind = series.dtype
+    if kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum):
+        return series.cast(pl.String)
+    if ROLES[column] != "time" or kind not in (pl.Date, pl.Datetime):
+        types = "text or integers" + (", dates or datetimes" if ROLES[column] == "time" else "")
+        raise raw.error("a column of a wrong type", column, 0, str(kind), types)
+    days = series.to_physical() // (_UNITS_A_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1)
+    outside = (days < _FIRST_DAY) | (days > _LAST_DAY)
+    if outside.any():
+        row = int(outside.arg_max() or 0)
+        raise raw.error("a time out of range", column, row, f"day {days[row]} since 1970", "a year from 1 to 9999")
+    if isinstance(kind, pl.Datetime):
+        in_utc = series if kind.time_zone is None else series.dt.convert_time_zone("UTC")
+        return in_utc.dt.strftime("%Y-%m-%dT%H:%M:%S%.f")
+    return series.cast(pl.String)

@@ -1,0 +1,177 @@
+"""Facts and concepts out of the files people have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.concepts import Concepts
+from fitcarl.data.facts import Facts
+from fitcarl.data.io.columns import FactColumns
+from fitcarl.data.io.formats import format_of, read_columns
+from fitcarl.data.io.table import name_problem, read_table, read_text
+from fitcarl.data.io.timestamps import check_granularity, is_time, read_timestamps
+from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SUBJECT, _RELATION, _OBJECT, _TIME = range(4)
+_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+
+
+def read_facts(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    format: str | None = None,
+    header: bool | Literal["auto"] = "auto",
+    columns: Sequence[str | int] | None = None,
+    granularity: str = "auto",
+    concepts: str | Path | None = None,
+) -> Facts:
+    """The facts of a TSV, CSV, Parquet or JSONL file; whatever cannot be used raises an InputError with its place.
+
+    - ``format`` is told by the file's ending if not given. In TSV a quotation mark is a character like any other, CSV
+      follows RFC 4180, a line of JSONL is an object or an array.
+    - ``columns`` are those of subject, relation, object and time, as names or as positions *from 1*. If not given they
+      are found by their names in the header (or keys), or are the first four where none has a known name.
+    - ``header="auto"`` takes the first row for a header where it names the four columns, or where its time is a word
+      and either three columns have known names or the next row's time is one.
+    - ``granularity`` is ``auto``, ``hour``, ``day``, ``month``, ``year``, or for integer times the units a tick
+      (``"24"``); see ``read_timestamps``.
+    - ``concepts`` is a file for ``read_concepts``; one that is about none of the entities is an error.
+
+    Names are kept as they are, character by character. Ids are given in order of first appearance, a row's subject
+    before its object; where all entities (or all relations) are integers, in numerical order, and the spaces some files
+    pad integers with are dropped. Facts that are equal once their time is a tick are merged.
+    """
+    path = Path(path)
+    check_granularity(granularity)
+    source = read_columns(path, format_of(path, format), header, columns)
+    entities, (subject, object) = _numbered(source, (_SUBJECT, _OBJECT))
+    relations, (relation,) = _numbered(source, (_RELATION,))
+    calendar, ticks, exact, times_cut = _times(source, granularity)
+    quadruples = Quadruples(subject, relation, object, ticks).distinct()
+    before_cut = len(Quadruples(subject, relation, object, exact).distinct()) if times_cut else len(quadruples)
+    vocabulary = Vocabulary(entities, relations)
+    kinds = _concept_rows(Path(concepts)) if concepts else []
+    used = [(vocabulary.entity_index[o], kind) for o, kind in kinds if o in vocabulary.entity_index]
+    if concepts and not used:
+        found = f"0 of {len(kinds)} rows about an entity of the facts"
+        raise InputError("no concepts for these facts", file=concepts, found=found, expected="names as in the facts")
+    return Facts(
+        name=name or path.stem,
+        quadruples=quadruples,
+        vocabulary=vocabulary,
+        calendar=calendar,
+        concepts=Concepts.from_pairs(len(entities), used),
+        rows=len(ticks),
+        duplicates=len(ticks) - before_cut,
+        self_loops=int(np.count_nonzero(quadruples.subject == quadruples.object)),
+        times_cut=times_cut,
+        merged_by_cut=before_cut - len(quadruples),
+        concept_rows=len(kinds),
+        concept_rows_used=len(used),
+    )
+
+
+def read_concepts(path: str | Path, entity_index: Mapping[str, int]) -> Concepts:
+    """The concepts of entities from a table of (entity, concept) rows, or from JSON: {entity: [concept, ...]}.
+
+    The file's ending tells which: ``.json``, ``.csv``, or else tab-separated. Entities that are not in the index are
+    left out (a header, too, is a row about an unknown entity).
+    """
+    pairs = _concept_rows(Path(path))
+    return Concepts.from_pairs(len(entity_index), ((entity_index[o], n) for o, n in pairs if o in entity_index))
+
+
+def _concept_rows(path: Path) -> list[tuple[str, str]]:
+    """(entity, concept) of every row of a table, or of every item of a JSON object's lists."""
+    if path.suffix.lower() == ".json":
+        return [(entity, name) for entity, names in _concepts_of_json(path).items() for name in names]
+    comma = path.suffix.lower() == ".csv"
+    table = read_table(path, "," if comma else "\t", quoted=comma, width=2)
+    owners, names = (column.to_list() for column in table.columns((0, 1)))
+    for row, (owner, name) in enumerate(zip(owners, names, strict=True)):
+        for field, value in (("entity", owner), ("concept", name)):
+            if problem := name_problem(value):
+                raise table.error(problem, row, field, value, "a name on one line")
+    return list(zip(owners, names, strict=True))
+
+
+def _concepts_of_json(path: Path) -> dict[str, list[str]]:
+    try:
+        mapping: Any = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        row = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise InputError(f"not JSON: {error}", file=path, row=row, expected="{entity: [concept, ...]}") from None
+    if not isinstance(mapping, dict):
+        raise InputError("not a JSON object", file=path, expected="{entity: [concept, ...]}")
+    for entity, names in mapping.items():
+        if not isinstance(names, list) or not all(isinstance(name, str) and not name_problem(name) for name in names):
+            found = json.dumps(names)
+            raise InputError("not a list of names", file=path, field=entity, found=found, expected="[concept, ...]")
+    return mapping
+
+
+def _numbered(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str, ...], list[Ids]]:
+    """The distinct names of some columns by id, and each column as ids."""
+    import polars as pl
+
+    values = [source.values[column] for column in columns]
+    rows = len(values[0])
+    places = [np.arange(i, len(columns) * rows, len(columns)) for i in range(len(columns))]
+    both = pl.DataFrame({"name": pl.concat([v.alias("name") for v in values]), "place": np.concatenate(places)})
+    names = both.group_by("name").agg(pl.col("place").min()).sort("place")["name"]
+
+    bad = names.filter((names.str.strip_chars() == "") | names.str.contains(r"[\t\n\r\x00]"))
+    if len(bad):
+        found = str(bad[0])
+        row, column = min((_row_of(v, found), c) for v, c in zip(values, columns, strict=True) if (v == found).any())
+        raise source.error(name_problem(found) or "no name", column, row, found, "a name on one line")
+
+    bare = names.str.strip_chars(" ")
+    if bare.str.contains(_INTEGER).all():
+        values = [v.str.strip_chars(" ") for v in values]
+        names = bare.unique()
+        names = names.gather(names.cast(pl.Int64).arg_sort())
+    return tuple(names.to_list()), [_places_in(names, v) for v in values]
+
+
+def _places_in(names: pl.Series, values: pl.Series) -> Ids:
+    """int32 [values]: where each value is among distinct names."""
+    import polars as pl
+
+    places = pl.Series(np.arange(len(names), dtype=np.int32))
+    return values.replace_strict(names, places, return_dtype=pl.Int32).to_numpy(writable=True)
+
+
+def _row_of(values: pl.Series, found: str) -> int:
+    return int((values == found).arg_max() or 0)
+
+
+def _times(source: FactColumns, granularity: str) -> tuple[Calendar, Ids, Ids, int]:
+    """The calendar of a file, each row's tick and a number for its time before the cut, and how many rows were cut."""
+    values = source.values[_TIME]
+    texts = values.unique(maintain_order=True)
+    try:
+        times = read_timestamps(texts.to_list(), granularity)
+    except InputError as error:
+        row = int((values.str.strip_chars(" ") == str(error.found)).arg_max() or 0)
+        problem = error.problem if str(error.found).strip() else "an empty time"
+        lost = row == 0 and not is_time(str(error.found))
+        hint = " (if this is a header, or other columns are meant, say so)" if lost else ""
+        raise source.error(problem, _TIME, row, error.found, f"{error.expected}{hint}") from None
+    calendar = Calendar.of_granules(times.granularity, times.granules, times.step)
+    ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
+    place = _places_in(texts, values)
+    _, exact = np.unique(times.exact, return_inverse=True)
+    return calendar, ticks[place], exact.astype(np.int32)[place], int(np.count_nonzero(times.cut[place]))

@@ -1,0 +1,132 @@
+"""What must hold of a dataset before a number that comes from it means anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
+from fitcarl.data.io.table import name_problem
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.errors import InputError
+
+ENTITIES, RELATIONS, TIMES, BACKGROUND = "entities.tsv", "relations.tsv", "times.tsv", "background.tsv"
+DROPPED, CONCEPTS = "dropped_cross_facts.tsv", "concepts.tsv"
+META = {split: f"meta_{split}.tsv" for split in SPLITS}
+_SEEN = -1
+
+
+def validate(dataset: Dataset, folder: str | Path = "") -> None:
+    """Raises an InputError unless the dataset is one: ids that exist, and no unseen entity where it must not be seen.
+
+    A fact's row in the error is its place in the dataset, which is also its row in the file it is read from or written
+    to; ``folder`` goes before the file's name.
+    """
+    place = Path(folder)
+    _check_names(place / ENTITIES, dataset.vocabulary.entities)
+    _check_names(place / RELATIONS, dataset.vocabulary.relations)
+    for name, facts in _fact_tables(dataset):
+        _check_ids(place / name, facts, dataset)
+    if not len(dataset.background):
+        raise InputError(
+            "no facts", file=place / BACKGROUND, expected="at least one row: subject, relation, object, time"
+        )
+    _check_distinct(place / BACKGROUND, dataset.background, dataset.vocabulary.entities)
+    if len(dataset.concepts.offsets) != len(dataset.vocabulary.entities) + 1:
+        raise InputError("concepts of other entities", file=place / CONCEPTS)
+
+    group = np.full(len(dataset.vocabulary.entities), _SEEN)
+    for number, split in enumerate(SPLITS):
+        file, meta = place / META[split], dataset.meta(split)
+        _check_owners(file, meta, dataset.vocabulary.entities)
+        twice = np.flatnonzero(group[meta.owner] != _SEEN)
+        if len(twice):
+            row = int(twice[0])
+            other = META[SPLITS[int(group[meta.owner[row]])]]
+            raise _error(
+                "an entity of two groups", file, row, "unseen entity", int(meta.owner[row]), f"none of {other}"
+            )
+        group[meta.owner] = number
+    _check_groups(place, dataset, group)
+
+
+def _fact_tables(dataset: Dataset) -> Iterator[tuple[str, Quadruples]]:
+    yield BACKGROUND, dataset.background
+    for split in SPLITS:
+        yield META[split], dataset.meta(split).facts
+    yield DROPPED, dataset.dropped
+
+
+def _error(problem: str, file: Path, row: int, field: str, found: object, expected: str) -> InputError:
+    return InputError(problem, file=file, row=row + 1, field=field, found=found, expected=expected)
+
+
+def _check_names(file: Path, names: Sequence[str]) -> None:
+    seen: dict[str, int] = {}
+    for row, name in enumerate(names):
+        if problem := name_problem(name):
+            raise _error(problem, file, row, "name", name, "a name on one line")
+        if seen.setdefault(name, row) != row:
+            raise _error("a name that is there twice", file, row, "name", name, f"another than row {seen[name] + 1}'s")
+    if not names:
+        raise InputError("no names", file=file, expected="at least one row: id, name")
+
+
+def _check_ids(file: Path, facts: Quadruples, dataset: Dataset) -> None:
+    entities, relations = len(dataset.vocabulary.entities), len(dataset.vocabulary.relations)
+    for field, ids, count in (
+        ("subject", facts.subject, entities),
+        ("relation", facts.relation, relations),
+        ("object", facts.object, entities),
+    ):
+        outside = np.flatnonzero((ids < 0) | (ids >= count))
+        if len(outside):
+            row = int(outside[0])
+            raise _error("an id out of range", file, row, field, int(ids[row]), f"an id from 0 to {count - 1}")
+    unknown = np.flatnonzero(~np.isin(facts.time, dataset.calendar.ticks))
+    if len(unknown):
+        row = int(unknown[0])
+        raise _error("a time that is not in times.tsv", file, row, "time", int(facts.time[row]), "a tick of that table")
+
+
+def _check_owners(file: Path, meta: MetaSet, names: Sequence[str]) -> None:
+    """An owner is an end of its fact, its facts stand together, and no fact is there twice.
+
+    Listed under both its ends, or twice under one, a fact could be support and query at once.
+    """
+    strangers = np.flatnonzero((meta.owner != meta.facts.subject) & (meta.owner != meta.facts.object))
+    if len(strangers):
+        row = int(strangers[0])
+        ends = f"the fact's subject {meta.facts.subject[row]} or object {meta.facts.object[row]}"
+        raise _error("not an end of its fact", file, row, "unseen entity", int(meta.owner[row]), ends)
+    _, first = np.unique(meta.entities, return_index=True)
+    if len(first) < len(meta.entities):
+        again = int(np.setdiff1d(np.arange(len(meta.entities)), first)[0])
+        entity, row = int(meta.entities[again]), int(meta.offsets[again])
+        raise _error("facts of an entity in two places", file, row, "unseen entity", entity, "them to be contiguous")
+    _check_distinct(file, meta.facts, names)
+
+
+def _check_distinct(file: Path, facts: Quadruples, names: Sequence[str]) -> None:
+    if len(facts.distinct()) == len(facts):
+        return
+    _, first = np.unique(facts.rows(), axis=0, return_index=True)
+    row = int(np.setdiff1d(np.arange(len(facts)), first)[0])
+    found = f"{names[facts.subject[row]]}, {names[facts.object[row]]}"
+    raise _error("a fact that is there twice", file, row, "fact", found, "it to be listed once")
+
+
+def _check_groups(place: Path, dataset: Dataset, group: NDArray[np.int64]) -> None:
+    """The background holds no unseen entity, and a group's facts none of another group."""
+    allowed = [(BACKGROUND, dataset.background, _SEEN)]
+    allowed += [(META[split], dataset.meta(split).facts, number) for number, split in enumerate(SPLITS)]
+    for name, facts, own in allowed:
+        for field, ends in (("subject", facts.subject), ("object", facts.object)):
+            leaks = np.flatnonzero((group[ends] != _SEEN) & (group[ends] != own))
+            if len(leaks):
+                row = int(leaks[0])
+                other = META[SPLITS[int(group[ends[row]])]]
+                raise _error("an unseen entity", place / name, row, field, int(ends[row]), f"none of {other}")

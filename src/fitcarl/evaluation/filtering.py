@@ -1,0 +1,101 @@
+"""Which other answers to a query are true as well, and so must not count against a scorer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.core.arrays import Positions, offsets_of, spans
+from fitcarl.data.dataset import SPLITS, Dataset
+from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.relations import RelationIds
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries
+
+Filter = Literal["time-aware", "time-unaware"]
+FILTERS: tuple[Filter, ...] = get_args(Filter)
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """True answers of each query other than the one asked for, ragged."""
+
+    offsets: Positions
+    """int64 [queries + 1]."""
+    entity: Ids
+    """int32 [others], ascending within a query."""
+
+    @property
+    def query(self) -> Positions:
+        """int64 [others]: which query each belongs to."""
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
+
+    def among(self, answers: Answers) -> NDArray[np.bool_]:
+        """bool [listed]: which listed entities are such other answers to their query."""
+        if not len(self.entity):
+            return np.zeros(len(answers.entity), dtype=np.bool_)
+        width = int(max(self.entity.max(), answers.entity.max(initial=0))) + 1
+        wanted, ascending = answers.query * width + answers.entity, self.query * width + self.entity
+        place = np.searchsorted(ascending, wanted).clip(max=len(ascending) - 1)
+        found: NDArray[np.bool_] = ascending[place] == wanted
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class KnownAnswers:
+    """All true facts in both directions, ready to be asked for the objects of many (e, r) or (e, r, t) at once."""
+
+    relations: RelationIds
+    ticks: tuple[int, int]
+    """The first and the last tick of any fact."""
+    keys: dict[Filter, Positions]
+    """int64 [pairs] for each filter, ascending: (e, r, t) or (e, r) as one number."""
+    objects: dict[Filter, Ids]
+    """int32 [pairs] for each filter, ascending within a key, distinct."""
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> KnownAnswers:
+        """Everything that is true: background, all groups of unseen entities, and dropped facts."""
+        metas = [dataset.meta(split).facts for split in SPLITS]
+        facts = Quadruples.concat([dataset.background, *metas, dataset.dropped])
+        return cls.of_facts(facts, dataset.vocabulary.relation_ids)
+
+    @classmethod
+    def of_facts(cls, facts: Quadruples, relations: RelationIds) -> KnownAnswers:
+        both = Quadruples.concat([facts, facts.inverted(relations)])
+        ticks = (int(both.time.min()), int(both.time.max())) if len(both) else (0, 0)
+        keys: dict[Filter, Positions] = {}
+        objects: dict[Filter, Ids] = {}
+        for filter in FILTERS:
+            key = _key(both.subject, both.relation, both.time, filter, relations, ticks)
+            order = np.lexsort((both.object, key))
+            key, object = key[order], both.object[order]
+            new = np.ones(len(key), dtype=np.bool_)
+            new[1:] = (key[1:] != key[:-1]) | (object[1:] != object[:-1])
+            keys[filter], objects[filter] = key[new], object[new]
+        return cls(relations, ticks, keys, objects)
+
+    def others(self, queries: Queries, filter: Filter) -> Others:
+        """The true answers that share e', r_q and, under the time-aware filter, t_q; never the answer itself."""
+        wanted = _key(queries.entity, queries.relation, queries.time, filter, self.relations, self.ticks)
+        start = np.searchsorted(self.keys[filter], wanted, side="left")
+        count = np.searchsorted(self.keys[filter], wanted, side="right") - start
+        if filter == "time-aware":
+            # A tick outside the facts' range would spill into the key of a neighbouring relation.
+            count[(queries.time < self.ticks[0]) | (queries.time > self.ticks[1])] = 0
+        query, position = spans(start, count)
+        entity = self.objects[filter][position]
+        other = entity != queries.answer[query]
+        return Others(offsets_of(np.bincount(query[other], minlength=len(queries))), entity[other])
+
+
+def _key(
+    entity: Ids, relation: Ids, time: Ids, filter: Filter, relations: RelationIds, ticks: tuple[int, int]
+) -> NDArray[np.int64]:
+    key = entity.astype(np.int64) * relations.directed + relation
+    if filter == "time-aware":
+        key = key * (ticks[1] - ticks[0] + 1) + (time.astype(np.int64) - ticks[0])
+    return key

@@ -1,0 +1,125 @@
+"""Answering: the most probable paths of every query, step by step, never more than a beam of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fitcarl.data.quadruples import Ids
+from fitcarl.models.fitcarl.network import Fitcarl, Scene, Walkers
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries
+
+_WALKERS_AT_ONCE = 4096  # bounds memory: each walker costs about 20 kB at d = 100 and 51 actions
+
+
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """One step of every kept path."""
+
+    relation: Ids
+    """int32 [queries, paths]."""
+    entity: Ids
+    """int32 [queries, paths], where the step leads."""
+    time: Ids
+    """int32 [queries, paths]."""
+    log_probability: NDArray[np.float64]
+    """float64 [queries, paths], log π of the step."""
+    confidence: NDArray[np.float64]
+    """float64 [queries, paths], conf_{a|q}; nan where the confidence learner is off."""
+
+    def take(self, path: NDArray[np.int64]) -> Trail:
+        """Each query's paths in another order, [queries, chosen]."""
+        return Trail(
+            np.take_along_axis(self.relation, path, axis=1),
+            np.take_along_axis(self.entity, path, axis=1),
+            np.take_along_axis(self.time, path, axis=1),
+            np.take_along_axis(self.log_probability, path, axis=1),
+            np.take_along_axis(self.confidence, path, axis=1),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """What a beam search kept: paths of every query, best first."""
+
+    score: NDArray[np.float64]
+    """float64 [queries, paths], log-probability of the whole path; -inf where a query has fewer paths."""
+    trail: list[Trail]
+    """One entry per step."""
+
+    @property
+    def entity(self) -> Ids:
+        """int32 [queries, paths], where each path ends."""
+        return self.trail[-1].entity
+
+
+@torch.no_grad()
+def beam_search(model: Fitcarl, scene: Scene, queries: Queries, beam: int) -> Iterator[Paths]:
+    """Paths of the queries in chunks of consecutive queries, so that memory stays bounded."""
+    chunk = max(1, _WALKERS_AT_ONCE // beam)
+    for low in range(0, len(queries), chunk):
+        yield _search(model, scene, queries.take(slice(low, low + chunk)), beam)
+
+
+def _search(model: Fitcarl, scene: Scene, queries: Queries, beam: int) -> Paths:
+    asked = model.ask(scene, queries)
+    count = len(queries)
+    everybody = asked
+    walkers = model.start(scene, asked)
+    score = torch.zeros(count, 1, dtype=torch.float64)
+    trail: list[Trail] = []
+    for level in range(model.config.steps):
+        space = model.actions(scene, everybody, walkers)
+        step = model.step(scene, everybody, walkers, space)
+        # [queries, kept paths × actions]: everything that could come next
+        total = (score.flatten().unsqueeze(1) + step.log_policy.double()).view(count, -1)
+        score, place = total.topk(min(beam, total.shape[1]), dim=1)
+        score, place = _without_dead_columns(score, place)
+        parent, action = place // space.width, place % space.width
+        rows = (parent + torch.arange(count).unsqueeze(1) * (total.shape[1] // space.width)).flatten()
+        chosen = rows.numpy(), action.flatten().numpy()
+        confidence = torch.full_like(step.probability, torch.nan) if step.confidence is None else step.confidence
+        shape = tuple(score.shape)
+        trail = [earlier.take(parent.numpy()) for earlier in trail]
+        trail.append(
+            Trail(
+                *(column[chosen].reshape(shape) for column in (space.relation, space.entity, space.time)),
+                *(column.double().numpy()[chosen].reshape(shape) for column in (step.log_policy, confidence)),
+            )
+        )
+        if level + 1 < model.config.steps:
+            everybody = asked.take(torch.arange(count).repeat_interleave(shape[1]))
+            before = Walkers(walkers.entity[chosen[0]], walkers.time[chosen[0]], walkers.history.index_select(0, rows))
+            now = trail[-1]
+            walkers = model.advance(
+                scene, everybody, before, now.relation.ravel(), now.entity.ravel(), now.time.ravel()
+            )
+    return Paths(score.numpy(), trail)
+
+
+def _without_dead_columns(score: Tensor, place: Tensor) -> tuple[Tensor, Tensor]:
+    """Paths come best first, so those that no query has (all -inf) stand at the end."""
+    alive = int(torch.isfinite(score).any(0).sum())
+    return score[:, :alive], place[:, :alive]
+
+
+def answers_of(paths: Paths, aggregate: str) -> Answers:
+    """Distinct entities that each query's paths end at, scored by the best path's log-probability or all paths' sum."""
+    row, column = np.nonzero(np.isfinite(paths.score))
+    entity, score = paths.entity[row, column], paths.score[row, column]
+    order = np.lexsort((-score, entity, row))
+    row, entity, score = row[order], entity[order], score[order]
+    first = np.append(True, (row[1:] != row[:-1]) | (entity[1:] != entity[:-1]))[: len(row)]
+    start = np.flatnonzero(first)
+    best = score[start]
+    if aggregate == "sum" and len(start):
+        share = np.exp(score - np.repeat(best, np.diff(np.append(start, len(score)))))
+        best = best + np.log(np.add.reduceat(share, start))
+    offsets = np.searchsorted(row[start], np.arange(len(paths.score) + 1)).astype(np.int64)
+    return Answers(offsets, entity[start], best)

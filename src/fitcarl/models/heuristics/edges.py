@@ -1,0 +1,55 @@
+"""The observed graph as the trivial scorers see it: directed edges that can be looked up from any side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fitcarl.core.arrays import Groups, Positions
+from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.relations import RelationIds
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Both directions of some facts. An index is sorted when it is first asked for."""
+
+    directed: Quadruples
+    """Relations are in [0, 2R)."""
+    relations: RelationIds
+    entities: int
+
+    @classmethod
+    def of(cls, facts: Quadruples, entities: int, relations: RelationIds) -> Edges:
+        return cls(Quadruples.concat([facts, facts.inverted(relations)]), relations, entities)
+
+    def same_world(self, facts: Quadruples) -> Edges:
+        """Edges of other facts about the same entities and relations."""
+        return Edges.of(facts, self.entities, self.relations)
+
+    @cached_property
+    def by_subject(self) -> Groups:
+        return Groups.of(self.directed.subject.astype(np.int64))
+
+    @cached_property
+    def by_subject_relation(self) -> Groups:
+        return Groups.of(self.subject_relation(self.directed.subject, self.directed.relation))
+
+    @cached_property
+    def by_relation_object(self) -> Groups:
+        return Groups.of(self.relation_object(self.directed.relation, self.directed.object))
+
+    def objects_of(self, relation: Ids) -> tuple[Positions, Positions]:
+        """First position and number of each relation's edges in ``by_relation_object``, where they come by object."""
+        low = relation.astype(np.int64) * self.entities
+        return self.by_relation_object.between(low, low + self.entities)
+
+    def subject_relation(self, subject: Ids, relation: Ids) -> Positions:
+        """The key of ``by_subject_relation``."""
+        return subject.astype(np.int64) * self.relations.directed + relation
+
+    def relation_object(self, relation: Ids, object: Ids) -> Positions:
+        """The key of ``by_relation_object``."""
+        return relation.astype(np.int64) * self.entities + object

@@ -1,0 +1,34 @@
+"""Whom such things happen to around that time."""
+
+from __future__ import annotations
+
+from fitcarl.core.arrays import batches, spans
+from fitcarl.data.dataset import Dataset
+from fitcarl.models.heuristics.decay import decay, half_time
+from fitcarl.models.heuristics.edges import Edges
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries, Task
+
+_PAIRS = 2_000_000  # (query, fact) pairs held at once
+
+
+class RelationWindow:
+    """Scores the objects of r_q in the background, each occurrence by its nearness to t_q. It ignores who asks."""
+
+    name = "relation-window"
+
+    def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
+        entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
+        self.background = background or Edges.of(dataset.background, entities, relations)
+        self.half = half_time(dataset.calendar)
+
+    def answer(self, task: Task, queries: Queries) -> Answers:  # noqa: ARG002
+        _, cost = self.background.objects_of(queries.relation)
+        return Answers.concat([self._answer(queries.take(part)) for part in batches(cost, _PAIRS)])
+
+    def _answer(self, queries: Queries) -> Answers:
+        edges = self.background.directed
+        query, position = spans(*self.background.objects_of(queries.relation))
+        edge = self.background.by_relation_object.order[position]
+        weight = decay(edges.time[edge], queries.time[query], self.half)
+        return Answers.summed(query, edges.object[edge], weight, len(queries), self.background.entities)

@@ -1,0 +1,55 @@
+"""Whom those deal with who behave like it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fitcarl.core.arrays import batches
+from fitcarl.data.dataset import Dataset
+from fitcarl.models.heuristics.decay import decay, half_time
+from fitcarl.models.heuristics.edges import Edges
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries, Task
+
+_PAIRS = 1_000_000  # (query, fact) pairs held at once
+
+
+class Peers:
+    """Scores what background entities that share a (relation, object) with e' have as objects of r_q.
+
+    What many share says less about each of them; times count by their nearness to t_q.
+    """
+
+    name = "peers"
+
+    def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
+        entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
+        self.background = background or Edges.of(dataset.background, entities, relations)
+        self.half = half_time(dataset.calendar)
+
+    def answer(self, task: Task, queries: Queries) -> Answers:
+        peers = self._peers(self.background.same_world(task.support.facts), queries)
+        keys = self.background.subject_relation(peers.entity, queries.relation[peers.query])
+        _, objects = self.background.by_subject_relation.find(keys)
+        cost = np.bincount(peers.query, weights=objects, minlength=len(queries)).astype(np.int64)
+        return Answers.concat([self._objects(peers.take(part), queries.take(part)) for part in batches(cost, _PAIRS)])
+
+    def _peers(self, support: Edges, queries: Queries) -> Answers:
+        """Entities that share something with e', and how alike they are."""
+        start, fact = support.by_subject.members(queries.entity.astype(np.int64))
+        pair = self.background.relation_object(support.directed.relation[fact], support.directed.object[fact])
+        _, sharing = self.background.by_relation_object.find(pair)
+        row, edge = self.background.by_relation_object.members(pair)
+        likeness = decay(self.background.directed.time[edge], queries.time[start[row]], self.half)
+        likeness /= np.sqrt(sharing[row])
+        peer = self.background.directed.subject[edge]
+        return Answers.summed(start[row], peer, likeness, len(queries), self.background.entities)
+
+    def _objects(self, peers: Answers, queries: Queries) -> Answers:
+        """The objects of r_q that the peers have, by likeness and nearness."""
+        query = peers.query
+        keys = self.background.subject_relation(peers.entity, queries.relation[query])
+        row, edge = self.background.by_subject_relation.members(keys)
+        score = peers.score[row] * decay(self.background.directed.time[edge], queries.time[query[row]], self.half)
+        object = self.background.directed.object[edge]
+        return Answers.summed(query[row], object, score, len(queries), self.background.entities)

@@ -1,0 +1,55 @@
+"""Whom those deal with whom it dealt with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fitcarl.core.arrays import batches
+from fitcarl.data.dataset import Dataset
+from fitcarl.models.heuristics.decay import decay, half_time
+from fitcarl.models.heuristics.edges import Edges
+from fitcarl.scoring.scores import Answers
+from fitcarl.tasks.task import Queries, Task
+
+_PAIRS = 2_000_000  # (query, path) pairs held at once
+
+
+class TwoHop:
+    """Scores the ends of all two-step paths from e' through the observed graph.
+
+    Each step counts by its nearness to t_q, and a middle of many edges spreads its weight over all of them.
+    """
+
+    name = "two-hop"
+
+    def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
+        entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
+        self.background = background or Edges.of(dataset.background, entities, relations)
+        self.half = half_time(dataset.calendar)
+
+    def answer(self, task: Task, queries: Queries) -> Answers:
+        support = self.background.same_world(task.support.facts)
+        start, step = support.by_subject.members(queries.entity.astype(np.int64))
+        middle = support.directed.object[step].astype(np.int64)
+        degree = self.background.by_subject.find(middle)[1] + support.by_subject.find(middle)[1]
+        cost = np.bincount(start, weights=degree, minlength=len(queries)).astype(np.int64)
+        return Answers.concat([self._answer(support, queries.take(part)) for part in batches(cost, _PAIRS)])
+
+    def _answer(self, support: Edges, queries: Queries) -> Answers:
+        layers = (self.background, support)
+        start, step = support.by_subject.members(queries.entity.astype(np.int64))
+        middle = support.directed.object[step].astype(np.int64)
+        degree = sum(layer.by_subject.find(middle)[1] for layer in layers)
+        first = decay(support.directed.time[step], queries.time[start], self.half) / degree
+
+        query, entity, score = [], [], []
+        for layer in layers:
+            path, edge = layer.by_subject.members(middle)
+            end = layer.directed.object[edge]
+            away = end != queries.entity[start[path]]  # the way back to e' says nothing new
+            path, edge = path[away], edge[away]
+            query.append(start[path])
+            entity.append(end[away])
+            score.append(first[path] * decay(layer.directed.time[edge], queries.time[start[path]], self.half))
+        parts = (np.concatenate(query), np.concatenate(entity), np.concatenate(score))
+        return Answers.summed(*parts, len(queries), self.background.entities)

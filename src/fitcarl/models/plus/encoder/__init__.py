@@ -1,0 +1,1 @@
+"""The support encoder of model plus."""

@@ -1,0 +1,1 @@
+"""The candidate features of model plus."""

@@ -1,0 +1,1 @@
+"""What every scorer returns, and the paths that explain it."""

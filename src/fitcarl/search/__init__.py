@@ -1,1 +1,0 @@
-"""Walking the graph: at random while learning, with a beam while answering."""

@@ -1,0 +1,8 @@
+"""A demo world of invented dated events whose causes are known."""
+
+from fitcarl.synthetic.generation import World, generate_world
+from fitcarl.synthetic.rules import DESCRIPTIONS, Rule
+from fitcarl.synthetic.size import SIZES, WorldSize
+from fitcarl.synthetic.truth import Truth
+
+__all__ = ["DESCRIPTIONS", "SIZES", "Rule", "Truth", "World", "WorldSize", "generate_world"]

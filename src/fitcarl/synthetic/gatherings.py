@@ -1,0 +1,137 @@
+"""Seasons: yearly summits, elections, fairs and congresses at which certain actors meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.synthetic.actors import Actors
+from fitcarl.synthetic.events import Chronicle, Events
+from fitcarl.synthetic.feuds import Newcomers
+from fitcarl.synthetic.rules import Rule
+from fitcarl.synthetic.verbs import ATTEND, CONVENE, TALK
+
+YEAR = 365
+NOTICE = 10
+"""Days from the call to the gathering."""
+LASTS = 2
+"""Days on which guests arrive; the day after the later of two arrivals they talk."""
+_HOSTS = 3
+"""Bodies of a country that hold a yearly gathering each: its second to fourth (head, commission, chamber)."""
+_SUMMIT_GUESTS, _HOME_GUESTS = 14, 9
+_NEW = 120
+"""Days for which a newcomer goes to gatherings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gatherings:
+    """Yearly gatherings and those invited to them."""
+
+    host: NDArray[np.int32]
+    """int32 [gatherings]: whom guests come to."""
+    convened: NDArray[np.int32]
+    """int32 [gatherings]: to whom the host announces it (its country, or the council of its bloc)."""
+    home: NDArray[np.int32]
+    """int32 [gatherings]: country whose newcomers may come, -1 for summits."""
+    day: NDArray[np.int64]
+    """int64 [gatherings]: day of the year."""
+    guest_gathering: NDArray[np.int64]
+    """int64 [guests]."""
+    guest: NDArray[np.int32]
+    """int32 [guests]."""
+
+
+def plan_gatherings(actors: Actors, rng: np.random.Generator) -> Gatherings:
+    """One summit a bloc, three gatherings a country, and more where countries are large."""
+    blocs, countries = len(actors.bloc_range), len(actors.country_range)
+    council = actors.bloc_range[:, 0].astype(np.int32)
+    capital = actors.country_range[:, 0].astype(np.int32)
+    bloc_of_country = actors.bloc[capital]
+    summit_host = np.array([capital[np.flatnonzero(bloc_of_country == b)[0]] for b in range(blocs)], dtype=np.int32)
+
+    rounds = max(1, int(np.median(np.diff(actors.country_range)) // 60))
+    home = np.tile(np.repeat(np.arange(countries), _HOSTS), rounds)
+    host = np.tile((capital[:, None] + 1 + np.arange(_HOSTS)).ravel(), rounds)
+    count = blocs + len(home)
+    everywhere = np.concatenate([np.full(blocs, -1), home]).astype(np.int32)
+    gathering = np.repeat(np.arange(count), np.where(everywhere < 0, _SUMMIT_GUESTS, _HOME_GUESTS))
+    hosts = np.concatenate([summit_host, host]).astype(np.int32)
+    at_home = everywhere[gathering] >= 0
+    near = actors.draw_near(hosts[gathering], rng)
+    guest = np.where(at_home, near, actors.draw_bloc(actors.bloc[hosts[gathering]], rng))
+    pairs = np.unique(gathering * actors.established + guest)
+    gathering, guest = pairs // actors.established, (pairs % actors.established).astype(np.int32)
+    fine = guest != hosts[gathering]
+    return Gatherings(
+        hosts,
+        np.concatenate([council, capital[home]]).astype(np.int32),
+        everywhere,
+        rng.integers(NOTICE + 5, YEAR - 15, size=count),
+        gathering[fine],
+        guest[fine],
+    )
+
+
+def hold_gatherings(
+    chronicle: Chronicle, gatherings: Gatherings, newcomers: Newcomers, actors: Actors, rng: np.random.Generator
+) -> None:
+    """Enter all gatherings: the call is caused by last year's, arrivals by the call, talks by two arrivals."""
+    last = np.full(len(gatherings.host), -1, dtype=np.int64)
+    for first_day in range(0, chronicle.days, YEAR):
+        date = first_day + gatherings.day
+        rule = np.where(last >= 0, Rule.SEASON, Rule.NONE)
+        calls = Events.of(gatherings.host, CONVENE, gatherings.convened, date - NOTICE, rule, [last])
+        call = chronicle.add(calls, rng)
+        _hold(chronicle, gatherings, newcomers, actors, date, call, rng)
+        last = call
+
+
+def _hold(
+    chronicle: Chronicle,
+    gatherings: Gatherings,
+    newcomers: Newcomers,
+    actors: Actors,
+    date: NDArray[np.int64],
+    call: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> None:
+    """Enter the arrivals and talks of one year."""
+    comes = rng.random(len(gatherings.guest)) < 0.8
+    new_guest, new_gathering = _new_guests(gatherings, newcomers, actors, date, rng)
+    guest = np.concatenate([gatherings.guest[comes], new_guest])
+    gathering = np.concatenate([gatherings.guest_gathering[comes], new_gathering])
+    called = call[gathering] >= 0
+    guest, gathering = guest[called], gathering[called]
+    day = date[gathering] + rng.integers(LASTS, size=len(guest))
+    arrivals = Events.of(guest, ATTEND, gatherings.host[gathering], day, Rule.SEASON, [call[gathering]])
+    arrival = chronicle.add(arrivals, rng)
+
+    here = np.flatnonzero(arrival >= 0)
+    for _ in range(2):
+        # Neighbours in a random order of each gathering's guests talk to each other.
+        order = here[np.lexsort((rng.random(len(here)), gathering[here]))]
+        one, other = order[:-1:2], order[1::2]
+        together = gathering[one] == gathering[other]
+        one, other = one[together], other[together]
+        time = np.maximum(day[one], day[other]) + 1
+        chronicle.add(Events.of(guest[one], TALK, guest[other], time, Rule.SEASON, [arrival[one], arrival[other]]), rng)
+
+
+def _new_guests(
+    gatherings: Gatherings,
+    newcomers: Newcomers,
+    actors: Actors,
+    date: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Newcomers that are there when one of the gatherings of their country takes place, and which."""
+    order = np.argsort(gatherings.home, kind="stable")
+    # Every country has at least as many gatherings as it has hosts.
+    first = np.searchsorted(gatherings.home[order], newcomers.home)
+    who = np.repeat(np.arange(len(first)), _HOSTS)
+    which = order[(first[:, None] + np.arange(_HOSTS)).ravel()]
+    age = date[which] - newcomers.start[who]
+    there = (age >= 0) & (age <= _NEW) & (rng.random(len(who)) < 0.8)
+    return (actors.established + who[there]).astype(np.int32), which[there]

@@ -1,0 +1,155 @@
+"""The demo world: actors, their feuds and habits, and the cascade of rules that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.calendar import Calendar, parse_granule
+from fitcarl.data.facts import Facts
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.synthetic import verbs
+from fitcarl.synthetic.actors import Actors, actor_concepts, actor_names, settle
+from fitcarl.synthetic.events import Chronicle, Events
+from fitcarl.synthetic.feuds import FEWEST, begin_feuds, feud_events, invite_newcomers, newcomer_events
+from fitcarl.synthetic.gatherings import hold_gatherings, plan_gatherings
+from fitcarl.synthetic.habits import habits, noise
+from fitcarl.synthetic.rules import enemy_of_enemy, mediation, reciprocity, repetition
+from fitcarl.synthetic.size import SIZES, WorldSize, world_size
+from fitcarl.synthetic.truth import Truth
+
+FIRST_DAY = date(2023, 1, 1)
+_ROOTS = 0.40
+"""Events without a cause (but for noise), as a part of all facts; what the rules make of them follows from it."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Invented facts, and what really made each of them."""
+
+    size: WorldSize
+    seed: int
+    facts: Facts
+    truth: Truth
+
+    def rows_of(self, facts: Quadruples, vocabulary: Vocabulary, calendar: Calendar) -> NDArray[np.int64]:
+        """int64 [asked]: rows of facts that are written in other ids, by names and dates; -1 where there is none."""
+        entity = _translation(vocabulary.entities, self.facts.vocabulary.entity_index)
+        relation = _translation(vocabulary.relations, self.facts.vocabulary.relation_index)
+        shift = calendar.origin - self.facts.calendar.origin
+        return self.truth.rows_of(
+            Quadruples.of(entity[facts.subject], relation[facts.relation], entity[facts.object], facts.time + shift)
+        )
+
+
+def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> World:
+    """A world of dated events between invented actors whose rules are known; the same for the same size and seed.
+
+    ``size`` is a name (tiny, small, default, large, huge), a number of facts, or a WorldSize.
+    """
+    wanted = world_size(size)
+    streams = np.random.SeedSequence(seed).spawn(3)
+    people, course, christening = (np.random.Generator(np.random.PCG64(stream)) for stream in streams)
+
+    actors = settle(wanted, people)
+    feuds = begin_feuds(actors, wanted, people)
+    newcomers = invite_newcomers(feuds, actors, wanted, people)
+    actors = actors.with_newcomers(newcomers.home, people)
+
+    chronicle = Chronicle(len(actors), wanted.days)
+    chronicle.quota[actors.established :] = newcomers.quota
+    chronicle.add(newcomer_events(newcomers, feuds, actors, course), course)
+    chronicle.add(feud_events(feuds, actors, course), course)
+    hold_gatherings(chronicle, plan_gatherings(actors, people), newcomers, actors, course)
+    chronicle.add(habits(actors, int(_ROOTS * wanted.facts) - len(chronicle), wanted.days, course), course)
+    cascade(chronicle, actors, course)
+    while (missing := wanted.facts - len(chronicle)) > 0:
+        chronicle.add(noise(actors, missing, wanted.days, course), course)
+
+    quadruples, truth = _by_time(chronicle.events, actors)
+    facts = Facts(
+        name=_name(wanted),
+        quadruples=quadruples,
+        vocabulary=Vocabulary(actor_names(actors, christening), verbs.NAMES),
+        calendar=_calendar(chronicle.events.time),
+        concepts=actor_concepts(actors),
+        rows=len(quadruples),
+        duplicates=0,
+        self_loops=0,
+    )
+    return World(wanted, seed, facts, truth)
+
+
+def _name(size: WorldSize) -> str:
+    """``demo`` for the world of the catalogue; others say what they are."""
+    if size == SIZES["default"]:
+        return "demo"
+    return next((f"demo-{name}" for name, known in SIZES.items() if known == size), f"demo-{size.facts}")
+
+
+def cascade(chronicle: Chronicle, actors: Actors, rng: np.random.Generator) -> None:
+    """Let the rules act on what has happened, and on what they made of it.
+
+    Three waves: pairs go on by themselves; third parties come in; pairs go on once more. Newcomers keep most
+    of their few facts for third parties, so that their future is more than a copy of their past.
+    """
+    new = np.zeros(len(actors), dtype=np.bool_)
+    new[actors.established :] = True
+
+    rows = np.arange(len(chronicle))
+    chronicle.add(_pairs_go_on(chronicle.events, rows, rng), rng, share=0.2)
+
+    events = chronicle.events
+    chronicle.add(mediation(events, 0.35, new, 0.9, rng), rng, share=0.3)
+    chronicle.add(enemy_of_enemy(events, 0.3, new, 0.9, rng), rng, share=0.85)
+
+    rows = np.arange(len(rows), len(chronicle))
+    chronicle.add(_pairs_go_on(chronicle.events, rows, rng), rng)
+    _fill_up(chronicle, new, rng)
+
+
+def _pairs_go_on(events: Events, rows: NDArray[np.int64], rng: np.random.Generator) -> Events:
+    return Events.concat([repetition(events, rows, 0.25, rng), reciprocity(events, rows, 0.3, 0.6, rng)])
+
+
+def _fill_up(chronicle: Chronicle, new: NDArray[np.bool_], rng: np.random.Generator) -> None:
+    """Let newcomers that have too few facts repeat themselves until they have enough."""
+    for _ in range(100):
+        events = chronicle.events
+        degree = np.bincount(events.subject, minlength=len(new)) + np.bincount(events.object, minlength=len(new))
+        short = new & (degree < FEWEST)
+        if not short.any():
+            return
+        chronicle.quota[new] = np.where(short, FEWEST - degree, 0)[new]
+        rows = np.flatnonzero(short[events.subject] | short[events.object])
+        chronicle.add(repetition(events, rows, 1.0, rng), rng)
+
+
+def _by_time(events: Events, actors: Actors) -> tuple[Quadruples, Truth]:
+    """The facts in the order of time, and the truth about each; within a day causes stay before effects."""
+    order = np.argsort(events.time.astype(np.int16), kind="stable")
+    row = np.empty(len(order), dtype=np.int32)
+    row[order] = np.arange(len(order), dtype=np.int32)
+    quadruples = Quadruples.of(events.subject[order], events.relation[order], events.object[order], events.time[order])
+
+    causes = events.causes[order]
+    has = causes >= 0
+    offsets = np.concatenate(([0], np.cumsum(has.sum(axis=1))))
+    causes[has] = row[causes[has]]
+    causes.sort(axis=1)
+    newcomers = np.arange(actors.established, len(actors), dtype=np.int32)
+    return quadruples, Truth(quadruples, events.rule[order], offsets, causes[causes >= 0].astype(np.int64), newcomers)
+
+
+def _calendar(days: NDArray[np.int32]) -> Calendar:
+    return Calendar.of_granules("day", parse_granule("day", FIRST_DAY.isoformat()) + np.unique(days).astype(np.int64))
+
+
+def _translation(names: tuple[str, ...], index: Mapping[str, int]) -> NDArray[np.int32]:
+    """int32 [names]: the world's id of each name, -1 where it has none."""
+    return np.array([index.get(name, -1) for name in names], dtype=np.int32)

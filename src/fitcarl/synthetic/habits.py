@@ -1,0 +1,63 @@
+"""What needs no cause: habits of two actors, and noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fitcarl.synthetic.actors import Actors
+from fitcarl.synthetic.events import Events
+from fitcarl.synthetic.verbs import SEASONAL, usual_verbs
+
+_FRIENDLY = np.array(
+    [  # state, society, business, opposition, armed: how often two actors of one country are on friendly terms
+        [0.90, 0.45, 0.80, 0.30, 0.45],
+        [0.45, 0.80, 0.40, 0.70, 0.15],
+        [0.80, 0.40, 0.80, 0.35, 0.30],
+        [0.30, 0.70, 0.35, 0.55, 0.40],
+        [0.45, 0.15, 0.30, 0.40, 0.20],
+    ]
+)
+_ALLIES, _RIVALS = 0.85, 0.15
+"""The same for actors of one bloc, and of rival blocs."""
+_AT_HOME, _IN_BLOC = 0.60, 0.82
+"""Six habits in ten stay in the country, two more in the bloc; the others cross to the rival bloc."""
+
+
+def habits(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
+    """About ``count`` events of pairs that have to do with each other again and again; every actor has one."""
+    everyone = np.arange(actors.established, dtype=np.int32)
+    one = np.concatenate([everyone, everyone, actors.draw_any(2 * actors.established, rng)])
+    place = rng.random(len(one))
+    rival = actors.bloc[one] ^ 1
+    other = np.where(place < _AT_HOME, actors.draw_near(one, rng), actors.draw_bloc(actors.bloc[one], rng))
+    other = np.where(place < _IN_BLOC, other, actors.draw_bloc(rival, rng))
+    # Whoever drew itself turns to its neighbour in the order of ids.
+    other = np.where(other != one, other, np.where(one > 0, one - 1, one + 1))
+    same_country = (actors.home[one] == actors.home[other]) & (actors.home[one] >= 0)
+    same_bloc = actors.bloc[one] == actors.bloc[other]
+    terms = np.where(same_bloc, _ALLIES, _RIVALS)
+    terms = np.where(same_country, _FRIENDLY[actors.side[one], actors.side[other]], terms)
+    friendly = rng.random(len(one)) < terms
+
+    strength = np.sqrt(actors.weight[one] * actors.weight[other]) * rng.lognormal(sigma=0.8, size=len(one))
+    times = rng.multinomial(max(count - actors.established, 0), strength / strength.sum())
+    times[: actors.established] += 1
+    length = np.where(rng.random(len(one)) < 0.3, days, rng.integers(30, min(180, days) + 1, size=len(one)))
+    start = (rng.random(len(one)) * (days - length + 1)).astype(np.int64)
+
+    tie = np.repeat(np.arange(len(one)), times)
+    turned = rng.random(len(tie)) < 0.3
+    subject, object_ = np.where(turned, other[tie], one[tie]), np.where(turned, one[tie], other[tie])
+    favourite = usual_verbs(actors.side[one], friendly, rng)
+    verb = usual_verbs(actors.side[subject], friendly[tie], rng)
+    verb = np.where(~turned & (rng.random(len(tie)) < 0.5), favourite[tie], verb)
+    time = start[tie] + (rng.random(len(tie)) * length[tie]).astype(np.int64)
+    time[0] = 0  # the first day of a calendar is the day of its first fact
+    return Events.of(subject, verb, object_, time)
+
+
+def noise(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
+    """``count`` events without any reason, between established actors."""
+    plain = np.flatnonzero(~SEASONAL)
+    subject, object_ = actors.draw_any(count, rng), actors.draw_any(count, rng)
+    return Events.of(subject, rng.choice(plain, size=count), object_, rng.integers(days, size=count))

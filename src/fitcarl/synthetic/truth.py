@@ -1,0 +1,84 @@
+"""What really made every fact of a demo world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.synthetic.rules import DESCRIPTIONS, Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The planted rule and the causes of every fact. A fact is known by its row, which ``row_of`` finds again."""
+
+    facts: Quadruples
+    """All facts of the world, by time; a cause's row is smaller than its effect's."""
+    rule: NDArray[np.int8]
+    """int8 [facts], the number of a Rule; 0 where no rule made the fact."""
+    cause_offsets: NDArray[np.int64]
+    """int64 [facts + 1]: the causes of fact i are ``causes[cause_offsets[i]:cause_offsets[i + 1]]``."""
+    causes: NDArray[np.int64]
+    """int64 [causes], rows of facts, ascending within an effect. A fact has causes if and only if a rule made it."""
+    newcomers: NDArray[np.int32]
+    """int32 [newcomers], ids of the actors that emerge late."""
+
+    def __len__(self) -> int:
+        return len(self.rule)
+
+    def causes_of(self, row: int) -> NDArray[np.int64]:
+        """int64 [causes]: rows of the facts that caused this one."""
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)} facts")
+        return self.causes[self.cause_offsets[row] : self.cause_offsets[row + 1]]
+
+    def rule_of(self, row: int) -> Rule:
+        """The rule that made this fact."""
+        return Rule(int(self.rule[row]))
+
+    def counts(self) -> dict[Rule, int]:
+        """How many facts each rule made."""
+        counts = np.bincount(self.rule, minlength=len(Rule))
+        return {rule: int(counts[rule]) for rule in Rule}
+
+    def describe(self, rule: Rule) -> str:
+        """A rule in plain words."""
+        return DESCRIPTIONS[rule]
+
+    def row_of(self, subject: int, relation: int, object: int, time: int) -> int:
+        """The row of a fact given by its ids, -1 if there is no such fact."""
+        return int(self.rows_of(Quadruples.of([subject], [relation], [object], [time]))[0])
+
+    def rows_of(self, facts: Quadruples) -> NDArray[np.int64]:
+        """int64 [asked]: rows of facts given by their ids in any order, such as a split's; -1 where there is none."""
+        keys, rows = self._index
+        first, last = self._bounds
+        wanted = facts.rows().astype(np.int64)
+        inside = ((wanted >= first) & (wanted <= last)).all(axis=1)
+        if not len(keys):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        key = self._key(wanted)
+        place = np.searchsorted(keys, key).clip(max=len(keys) - 1)
+        return np.where(inside & (keys[place] == key), rows[place], -1)
+
+    @cached_property
+    def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        table = (self.facts.subject, self.facts.relation, self.facts.object, self.facts.time)
+        return np.zeros(4, np.int64), np.array([column.max(initial=0) for column in table], dtype=np.int64)
+
+    def _key(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """One number for a fact; distinct for distinct facts within the bounds."""
+        _, relations, objects, times = (self._bounds[1] + 1).tolist()
+        key: NDArray[np.int64] = ((rows[:, 0] * relations + rows[:, 1]) * objects + rows[:, 2]) * times + rows[:, 3]
+        return key
+
+    @cached_property
+    def _index(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Keys of all facts in ascending order, and their rows."""
+        keys = self._key(self.facts.rows().astype(np.int64))
+        order = np.argsort(keys)
+        return keys[order], order

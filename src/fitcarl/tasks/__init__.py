@@ -1,0 +1,1 @@
+"""Few-shot tasks: support sets, queries, and how they are sampled."""

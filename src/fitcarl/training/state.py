@@ -1,0 +1,67 @@
+"""Everything learning needs to go on where it was stopped, bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from fitcarl.core.storage import read_tensors, write_tensors
+from fitcarl.errors import InputError
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far learning has come. Random numbers follow from the seed and the episode, so there is no more to keep."""
+
+    episode: int = 0
+    """Episodes that are finished."""
+    best_mrr: float = -1.0
+    best_episode: int = 0
+    looks_since_best: int = 0
+    seconds: float = 0.0
+    """Time spent so far, over all sittings."""
+    peak_mb: float = 0.0
+    """The most memory that a process of any sitting held."""
+
+    def after_look(self, mrr: float) -> Standing:
+        """The standing after a look at meta-validation."""
+        if mrr > self.best_mrr:
+            return replace(self, best_mrr=mrr, best_episode=self.episode, looks_since_best=0)
+        return replace(self, looks_since_best=self.looks_since_best + 1)
+
+
+def save_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, standing: Standing) -> None:
+    """Weights, the optimiser's moments and the standing, in one file that is replaced atomically."""
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        tensors[f"weight/{name}"] = parameter
+        for moment in _MOMENTS:
+            if optimizer.state[parameter]:
+                tensors[f"{moment}/{name}"] = optimizer.state[parameter][moment]
+    write_tensors(file, tensors, vars(standing))
+
+
+def load_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Standing:
+    """Puts weights and moments back and returns the standing."""
+    tensors, about = read_tensors(file)
+    fields = {field.name for field in dataclasses.fields(Standing)}
+    fits = all(
+        f"weight/{name}" in tensors and tensors[f"weight/{name}"].shape == parameter.shape
+        for name, parameter in model.named_parameters()
+    )
+    if not fits or not about.keys() <= fields:
+        raise InputError("does not fit this run", file=file, expected="the state that `fitcarl train` saved here")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(tensors[f"weight/{name}"])
+            if f"step/{name}" in tensors:
+                moments: dict[str, Any] = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS}
+                optimizer.state[parameter] = moments
+    return Standing(**about)

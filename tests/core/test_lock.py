@@ -1,0 +1,46 @@
+"""One process at a time works in a folder, where the system can see to that."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fitcarl.core.lock import alone
+from fitcarl.errors import InputError
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="folders cannot be held here")
+
+
+def test_a_folder_is_held_once_and_then_free_again(tmp_path: Path) -> None:
+    with alone(tmp_path), pytest.raises(InputError, match="another fitcarl is at work in it"), alone(tmp_path):
+        pass
+    with alone(tmp_path):
+        pass
+
+
+def test_who_is_given_the_descriptor_holds_on(tmp_path: Path) -> None:
+    with alone(tmp_path) as held:
+        sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,))
+    try:
+        with pytest.raises(InputError, match="at work"), alone(tmp_path):
+            pass
+    finally:
+        sleeper.communicate(b"\n")
+    with alone(tmp_path):
+        pass
+
+
+def test_where_folders_cannot_be_held_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with alone(tmp_path) as held:
+        assert held == -1

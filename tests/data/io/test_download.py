@@ -1,0 +1,312 @@
+"""Downloads against a server on this machine that stalls, truncates, corrupts, and forgets where one was."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.server
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from fitcarl.data.io.download import DownloadError, fetch
+from fitcarl.errors import InputError
+
+CONTENT = bytes(range(256)) * 1200  # more than one block of the transfer
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+HALF = len(CONTENT) // 2
+
+Answer = Callable[["Handler"], None]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Gives the next answer of the server's script to each request, and its last one for ever."""
+
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.headers.get("Range"))
+        script = self.server.script
+        answer = script.pop(0) if len(script) > 1 else script[0]
+        with contextlib.suppress(ConnectionError):  # the client may have left
+            answer(self)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script: list[Answer] = []
+        self.asked: list[str | None] = []
+        self.url = f"http://127.0.0.1:{self.server_port}/facts.txt"
+        self.closing = threading.Event()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    running = Server()
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield running
+    running.closing.set()
+    running.shutdown()
+    running.server_close()
+    thread.join()
+
+
+def start_of(handler: Handler) -> int:
+    asked = handler.headers.get("Range")
+    return int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+
+
+def head(handler: Handler, length: int | None, start: int = 0, total: int = len(CONTENT)) -> None:
+    handler.send_response(206 if start else 200)
+    if length is not None:
+        handler.send_header("Content-Length", str(length))
+    if start:
+        handler.send_header("Content-Range", f"bytes {start}-{total - 1}/{total}")
+    handler.end_headers()
+
+
+def good(handler: Handler) -> None:
+    start = start_of(handler)
+    head(handler, len(CONTENT) - start, start)
+    handler.wfile.write(CONTENT[start:])
+
+
+def truncated(handler: Handler) -> None:
+    """Announces everything and closes half-way through what is left."""
+    start = start_of(handler)
+    left = CONTENT[start:]
+    head(handler, len(left), start)
+    handler.wfile.write(left[: len(left) // 2])
+
+
+def truncated_without_length(handler: Handler) -> None:
+    head(handler, None)
+    handler.wfile.write(CONTENT[:HALF])
+
+
+def stalling(handler: Handler) -> None:
+    """Sends half of what is left, then says nothing more."""
+    start = start_of(handler)
+    left = CONTENT[start:]
+    head(handler, len(left), start)
+    handler.wfile.write(left[: len(left) // 2])
+    handler.wfile.flush()
+    handler.server.closing.wait(5)
+
+
+def silent(handler: Handler) -> None:
+    handler.server.closing.wait(5)
+
+
+def corrupted(handler: Handler) -> None:
+    start = start_of(handler)
+    head(handler, len(CONTENT) - start, start)
+    handler.wfile.write((b"\xff" + CONTENT[1:])[start:])
+
+
+def ignoring_range(handler: Handler) -> None:
+    head(handler, len(CONTENT))
+    handler.wfile.write(CONTENT)
+
+
+def starting_elsewhere(handler: Handler) -> None:
+    start = max(start_of(handler) - 7, 1)
+    head(handler, len(CONTENT) - start, start)
+    handler.wfile.write(CONTENT[start:])
+
+
+def left_open(handler: Handler) -> None:
+    """Sends everything but does not close."""
+    good(handler)
+    handler.wfile.flush()
+    handler.server.closing.wait(5)
+
+
+def page_of_a_portal(handler: Handler) -> None:
+    head(handler, 13)
+    handler.wfile.write(b"<html></html>")
+
+
+def status(code: int) -> Answer:
+    return lambda handler: handler.send_error(code)
+
+
+quick = partial(fetch, sha256=SHA256, size=len(CONTENT), timeout=0.2, retries=3, backoff=0.0)
+
+
+def test_a_file_is_downloaded_and_nothing_else_remains(server: Server, tmp_path: Path) -> None:
+    server.script = [good]
+    target = tmp_path / "new" / "facts.txt"
+    assert quick(server.url, target) == target
+    assert target.read_bytes() == CONTENT
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_file_that_is_there_is_not_asked_for_again(server: Server, tmp_path: Path) -> None:
+    target = tmp_path / "facts.txt"
+    target.write_bytes(CONTENT)
+    quick(server.url, target)
+    assert server.asked == []
+
+
+def test_a_file_with_other_content_is_replaced(server: Server, tmp_path: Path) -> None:
+    server.script = [good]
+    target = tmp_path / "facts.txt"
+    target.write_bytes(CONTENT[:-1])
+    assert quick(server.url, target).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("broken", [truncated, stalling, truncated_without_length])
+def test_an_interrupted_transfer_goes_on_where_it_stopped(server: Server, tmp_path: Path, broken: Answer) -> None:
+    server.script = [broken, good]
+    assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
+    assert server.asked == [None, f"bytes={HALF}-"]
+
+
+def test_the_next_call_resumes_what_the_last_one_left(server: Server, tmp_path: Path) -> None:
+    target, part = tmp_path / "facts.txt", tmp_path / "facts.txt.part"
+    server.script = [stalling]
+    with pytest.raises(DownloadError, match=r"after 1 tries: nothing came for 0\.2 s; 153600 bytes are kept"):
+        quick(server.url, target, retries=0)
+    assert not target.exists()
+    assert part.read_bytes() == CONTENT[:HALF]
+    server.script = [good]
+    assert quick(server.url, target).read_bytes() == CONTENT
+    assert server.asked == [None, f"bytes={HALF}-"]
+    assert not part.exists()
+
+
+@pytest.mark.parametrize("forgetful", [ignoring_range, starting_elsewhere])
+def test_a_server_that_does_not_resume_makes_it_start_again(server: Server, tmp_path: Path, forgetful: Answer) -> None:
+    server.script = [truncated, forgetful, good]
+    assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
+
+
+def test_a_corrupted_file_is_removed_and_reported(server: Server, tmp_path: Path) -> None:
+    server.script = [corrupted]
+    with pytest.raises(DownloadError, match="corrupted download, removed") as caught:
+        quick(server.url, tmp_path / "facts.txt")
+    assert "\n" not in str(caught.value)
+    assert server.url in str(caught.value)
+    assert SHA256 in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_corrupted_beginning_of_an_earlier_call_is_thrown_away(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "facts.txt.part").write_bytes(b"\0" * HALF)
+    server.script = [good]
+    assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
+    assert server.asked == [f"bytes={HALF}-", None]
+
+
+@pytest.mark.parametrize("beginning", [CONTENT, b"\0" * len(CONTENT), CONTENT + b"more"])
+def test_a_beginning_that_is_long_enough_is_checked(server: Server, tmp_path: Path, beginning: bytes) -> None:
+    (tmp_path / "facts.txt.part").write_bytes(beginning)
+    server.script = [good]
+    assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
+    assert server.asked == ([] if beginning == CONTENT else [None])
+
+
+@pytest.mark.parametrize("beginning", [CONTENT, b"\0" * len(CONTENT)])
+def test_no_more_bytes_on_the_server_leaves_it_to_the_checksum(
+    server: Server, tmp_path: Path, beginning: bytes
+) -> None:
+    (tmp_path / "facts.txt.part").write_bytes(beginning)
+    server.script = [status(416), good]
+    assert quick(server.url, tmp_path / "facts.txt", size=None).read_bytes() == CONTENT
+    assert server.asked == [f"bytes={len(CONTENT)}-"] + ([] if beginning == CONTENT else [None])
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504, 429])
+def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path, code: int) -> None:
+    server.script = [status(code), status(code), good]
+    assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize("code", [403, 404, 410])
+def test_a_file_that_is_not_there_is_asked_for_once(server: Server, tmp_path: Path, code: int) -> None:
+    server.script = [status(code)]
+    with pytest.raises(DownloadError, match=f"facts.txt: the server does not give this file: HTTP {code}"):
+        quick(server.url, tmp_path / "facts.txt")
+    assert len(server.asked) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tries_are_limited_and_pauses_grow(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    server.script = [status(503)]
+    with pytest.raises(DownloadError, match="after 4 tries: the server answered HTTP 503"):
+        quick(server.url, tmp_path / "facts.txt", backoff=1.5)
+    assert pauses == [1.5, 3.0, 6.0]
+    assert len(server.asked) == 4
+
+
+def test_a_server_that_never_answers_is_given_up(server: Server, tmp_path: Path) -> None:
+    server.script = [silent]
+    with pytest.raises(DownloadError, match=r"after 2 tries: nothing came for 0\.1 s$"):
+        quick(server.url, tmp_path / "facts.txt", timeout=0.1, retries=1)
+
+
+def test_a_connection_that_stays_open_after_the_last_byte_does_no_harm(server: Server, tmp_path: Path) -> None:
+    server.script = [left_open]
+    assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
+    assert len(server.asked) == 1
+
+
+def test_another_file_in_its_place_is_not_even_downloaded(server: Server, tmp_path: Path) -> None:
+    server.script = [page_of_a_portal]
+    with pytest.raises(DownloadError, match="another file there; found '13 bytes'; expected 307200 bytes"):
+        quick(server.url, tmp_path / "facts.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_server_at_all_is_one_line(server: Server, tmp_path: Path) -> None:
+    server.script = [good]
+    unused = "http://127.0.0.1:1/facts.txt"
+    with pytest.raises(
+        DownloadError, match=r"^http://127\.0\.0\.1:1/facts\.txt: download failed .*: Connection refused$"
+    ):
+        quick(unused, tmp_path / "facts.txt")
+
+
+def test_progress_ascends_to_the_size(server: Server, tmp_path: Path) -> None:
+    server.script = [truncated, good]
+    seen: list[tuple[str, int, int | None]] = []
+    quick(server.url, tmp_path / "facts.txt", progress=lambda *step: seen.append(step))
+    assert [held for _, held, _ in seen] == sorted({held for _, held, _ in seen})
+    assert seen[-1] == ("facts.txt", len(CONTENT), len(CONTENT))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("facts.txt", "file:///etc/hosts", "http://", "http://host:port/x", "http://a b/c"),
+        *("http://localhost/büro", "http://bücher.example/x"),
+    ],
+)
+def test_what_is_no_address_is_an_error(tmp_path: Path, url: str) -> None:
+    with pytest.raises(InputError, match="not an address"):
+        quick(url, tmp_path / "facts.txt")
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_about_the_disk(server: Server, tmp_path: Path) -> None:
+    server.script = [good]
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="cannot be written") as caught:
+        quick(server.url, tmp_path / "file" / "facts.txt")
+    assert not isinstance(caught.value, DownloadError)

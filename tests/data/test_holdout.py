@@ -1,0 +1,124 @@
+"""Training on plain facts: who is held out, what the trained run knows, and that validation stays honest."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fitcarl.data.facts import Facts
+from fitcarl.data.holdout import hold_out
+from fitcarl.data.io.dataset_folder import read_dataset, validate
+from fitcarl.errors import InputError
+from fitcarl.predict.predictor import Predictor
+from fitcarl.runs.evaluate import evaluate
+from fitcarl.runs.run import Run
+from fitcarl.synthetic import generate_world
+from fitcarl.training.api import resume, train
+from fitcarl.training.loop import Stopped
+from tests.small import SMALL
+from tests.training.test_loop import assert_same_weights
+
+WAYS = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    return generate_world("tiny").facts
+
+
+@pytest.fixture(scope="module")
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def run(facts: Facts, told: list[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return train(facts, out=tmp_path_factory.mktemp("plain") / "run", note=told.append, **WAYS)
+
+
+@pytest.mark.parametrize("meta_train", [False, True])
+def test_plain_facts_become_a_sound_dataset_of_the_same_facts(facts: Facts, meta_train: bool) -> None:
+    dataset, held_out = hold_out(facts, 2, 0, meta_train=meta_train)
+    validate(dataset)
+    assert sorted(dataset.everything) == sorted(facts.quadruples)
+    assert set(dataset.valid.entities.tolist()) <= set(held_out.groups[0].tolist())
+    assert bool(len(dataset.train)) == meta_train
+    assert not len(dataset.test)
+
+
+def test_who_is_held_out_follows_from_the_seed(facts: Facts) -> None:
+    one, again, other = (hold_out(facts, 2, seed)[0] for seed in (1, 1, 2))
+    assert one.digest == again.digest != other.digest
+
+
+def test_it_says_what_was_done(run: Run, told: list[str]) -> None:
+    said = [line.partition(":")[0] for line in told]
+    assert said[:3] == ["demo-tiny", "held out for validation", "to learn from"]
+    assert {line.split(" from ")[0] for line in said[3:]} <= {"the encoder learns"}
+    assert f"{len(run.surroundings.facts):,} facts" in told[0]
+    assert "3,000 facts of 110 actors" in told[0]
+    assert "4 groups of" in told[2]
+
+
+def test_the_trained_run_knows_every_fact(run: Run, facts: Facts) -> None:
+    assert run.config.learn.tasks == "pseudo"
+    assert sorted(run.surroundings.facts) == sorted(facts.quadruples)
+
+
+def test_those_held_out_are_hidden_again_when_the_run_is_judged(run: Run) -> None:
+    best = json.loads(run.folder.result.read_text())["best_valid_mrr"]
+    report = evaluate(run.folder.path, split="valid").to_json()
+    honest = [row for row in report["results"] if (row["ranks"], row["filter"]) == ("realistic", "time-aware")]
+    assert honest[0]["mrr"] == pytest.approx(best, abs=1e-12)
+    assert "unseen-in-training-background" not in report["signature"]
+
+
+def test_its_example_is_about_somebody_it_does_not_know(run: Run) -> None:
+    example = Predictor.load(run).example()
+    assert example is not None
+    assert example.question.actor not in run.vocabulary.entity_index
+
+
+def test_a_run_that_was_moved_is_judged_and_resumed_without_the_facts(run: Run, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(run.folder.path, moved)
+    assert Run.load(moved).source == str(moved / "dataset")
+    assert resume(moved, episodes=5).whole
+
+
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(run: Run, facts: Facts, tmp_path: Path) -> None:
+    seen: list[int] = []
+    with pytest.raises(Stopped):
+        train(
+            facts,
+            out=tmp_path / "run",
+            **WAYS,
+            watch=lambda now: seen.append(now.line.episode),
+            stop=lambda: len(seen) == 2,
+        )
+    resume(tmp_path / "run")
+    assert_same_weights(run.folder.path, tmp_path / "run")
+
+
+def test_preset_paper_gets_a_group_that_is_hidden_for_good(facts: Facts, tmp_path: Path) -> None:
+    run = train(facts, out=tmp_path / "run", shots=2, episodes=2, preset="paper", settings=SMALL)
+    dataset = read_dataset(run.folder.dataset)
+    assert run.config.learn.tasks == "meta"
+    assert len(dataset.train.entities) >= 5
+    assert sorted(run.surroundings.facts) == sorted(facts.quadruples)
+    rows = run.agent.module.entity_rows
+    assert not np.asarray(rows[dataset.train.entities]).any()  # the embeddings never met them
+
+
+def test_a_dataset_without_a_meta_train_split_needs_none(facts: Facts, tmp_path: Path) -> None:
+    dataset, _ = hold_out(facts, 2, 0)
+    run = train(dataset, out=tmp_path / "run", shots=2, episodes=1, settings=SMALL)
+    assert run.config.learn.tasks == "pseudo"
+    assert not run.whole
+    assert sorted(run.surroundings.facts) == sorted(dataset.background)
+    with pytest.raises(InputError, match=r"learn\.tasks=pseudo"):
+        train(dataset, out=tmp_path / "other", shots=2, settings=["learn.tasks=meta"])

@@ -1,0 +1,94 @@
+"""Known entities that play newcomers: who is chosen, and that nothing of theirs is left in what is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fitcarl.data.pseudo_unseen import hide, pseudo_unseen
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.errors import InputError
+
+ENTITIES = 12
+
+rows = st.lists(
+    st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, 3), st.integers(0, ENTITIES - 1), st.integers(0, 20)),
+    max_size=60,
+    unique=True,
+)
+groups = st.sets(st.integers(0, ENTITIES - 1), min_size=1)
+
+
+def star(counts: list[int]) -> Quadruples:
+    """Entity i has so many facts, each with a hub of its own that has no other."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return Quadruples.of(owner, np.zeros_like(owner), np.arange(len(owner)) + len(counts), np.zeros_like(owner))
+
+
+def people(facts: Quadruples) -> int:
+    return int(max(facts.subject.max(), facts.object.max())) + 1
+
+
+def chosen(facts: Quadruples, shots: int = 3, seed: int = 0, **ways: float) -> list[list[int]]:
+    found = pseudo_unseen(facts, people(facts), shots, np.random.default_rng(seed), **ways)  # type: ignore[arg-type]
+    return [group.tolist() for group in found.groups]
+
+
+@given(rows, groups, st.integers(0, 5))
+def test_every_fact_is_either_without_the_group_or_listed_once_under_an_end_in_it(
+    facts: list[tuple[int, int, int, int]], group: set[int], seed: int
+) -> None:
+    fold = hide(Quadruples.from_rows(facts), np.array(sorted(group)), ENTITIES, np.random.default_rng(seed))
+    assert list(fold.background) == [row for row in facts if not {row[0], row[2]} & group]
+    assert sorted(fold.hidden.facts) == sorted(row for row in facts if {row[0], row[2]} & group)
+    for owner, row in zip(fold.hidden.owner.tolist(), fold.hidden.facts, strict=True):
+        assert owner in group & {row[0], row[2]}
+    assert len(set(fold.hidden.entities.tolist())) == len(fold.hidden.entities)  # the rows of each stand together
+
+
+def test_a_fact_within_the_group_is_listed_under_either_end() -> None:
+    facts = Quadruples.of(np.zeros(200), np.zeros(200), np.ones(200), np.arange(200))
+    fold = hide(facts, np.array([0, 1]), 2, np.random.default_rng(0))
+    assert 60 < (fold.hidden.owner == 0).sum() < 140
+
+
+def test_those_with_few_facts_are_chosen_and_no_one_twice() -> None:
+    facts = star([5] * 30 + [6] * 30 + [40] * 30 + [41] * 30)
+    drawn = chosen(facts)
+    assert len(drawn) == 4
+    together = [entity for group in drawn for entity in group]
+    assert len(set(together)) == len(together)
+    assert set(together) <= set(range(30, 90))
+
+
+def test_a_group_hides_no_more_than_its_share() -> None:
+    facts = star([10] * 100)
+    assert [len(group) for group in chosen(facts)] == [10, 10, 10, 10]
+    assert [len(group) for group in chosen(facts, most=7, groups=2)] == [7, 7]
+
+
+def test_where_too_few_have_few_facts_the_nearest_are_taken_and_that_is_said() -> None:
+    facts = star([100] * 3 + [60] * 20)
+    found = pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0))
+    assert found.found == (60, 60)
+    assert str(found) == "4 groups of 2 actors with 60 to 60 facts (too few have 6 to 40)"
+
+
+def test_where_all_is_as_it_should_be_nothing_is_excused() -> None:
+    facts = star([12] * 40)
+    found = pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0), groups=1)
+    assert str(found) == "4 actors with 12 to 12 facts"
+
+
+def test_the_choice_follows_from_the_seed() -> None:
+    facts = star([10] * 100)
+    assert chosen(facts, seed=1) == chosen(facts, seed=1)
+    assert chosen(facts, seed=1) != chosen(facts, seed=2)
+
+
+@pytest.mark.parametrize("facts", [star([3] * 50), Quadruples.of([0] * 9, [0] * 9, [1] * 9, range(9))])
+def test_where_nobody_can_be_hidden_it_is_one_line(facts: Quadruples) -> None:
+    with pytest.raises(InputError, match=r"mine: nobody can play a newcomer; found .* expected some with 6 to 40"):
+        pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0), name="mine")

@@ -1,0 +1,207 @@
+"""A reproduction trains what is missing, never anything twice, and never over something else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fitcarl.errors import InputError
+from fitcarl.experiments.jobs import Case, TrainingError, train_apart
+from fitcarl.experiments.reproduce import Plan, reproduce
+from fitcarl.experiments.results import Row
+from fitcarl.models.heuristics import BASELINES
+from fitcarl.runs.evaluate import evaluate
+from fitcarl.training.api import resume, train
+from fitcarl.training.loop import Stopped
+from fitcarl.training.trace import read
+from tests.small import SMALL, write_tiny
+
+SETTINGS = (*SMALL, "learn.episodes=2")
+
+
+def here(case: Case, _lock: int) -> None:
+    """Trains in this process: faster, and memory is not what is tested."""
+    if case.state == "new":
+        settings = {"shots": case.shots, "preset": case.preset, "seed": case.seed}
+        train(case.source, out=case.folder, settings=case.settings, **settings)  # type: ignore[arg-type]
+    else:
+        resume(case.folder)
+
+
+def nobody(case: Case, _lock: int) -> None:
+    raise AssertionError(f"{case.folder} is trained again")
+
+
+@pytest.fixture(scope="module")
+def plan(data: Path) -> Plan:
+    return Plan((str(data),), shots=(1, 2), seeds=(0, 1), settings=SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def finished(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row], list[str]]:
+    """A whole reproduction: its folder, its rows, and what it said."""
+    out = tmp_path_factory.mktemp("results")
+    said: list[str] = []
+    rows = reproduce(plan, out, train=here, say=said.append)
+    return out, rows, said
+
+
+@pytest.fixture
+def copy(finished: tuple[Path, list[Row], list[str]], tmp_path: Path) -> Path:
+    shutil.copytree(finished[0], tmp_path / "results")
+    return tmp_path / "results"
+
+
+def test_every_combination_is_trained_and_has_its_row(finished: tuple[Path, list[Row], list[str]]) -> None:
+    out, rows, said = finished
+    assert {path.name for path in out.iterdir() if path.is_dir()} == {
+        *("tiny-1shot-paper-0", "tiny-1shot-paper-1", "tiny-2shot-paper-0", "tiny-2shot-paper-1")
+    }
+    assert [(row.shots, row.seeds) for row in rows if row.kind == "trained"] == [(1, (0, 1)), (2, (0, 1))]
+    for shots in (1, 2):
+        assert [row.scorer for row in rows if row.kind == "trivial" and row.shots == shots] == list(BASELINES)
+    assert "run 4 of 4: tiny, 2-shot, paper, seed 1: training" in said
+
+
+def test_a_trained_row_is_the_mean_of_what_evaluate_says_of_its_runs(
+    finished: tuple[Path, list[Row], list[str]],
+) -> None:
+    out, rows, _ = finished
+    [row] = [row for row in rows if row.kind == "trained" and row.shots == 2]
+    folders = [out / f"tiny-2shot-paper-{seed}" for seed in (0, 1)]
+    reports = [evaluate(folder) for folder in folders]
+    assert row.mrr_by_seed == tuple(report.honest.mrr for report in reports)
+    assert row.mrr == pytest.approx(sum(row.mrr_by_seed) / 2)
+    assert row.paper_mrr == pytest.approx(sum(report.paper.mrr for report in reports) / 2)
+    results = [json.loads((folder / "result.json").read_text()) for folder in folders]
+    assert row.minutes == pytest.approx(sum(result["seconds"] for result in results) / 120)
+    assert row.peak_mb == max(result["peak_mb"] for result in results)
+
+
+def test_a_row_says_how_its_settings_differ_from_the_preset(finished: tuple[Path, list[Row], list[str]]) -> None:
+    [label] = {row.scorer for row in finished[1] if row.kind == "trained"}
+    changed = label.removeprefix("fitcarl (paper, ").removesuffix(")").split(", ")
+    assert sorted(changed) == sorted(SETTINGS)
+
+
+def test_the_table_is_on_disk(finished: tuple[Path, list[Row], list[str]]) -> None:
+    out, rows, _ = finished
+    assert [Row.from_json(row) for row in json.loads((out / "results.json").read_text())["rows"]] == rows
+    assert sum(line.startswith("| tiny") for line in (out / "results.md").read_text().splitlines()) == len(rows)
+
+
+def test_calling_again_trains_nothing_and_says_the_same(
+    plan: Plan, finished: tuple[Path, list[Row], list[str]]
+) -> None:
+    out, rows, _ = finished
+    assert reproduce(plan, out, train=nobody) == rows
+
+
+def test_an_unfinished_run_is_resumed(plan: Plan, copy: Path) -> None:
+    last = plan.groups(copy)[-1][-1]
+    shutil.rmtree(last.folder)
+    with pytest.raises(Stopped):
+        train(last.source, out=last.folder, shots=2, preset="paper", seed=1, settings=SETTINGS, stop=lambda: True)
+    assert {case.state for case in plan.groups(copy)[-1]} == {"finished", "unfinished"}
+    assert last.command == ["train", "--resume", str(last.folder)]
+    trained = []
+
+    def only_that(case: Case, lock: int) -> None:
+        trained.append(case.folder)
+        here(case, lock)
+
+    reproduce(plan, copy, train=only_that)
+    assert trained == [last.folder]
+    assert last.state == "finished"
+
+
+def test_a_run_with_other_settings_is_named_before_anything_is_trained(plan: Plan, copy: Path) -> None:
+    longer = replace(plan, settings=(*SMALL, "learn.episodes=3"))
+    with pytest.raises(InputError, match=r"tiny-1shot-paper-0.*learn\.episodes=2.*expected learn\.episodes=3"):
+        reproduce(longer, copy, train=nobody)
+
+
+def test_a_run_on_other_data_is_named(plan: Plan, copy: Path, tmp_path: Path) -> None:
+    other = write_tiny(tmp_path / "other" / "tiny", seed=8)
+    with pytest.raises(InputError, match="is a run on other data"):
+        reproduce(replace(plan, data=(str(other),)), copy, train=nobody)
+
+
+def test_what_is_no_run_is_left_alone(plan: Plan, tmp_path: Path) -> None:
+    thesis = tmp_path / "tiny-2shot-paper-0" / "thesis.tex"
+    thesis.parent.mkdir()
+    thesis.write_text("years of work")
+    with pytest.raises(InputError, match="no run"):
+        reproduce(plan, tmp_path, train=nobody)
+    assert thesis.read_text() == "years of work"
+
+
+def test_rows_of_earlier_calls_stay(plan: Plan, finished: tuple[Path, list[Row], list[str]], copy: Path) -> None:
+    rows = reproduce(replace(plan, shots=(2,), seeds=(0,)), copy, train=nobody)
+    assert [row for row in rows if row.shots == 1] == [row for row in finished[1] if row.shots == 1]
+    assert [row.seeds for row in rows if row.kind == "trained"] == [(0, 1), (0,)]
+
+
+def test_two_reproductions_do_not_work_in_one_folder(plan: Plan, copy: Path) -> None:
+    shutil.rmtree(copy / "tiny-2shot-paper-1")
+
+    def meanwhile(_case: Case, _lock: int) -> None:
+        reproduce(plan, copy, train=nobody)
+
+    with pytest.raises(InputError, match="is at work in it"):
+        reproduce(plan, copy, train=meanwhile)
+
+
+def test_a_damaged_table_is_named(plan: Plan, copy: Path) -> None:
+    (copy / "results.json").write_text('{"rows": [{"data": "tiny"}]}')
+    with pytest.raises(InputError, match=r"results\.json"):
+        reproduce(plan, copy, train=nobody)
+
+
+@pytest.mark.parametrize(("program", "code"), [("exit 2", 2), ("exit 1", 1), ("kill -9 $$", 1)])
+def test_a_run_that_fails_ends_the_reproduction_with_its_code(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int
+) -> None:
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\n{program}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(TrainingError, match="goes on from there") as failed:
+        train_apart(plan.groups(tmp_path)[0][0], 0)
+    assert failed.value.code == code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_stops_on_ctrl_c_and_goes_on_when_called_again(
+    data: Path, tmp_path: Path, asked: signal.Signals
+) -> None:
+    settings = [part for setting in (*SMALL, "learn.patience=1000") for part in ("--set", setting)]
+    ways = ["--data", str(data), "--shots", "2", "--seeds", "0,1", "--episodes", "100", "--json"]
+    command = [sys.executable, "-m", "fitcarl", "reproduce", *ways, "--out", str(tmp_path), *settings]
+    first, second = tmp_path / "tiny-2shot-paper-0", tmp_path / "tiny-2shot-paper-1"
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while not read(first / "trace.jsonl") and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(asked)
+    out, told = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert b"the same command goes on" in told
+    assert b"Traceback" not in told
+    assert not (first / "result.json").exists()
+    assert not second.exists()
+
+    again = subprocess.run(command, capture_output=True, timeout=120, check=True)
+    assert b"seed 0: going on with training" in again.stderr
+    [row] = [row for row in json.loads(again.stdout)["rows"] if row["kind"] == "trained"]
+    assert (row["seeds"], len(row["mrr_by_seed"])) == ([0, 1], 2)
+    assert [line.episode for line in read(first / "trace.jsonl")] == list(range(1, 101))

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fitcarl.config.schema import EmbeddingConfig
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.models.factorization.complex import Progress, compose, pretrain
+from fitcarl.models.factorization.embeddings import Embeddings
+from fitcarl.models.factorization.quality import static_filtered_mrr
+from tests.models.factorization.graphs import ENTITIES, KNOWN, RELATIONS, small_background
+
+QUICK = EmbeddingConfig(dimension=20, epochs=2, least_steps=40, batch=8)
+
+
+def _complex(rows: np.ndarray) -> np.ndarray:
+    half = rows.shape[-1] // 2
+    return rows[..., :half] + 1j * rows[..., half:]
+
+
+def _score(embeddings: Embeddings, subject: int, relation: int, object: int) -> float:
+    s, r, o = embeddings.entity[subject], embeddings.relation[relation], embeddings.entity[object]
+    return float(np.sum(_complex(s) * _complex(r) * np.conj(_complex(o))).real)
+
+
+def test_the_score_by_hand() -> None:
+    # s = 1 + 2i, r = 3 - i, s·r = 5 + 5i; o = 2 + 4i: Re((5 + 5i)(2 - 4i)) = 10 + 20.
+    query = compose(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, -1.0]]))
+    assert query.tolist() == [[5.0, 5.0]]
+    assert (query @ torch.tensor([[2.0], [4.0]])).item() == 30.0
+
+
+def test_the_score_is_the_real_part_of_the_complex_product() -> None:
+    random = np.random.default_rng(0)
+    s, r, o = (random.normal(size=(7, 10)) for _ in range(3))
+    expected = np.sum(_complex(s) * _complex(r) * np.conj(_complex(o)), axis=1).real
+    found = (compose(torch.from_numpy(s), torch.from_numpy(r)) * torch.from_numpy(o)).sum(dim=1)
+    assert np.allclose(found.numpy(), expected, rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def remembered() -> tuple[Quadruples, Embeddings]:
+    background = small_background()
+    return background, pretrain(background, ENTITIES, RELATIONS, EmbeddingConfig(dimension=40, batch=16), seed=1)
+
+
+def test_a_small_graph_is_remembered_in_both_directions(remembered: tuple[Quadruples, Embeddings]) -> None:
+    background, embeddings = remembered
+    assert min(static_filtered_mrr(embeddings, background)) > 0.95
+
+
+def test_a_relation_and_its_inverse_row_both_know_the_fact(remembered: tuple[Quadruples, Embeddings]) -> None:
+    """(s, r, o) and (o, r⁻¹, s) each score above every corruption that is no fact; the two rows differ."""
+    background, embeddings = remembered
+    true = {(s, r, o) for s, r, o, _ in background}
+    ahead = {"object": 0, "subject": 0}
+    for s, r, o in true:
+        wrong_objects = [_score(embeddings, s, r, e) for e in range(ENTITIES) if (s, r, e) not in true]
+        inverse = RELATIONS.inverse(r)
+        wrong_subjects = [_score(embeddings, o, inverse, e) for e in range(ENTITIES) if (e, r, o) not in true]
+        ahead["object"] += _score(embeddings, s, r, o) > max(wrong_objects)
+        ahead["subject"] += _score(embeddings, o, inverse, s) > max(wrong_subjects)
+    assert min(ahead.values()) > 0.9 * len(true)
+    assert not np.allclose(embeddings.relation[: RELATIONS.count], embeddings.relation[RELATIONS.count :])
+
+
+def test_a_relation_read_from_the_wrong_end_knows_little(remembered: tuple[Quadruples, Embeddings]) -> None:
+    background, embeddings = remembered
+    swapped = Embeddings(embeddings.entity, np.roll(embeddings.relation, RELATIONS.count, axis=0), embeddings.trained)
+    assert max(static_filtered_mrr(swapped, background)) < 0.5
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    background = small_background()
+    for negatives in (5, 8192):
+        config = QUICK.model_copy(update={"negatives": negatives})
+        first, second = (pretrain(background, ENTITIES, RELATIONS, config, seed=3) for _ in range(2))
+        assert first == second
+        assert first.digest == second.digest
+
+
+def test_another_seed_gives_other_rows() -> None:
+    first, second = (pretrain(small_background(), ENTITIES, RELATIONS, QUICK, seed=seed) for seed in (3, 4))
+    assert first != second
+
+
+def test_random_numbers_drawn_elsewhere_change_nothing() -> None:
+    torch.manual_seed(0)
+    first = pretrain(small_background(), ENTITIES, RELATIONS, QUICK)
+    torch.manual_seed(1)
+    assert first == pretrain(small_background(), ENTITIES, RELATIONS, QUICK)
+
+
+def test_the_order_and_the_times_of_facts_change_nothing() -> None:
+    facts = small_background()
+    moved = Quadruples.of(facts.subject, facts.relation, facts.object, facts.time + 7).take(slice(None, None, -1))
+    assert pretrain(facts, ENTITIES, RELATIONS, QUICK) == pretrain(moved, ENTITIES, RELATIONS, QUICK)
+
+
+@pytest.mark.parametrize("negatives", [5, 8192])
+def test_rows_without_a_fact_are_zero(negatives: int) -> None:
+    facts = small_background()
+    background = facts.take(facts.relation != 2)
+    config = QUICK.model_copy(update={"negatives": negatives})
+    embeddings = pretrain(background, ENTITIES, RELATIONS, config)
+    known = set(background.subject.tolist()) | set(background.object.tolist())
+    assert set(np.flatnonzero(embeddings.trained).tolist()) == known
+    assert set(np.flatnonzero(np.abs(embeddings.entity).sum(axis=1)).tolist()) == known
+    assert np.flatnonzero(np.abs(embeddings.relation).sum(axis=1)).tolist() == [0, 1, 3, 4]
+
+
+def test_no_facts_at_all_give_zeros() -> None:
+    embeddings = pretrain(Quadruples.empty(), ENTITIES, RELATIONS, QUICK)
+    assert not embeddings.trained.any()
+    assert not embeddings.entity.any()
+
+
+def test_sampled_negatives_remember_too() -> None:
+    background = small_background()
+    config = EmbeddingConfig(dimension=40, batch=16, negatives=6)
+    assert min(static_filtered_mrr(pretrain(background, ENTITIES, RELATIONS, config), background)) > 0.9
+
+
+def test_the_regulariser_makes_rows_smaller() -> None:
+    def mean_norm(weight: float) -> float:
+        config = QUICK.model_copy(update={"regularizer": weight, "least_steps": 200})
+        rows = pretrain(small_background(), ENTITIES, RELATIONS, config).entity[:KNOWN]
+        return float(np.linalg.norm(rows, axis=1).mean())
+
+    assert mean_norm(0.1) < 0.8 * mean_norm(0.0)
+
+
+def test_progress_ends_at_the_last_epoch_with_nothing_left() -> None:
+    told: list[Progress] = []
+    pretrain(small_background(), ENTITIES, RELATIONS, QUICK, progress=told.append)
+    assert told[-1].epoch == told[-1].epochs > 2  # small graphs get more epochs than asked for
+    assert told[-1].eta == 0
+    assert told[-1].loss > 0
+    assert told[-1].seconds > 0
+
+
+def test_what_progress_raises_stops_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fitcarl.models.factorization.complex._SECONDS_BETWEEN_CALLS", 0.0)
+    told: list[Progress] = []
+
+    def stop(now: Progress) -> None:
+        told.append(now)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(small_background(), ENTITIES, RELATIONS, QUICK, progress=stop)
+    assert len(told) == 1

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.relations import RelationIds
+from fitcarl.errors import InputError
+from fitcarl.models.factorization.embeddings import Embeddings, import_npy
+
+BACKGROUND = Quadruples.from_rows([(0, 0, 1, 3)])
+
+
+def _embeddings() -> Embeddings:
+    random = np.random.default_rng(0)
+    entity = random.normal(size=(3, 4)).astype(np.float32)
+    entity[2] = 0
+    trained = np.array([True, True, False])
+    return Embeddings(entity, random.normal(size=(2, 4)).astype(np.float32), trained, {"origin": "here", "seed": 7})
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+    before = _embeddings()
+    before.save(tmp_path / "file.safetensors")
+    after = Embeddings.load(tmp_path / "file.safetensors")
+    assert after == before
+    assert after.about == before.about
+    assert (after.entity.dtype, after.relation.dtype, after.trained.dtype) == (np.float32, np.float32, np.bool_)
+
+
+def test_equal_embeddings_give_equal_files_and_leave_nothing_beside_them(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        _embeddings().save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="no"):
+        _embeddings().save(tmp_path / "file")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
+
+
+def test_a_single_changed_bit_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "file.safetensors"
+    _embeddings().save(file)
+    content = bytearray(file.read_bytes())
+    content[-8] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"file\.safetensors: "):
+        Embeddings.load(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\x80\x04N.", b"\xff" * 64])
+def test_a_file_of_something_else_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "file.safetensors"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"file\.safetensors: cannot be read .*expected embeddings") as caught:
+        Embeddings.load(file)
+    assert "\n" not in str(caught.value)
+
+
+def test_somebody_elses_safetensors_are_refused(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    save_file({"weights": np.zeros(3, np.float32)}, tmp_path / "other.safetensors")
+    with pytest.raises(InputError, match=r"other\.safetensors: cannot be read"):
+        Embeddings.load(tmp_path / "other.safetensors")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere: no such file"):
+        Embeddings.load(tmp_path / "nowhere")
+
+
+def test_an_untrained_row_must_be_zero() -> None:
+    with pytest.raises(ValueError, match="untrained"):
+        Embeddings(np.ones((1, 2), np.float32), np.ones((2, 2), np.float32), np.zeros(1, np.bool_))
+
+
+def _import(folder: Path, entity: object, relation: object) -> Embeddings:
+    files = folder / "entity.npy", folder / "relation.npy"
+    for file, array in zip(files, (entity, relation), strict=True):
+        np.save(file, np.asarray(array), allow_pickle=True)
+    return import_npy(*files, BACKGROUND, 3, RelationIds(1))
+
+
+def test_imported_rows_are_kept_and_those_without_a_fact_are_zero(tmp_path: Path) -> None:
+    entity, relation = np.arange(12.0, dtype=np.float32).reshape(3, 4), np.ones((2, 4), np.float32)
+    embeddings = _import(tmp_path, entity, relation)
+    assert embeddings.trained.tolist() == [True, True, False]
+    assert np.array_equal(embeddings.entity[:2], entity[:2])
+    assert not embeddings.entity[2].any()
+    assert np.array_equal(embeddings.relation, relation)
+    assert embeddings.about["origin"] == "imported"
+
+
+@pytest.mark.parametrize(
+    ("entity", "relation", "message"),
+    [
+        (np.zeros((2, 4)), np.zeros((2, 4)), r"entity\.npy: wrong shape; found 'shape \(2, 4\)'; expected \(3, d\)"),
+        (np.zeros(3), np.zeros((2, 4)), r"entity\.npy: wrong shape; found 'shape \(3,\)'"),
+        (np.zeros((3, 4)), np.zeros((1, 4)), r"relation\.npy: wrong shape; .* then one for each inverse"),
+        (np.zeros((3, 4)), np.zeros((2, 6)), r"relation\.npy: wrong shape; found '6 columns'; expected 4"),
+        (np.zeros((3, 5)), np.zeros((2, 5)), r"entity\.npy: wrong shape; found '5 columns'; expected d/2 real"),
+        (np.zeros((3, 4), int), np.zeros((2, 4)), r"entity\.npy: wrong type; found 'dtype int64'; expected float32"),
+        (np.full((3, 4), np.nan), np.zeros((2, 4)), r"entity\.npy: a number is not finite; found 'array row 0'"),
+        (np.array([{}, {}, {}]), np.zeros((2, 4)), r"entity\.npy: cannot be read"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path: Path, entity: object, relation: object, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        _import(tmp_path, entity, relation)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"1 2 3\n", b"\x80\x04N."])
+def test_a_file_that_is_no_array_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "entity.npy").write_bytes(content)
+    with pytest.raises(InputError, match=r"entity\.npy: cannot be read"):
+        import_npy(tmp_path / "entity.npy", tmp_path / "entity.npy", BACKGROUND, 3, RelationIds(1))
+
+
+def test_an_archive_of_arrays_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "both.npz", a=np.zeros(1))
+    with pytest.raises(InputError, match=r"both\.npz: is an archive"):
+        import_npy(tmp_path / "both.npz", tmp_path / "both.npz", BACKGROUND, 3, RelationIds(1))
+
+
+def test_a_missing_array_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.npy: no such file"):
+        import_npy(tmp_path / "nowhere.npy", tmp_path / "nowhere.npy", BACKGROUND, 3, RelationIds(1))

@@ -1,0 +1,191 @@
+"""Each ablation of the paper changes what it says, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from fitcarl.config.schema import Config, LearnConfig, ModelConfig
+from fitcarl.graph.actions import ActionSpace
+from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.network import Asked, Fitcarl, Scene
+from fitcarl.models.fitcarl.policy import PolicyStep
+from tests.models.fitcarl.paper.reference import Edge
+from tests.models.fitcarl.paper.tiny import REACH, Tiny, build, opened, random_task
+from tests.models.fitcarl.paper.walks import Taken, at_random, walk
+
+TASK = random_task(12)
+
+
+def twin(model: Fitcarl, **config: object) -> Fitcarl:
+    """A model with the same weights and other settings."""
+    other = build(TASK, **(model.config.model_dump() | config))
+    other.load_state_dict(model.state_dict(), strict=False)
+    return other
+
+
+def first_step(model: Fitcarl, task: Tiny = TASK) -> tuple[Scene, Asked, ActionSpace, PolicyStep]:
+    scene, asked = opened(model, task)
+    walkers = model.start(scene, asked)
+    space = model.actions(scene, asked, walkers)
+    return scene, asked, space, model.step(scene, asked, walkers, space)
+
+
+@pytest.mark.parametrize("sampling", ["random", "nearest"])
+def test_a1_and_a2_change_the_action_space_and_nothing_else(sampling: str) -> None:
+    model = build(TASK, action_space=3)
+    ablated = twin(model, sampling=sampling)
+    assert set(model.state_dict()) == set(ablated.state_dict())
+    scene, asked = opened(model, TASK)
+    other_scene, other_asked = opened(ablated, TASK)
+    different = 0
+    for step in walk(model, scene, asked, at_random(0)):
+        # the same states: what each would choose from, and what each makes of one and the same space
+        place = np.arange(len(asked)), step.column.numpy()
+        columns = step.space.relation[place], step.space.entity[place], step.space.time[place]
+        walkers = model.advance(scene, asked, model.start(scene, asked), *columns)
+        ours, theirs = model.actions(scene, asked, walkers), ablated.actions(other_scene, other_asked, walkers)
+        assert np.array_equal(ours.mask, theirs.mask)
+        different += int((ours.edge != theirs.edge).sum())
+        one, two = (
+            m.step(s, a, walkers, ours) for m, s, a in ((model, scene, asked), (ablated, other_scene, other_asked))
+        )
+        assert torch.equal(one.log_policy, two.log_policy)
+    assert different > 0
+
+
+def test_a2_takes_the_edges_nearest_to_the_current_node() -> None:
+    model = build(TASK, action_space=3, sampling="nearest")
+    scene, asked = opened(model, TASK)
+    for before, step in zip([None, *(taken := walk(model, scene, asked, at_random(0)))], taken, strict=False):
+        for row, query in enumerate(TASK.queries):
+            now = query.time if before is None else before.chosen(row).time
+            gaps = [abs(edge.time - now) for edge in step.actions(row)[1:]]
+            node = step.actions(row)[0].entity
+            everything = scene.graph.base.edges().rows().tolist() + scene.graph.over.edges().rows().tolist()
+            assert gaps == sorted(abs(t - now) for s, _, _, t in everything if s == node)[:3]
+
+
+def test_a1_depends_on_its_seed_alone() -> None:
+    model = build(TASK, action_space=3, sampling="random")
+
+    def edges(seed: int) -> list[list[Edge]]:
+        taken = walk(model, *opened(model, TASK, seed), lambda _, space: torch.from_numpy(space.mask.sum(1) - 1))
+        return [step.actions(row) for step in taken for row in range(len(TASK.queries))]
+
+    assert edges(1) == edges(1)
+    assert edges(1) != edges(2)
+
+
+def test_b_is_a_policy_without_confidence() -> None:
+    model = build(TASK)
+    ablated = twin(model, confidence=False)
+    assert set(model.state_dict()) - set(ablated.state_dict()) == {"confidence.core"}
+    _, _, space, ours = first_step(model)
+    _, _, other_space, theirs = first_step(ablated)
+    assert np.array_equal(space.edge, other_space.edge)
+    assert theirs.confidence is None
+    assert torch.equal(theirs.log_policy.exp(), theirs.probability)
+    assert torch.allclose(theirs.probability, ours.probability, rtol=1e-12, atol=0)
+
+
+def played(model: Fitcarl, concepts: bool, regularizer: float) -> Tensor:
+    config = Config(model=model.config, learn=LearnConfig(regularizer=regularizer))
+    guide = TASK.guide() if concepts else None
+    return play(model, TASK.graph(), TASK.task(), config, guide, REACH, 4).loss
+
+
+def test_c_takes_the_divergence_out_of_the_loss_and_leaves_the_policy() -> None:
+    model = build(TASK)
+    without = played(model, concepts=False, regularizer=0.7)
+    assert without.item() == pytest.approx(played(model, concepts=True, regularizer=0).item(), rel=1e-12)
+    # linear in η: twice the weight, twice the difference
+    once, twice = (played(model, concepts=True, regularizer=eta) - without for eta in (0.7, 1.4))
+    assert once.item() > 1e-4
+    assert twice.item() == pytest.approx(2 * once.item(), rel=1e-9)
+    ablated = twin(model, concepts=False)
+    assert torch.equal(first_step(model)[3].log_policy, first_step(ablated)[3].log_policy)
+
+
+def test_d_takes_time_out_of_the_new_entity_s_representation_and_nothing_else() -> None:
+    model = build(TASK)
+    ablated = twin(model, time_bias=False)
+    moved = TASK.at_times(lambda time: (time * 5) % 13)
+    own = {
+        name: opened(m, t)[1].own for name, m, t in (("a", ablated, TASK), ("b", ablated, moved), ("c", model, TASK))
+    }
+    assert torch.equal(own["a"], own["b"])
+    assert (own["a"] - own["c"]).abs().max() > 1e-3
+    scene, _, space, _ = first_step(ablated)
+    expected_scene, _, expected_space, _ = first_step(model)
+    assert torch.equal(scene.time.rows, expected_scene.time.rows)
+    assert np.array_equal(space.edge, expected_space.edge)
+    with torch.no_grad():  # and that is all: without the bias's weight the two are one
+        for name, parameter in model.named_parameters():
+            if name.endswith("position"):
+                parameter.zero_()
+    for ours, theirs in zip(walk(model, *opened(model, TASK), at_random(0)),
+                            walk(ablated, *opened(ablated, TASK), at_random(0)), strict=True):  # fmt: skip
+        assert torch.allclose(ours.step.log_policy, theirs.step.log_policy, rtol=1e-12)
+
+
+def probabilities(taken: Taken) -> list[Counter[tuple[int, int, float]]]:
+    """(r, e, π) of every action: what is left of a policy that knows no time."""
+    rows = range(len(taken.space))
+    policy = taken.step.log_policy.detach()
+    return [
+        Counter((a.relation, a.entity, round(float(p), 10)) for a, p in zip(taken.actions(i), policy[i], strict=False))
+        for i in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    "moment", [lambda t: (t * 5) % 13, lambda t: -t, lambda t: t * 1000], ids=["mix", "flip", "far"]
+)
+def test_e_depends_on_no_time_at_all(moment: Callable[[int], int]) -> None:
+    model = build(TASK, temporal=False)
+
+    def loops(_: PolicyStep, space: ActionSpace) -> Tensor:
+        """Goes somewhere that does not depend on how edges are ordered."""
+        return torch.from_numpy(np.lexsort((space.relation, space.entity * space.mask), axis=1)[:, -1])
+
+    other = TASK.at_times(moment)
+    scene = model.scene(other.graph(), other.meta(), 20_000)
+    moved = walk(model, scene, model.ask(scene, other.asked()), loops)
+    for step, same in zip(walk(model, *opened(model, TASK), loops), moved, strict=True):
+        assert probabilities(step) == probabilities(same)
+
+
+def test_e_learns_nothing_about_time_but_everything_else() -> None:
+    model = build(TASK, temporal=False)
+    loss = torch.zeros((), dtype=torch.float64)
+    for step in walk(model, *opened(model, TASK), at_random(0)):
+        mask = torch.from_numpy(step.space.mask)
+        weights = torch.linspace(-1, 1, mask.numel(), dtype=torch.float64).view(mask.shape)
+        loss = loss + (step.step.log_policy.masked_fill(~mask, 0) * weights).sum()
+    names = [name for name, _ in model.named_parameters()]
+    found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    idle = {name for name, gradient in zip(names, found, strict=True) if gradient is None or not gradient.any()}
+    positions = {f"encoder.layers.{layer}.position" for layer in (0, 1)}
+    assert idle == {"time.omega", "time.phi", "policy.w_delta", *positions}
+
+
+def test_e_samples_at_random_whatever_sampling_says() -> None:
+    spaces = [
+        first_step(build(TASK, temporal=False, action_space=2, sampling=s))[2].edge for s in ("adaptive", "random")
+    ]
+    assert np.array_equal(*spaces)
+
+
+def test_the_paper_s_model_is_the_default() -> None:
+    config = ModelConfig()
+    assert (config.steps, config.action_space, config.heads, config.layers) == (3, 50, 2, 2)
+    assert (config.sampling, config.finetune) == ("adaptive", False)
+    assert config.confidence
+    assert config.concepts
+    assert config.biased

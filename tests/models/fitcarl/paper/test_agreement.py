@@ -1,0 +1,182 @@
+"""The fast formulation says what the literal one says: values, losses and gradients.
+
+Tolerances: 1e-9 relative in float64, 1e-4 in float32 (both relative to the largest entry of what is compared).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from fitcarl.config.schema import Config, LearnConfig
+from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.network import Fitcarl
+from tests.models.fitcarl.paper.reference import Agent, Edge, weights_of
+from tests.models.fitcarl.paper.tiny import REACH, Query, Tiny, build, opened, random_task
+from tests.models.fitcarl.paper.walks import Taken, at_random, by_policy, paths, spaces, walk
+
+DOUBLE, SINGLE = 1e-9, 1e-4
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "few actions": {"action_space": 4},
+    "one layer": {"layers": 1},
+    "three layers, four heads": {"layers": 3, "heads": 4},
+    "A1 random": {"sampling": "random", "action_space": 4},
+    "A2 nearest": {"sampling": "nearest", "action_space": 4},
+    "B no confidence": {"confidence": False},
+    "C no concepts": {"concepts": False},
+    "D no time bias": {"time_bias": False},
+    "E no time": {"temporal": False},
+    "finetune": {"finetune": True},
+    "finetune without confidence": {"finetune": True, "confidence": False, "action_space": 4},
+}
+SHOTS = {"1-shot": (1, 1, 1), "3-shot": (3, 3, 3), "unequal": (3, 1, 2, 4)}
+
+
+def assert_near(ours: Tensor, literal: Tensor, tolerance: float = DOUBLE) -> None:
+    ours, literal = ours.detach().double(), literal.detach()
+    assert ours.shape == literal.shape
+    assert float((ours - literal).abs().max()) <= tolerance * max(float(literal.abs().max()), 1e-4)
+
+
+def literal(model: Fitcarl, task: Tiny) -> Agent:
+    return Agent(weights_of(model), task, model.config)
+
+
+@pytest.mark.parametrize("shots", SHOTS.values(), ids=SHOTS)
+@pytest.mark.parametrize("variant", ["paper", "one layer", "three layers, four heads", "D no time bias", "E no time"])
+def test_the_new_entity_is_represented_as_in_equation_2(shots: tuple[int, ...], variant: str) -> None:
+    task = random_task(1, shots)
+    model = build(task, **VARIANTS[variant])
+    scene, asked = opened(model, task)
+    agent = literal(model, task)
+    assert_near(asked.own, torch.stack([agent.unseen(q.entity, q.time) for q in task.queries]))
+    resting = [agent.unseen(e, max(t for _, _, t in agent.neighbourhood(e))) for e in task.unseen]
+    assert_near(scene.rows.resting, torch.stack(resting))
+
+
+@pytest.mark.parametrize("variant", ["paper", "E no time", "finetune"])
+def test_histories_are_encoded_as_in_equation_3(variant: str) -> None:
+    task = random_task(2, queries=1)
+    model = build(task, **VARIANTS[variant])
+    scene, asked = opened(model, task)
+    agent, walkers = literal(model, task), model.start(scene, asked)
+    rng = np.random.default_rng(0)
+    path: list[list[Edge]] = [[] for _ in task.queries]
+    for _ in range(3):
+        expected = [agent.history(query, edges) for query, edges in zip(task.queries, path, strict=True)]
+        assert_near(walkers.history, torch.stack(expected))
+        space = model.actions(scene, asked, walkers)
+        taken = Taken(space, None, torch.from_numpy(rng.integers(0, space.mask.sum(1))))  # type: ignore[arg-type]
+        for row, edges in enumerate(path):
+            edges.append(taken.chosen(row))
+        place = np.arange(len(asked)), taken.column.numpy()
+        columns = space.relation[place], space.entity[place], space.time[place]
+        walkers = model.advance(scene, asked, walkers, *columns)
+
+
+@pytest.mark.parametrize(
+    ("variant", "shots"), [*((v, "unequal") for v in VARIANTS), ("paper", "1-shot"), ("paper", "3-shot")]
+)
+def test_every_step_is_distributed_as_in_equations_4_to_9(variant: str, shots: str) -> None:
+    task = random_task(3, SHOTS[shots], queries=1)
+    model = build(task, **VARIANTS[variant])
+    agent = literal(model, task)
+    with torch.no_grad():
+        taken = walk(model, *opened(model, task), at_random(0))
+        for row, (query, path) in enumerate(zip(task.queries, paths(taken), strict=True)):
+            for level, step in enumerate(taken):
+                exists = step.space.mask[row]
+                said = agent.distribution(query, path[:level], step.actions(row))
+                assert_near(step.step.probability[row][exists], said.probability)
+                assert_near(step.step.log_policy[row][exists].exp(), said.policy)
+                assert (step.step.confidence is None) == (said.confidence is None)
+                if step.step.confidence is not None and said.confidence is not None:
+                    assert_near(step.step.confidence[row][exists], said.confidence)
+
+
+@pytest.mark.parametrize("size", [1, 3, 50])
+def test_action_spaces_are_the_self_loop_and_the_edges_with_the_best_time_scores(size: int) -> None:
+    task = random_task(4, queries=1, ticks=9)
+    model = build(task, action_space=size)
+    agent = literal(model, task)
+    taken = walk(model, *opened(model, task), at_random(1))
+    for row, (query, path) in enumerate(zip(task.queries, paths(taken), strict=True)):
+        for level, step in enumerate(taken):
+            loop, *ours = step.actions(row)
+            expected_loop, *expected = agent.actions(query, path[:level])
+            assert loop == expected_loop
+            assert set(ours) <= agent.out_edges(loop.entity)
+            # Edges of one time have one score, and where the cut falls between them either may stay.
+            assert [agent.time_score(query, e) for e in ours] == [agent.time_score(query, e) for e in expected]
+
+
+def learning(model: Fitcarl, regularizer: float = 0.5) -> Config:
+    """Settings under which no part of the loss is negligible."""
+    return Config(model=model.config, learn=LearnConfig(regularizer=regularizer, margin=1.5, discount=0.8))
+
+
+def fast_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:
+    guide = task.guide() if config.model.concepts else None
+    return play(model, task.graph(), task.task(), config, guide, REACH, seed).loss
+
+
+def literal_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:
+    with torch.no_grad():  # where the walks went; what they cost is worked out below
+        taken = walk(model, *opened(model, task, seed), by_policy(seed))
+    walks: list[tuple[Query, list[Edge]]] = list(zip(task.queries, paths(taken), strict=True))
+    settings = config.learn.discount, config.learn.regularizer, config.learn.margin
+    return literal(model, task).loss(walks, spaces(taken), *settings)
+
+
+def gradients(loss: Tensor, model: Fitcarl) -> dict[str, Tensor]:
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    found = torch.autograd.grad(loss, parameters, allow_unused=True)
+    return {
+        name: torch.zeros_like(parameter) if gradient is None else gradient
+        for name, parameter, gradient in zip(names, parameters, found, strict=True)
+    }
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_losses_and_gradients_of_every_parameter_agree(variant: str) -> None:
+    task = random_task(5, (3, 1, 2), queries=1)
+    model = build(task, **VARIANTS[variant])
+    config = learning(model)
+    ours, slow = fast_loss(model, task, config, 11), literal_loss(model, task, config, 11)
+    assert_near(ours, slow)
+    found, expected = gradients(ours, model), gradients(slow, model)
+    for name in expected:
+        assert_near(found[name], expected[name])
+    if variant == "paper":  # nothing is compared with zero
+        assert all(float(gradient.abs().max()) > 1e-6 for gradient in expected.values())
+
+
+def test_with_finetuning_the_pretrained_rows_learn_and_without_it_they_do_not() -> None:
+    task = random_task(6)
+    tuned, frozen = build(task, finetune=True), build(task)
+    config = learning(tuned)
+    found = gradients(fast_loss(tuned, task, config, 3), tuned)
+    assert float(found["entity_rows"].abs().max()) > 1e-6
+    assert float(found["relation_rows"].abs().max()) > 1e-6
+    assert not found["entity_rows"][task.unseen].any()
+    assert set(dict(frozen.named_parameters())) == set(found) - {"entity_rows", "relation_rows"}
+    kept = gradients(fast_loss(frozen, task, config, 3), frozen)
+    for name in kept:
+        assert torch.equal(kept[name], found[name])
+
+
+@pytest.mark.parametrize("shots", SHOTS.values(), ids=SHOTS)
+def test_single_precision_agrees_with_the_literal_formulation_in_double(shots: tuple[int, ...]) -> None:
+    task = random_task(7, shots, queries=1)
+    model = build(task, dtype=torch.float32, d=8)
+    config = learning(model)
+    ours, slow = fast_loss(model, task, config, 2), literal_loss(model, task, config, 2)
+    assert_near(ours, slow, SINGLE)
+    found, expected = gradients(ours, model), gradients(slow, model)
+    for name in expected:
+        assert_near(found[name], expected[name].double(), SINGLE)

@@ -1,0 +1,84 @@
+"""The formulation that benchmarks compare with is the same model: same actions, same loss, same gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fitcarl.bench.reference import literal_episode, literal_paths, select_actions
+from fitcarl.config.schema import Config, LearnConfig
+from fitcarl.graph.actions import Adaptive, action_space
+from fitcarl.models.fitcarl.beam import beam_search
+from fitcarl.models.fitcarl.episode import Episode, play
+from fitcarl.models.fitcarl.network import Fitcarl
+from tests.models.fitcarl.paper.tiny import REACH, Tiny, build, random_task
+
+
+def episodes(model: Fitcarl, task: Tiny, seed: int) -> tuple[Episode, Episode]:
+    config = Config(model=model.config, learn=LearnConfig(regularizer=0.5, margin=1.5, discount=0.8))
+    guide = task.guide() if model.config.concepts else None
+    given = model, task.graph(), task.task(), config, guide, REACH, seed
+    return literal_episode(*given), play(*given)
+
+
+def assert_same(literal: Episode, fast: Episode, model: Fitcarl, tolerance: float) -> None:
+    assert fast.loss.item() == pytest.approx(literal.loss.item(), rel=tolerance)
+    assert fast.reward == pytest.approx(literal.reward, rel=tolerance)
+    assert fast.arrived == literal.arrived
+    parameters = dict(model.named_parameters())
+    expected = torch.autograd.grad(literal.loss, list(parameters.values()))
+    found = torch.autograd.grad(fast.loss, list(parameters.values()))
+    for name, one, other in zip(parameters, expected, found, strict=True):
+        assert one.any(), name
+        assert float((one - other).abs().max()) <= tolerance * float(one.abs().max()), name
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{}, {"action_space": 3}, {"confidence": False}, {"concepts": False}, {"finetune": True}, {"layers": 1}],
+    ids=str,
+)
+@pytest.mark.parametrize("shots", [(1, 1, 1), (3, 3), (2, 1, 4)], ids=str)
+def test_loss_and_gradients_equal_the_fast_ones_to_nine_digits(config: dict[str, Any], shots: tuple[int, ...]) -> None:
+    task = random_task(40, shots, queries=12)
+    model = build(task, d=6, **config)
+    assert_same(*episodes(model, task, 3), model, 1e-9)
+
+
+def test_loss_and_gradients_equal_the_fast_ones_to_four_digits_in_single_precision() -> None:
+    task = random_task(41, (3, 2, 3, 1), queries=40)
+    model = build(task, d=16, dtype=torch.float32)
+    assert_same(*episodes(model, task, 5), model, 1e-4)
+
+
+def test_the_same_actions_are_chosen_in_the_same_order() -> None:
+    task = random_task(42, facts=80)
+    rng = np.random.default_rng(0)
+    entity, now, asked = (rng.integers(0, top, 50).astype(np.int32) for top in (task.entities, 12, 12))
+    graph = task.graph().overlay(task.meta().facts)
+    sampling = Adaptive.by_score(rng.normal(size=2 * REACH + 1))
+    *columns, mask = select_actions(graph, sampling, entity, now, asked, 6)
+    space = action_space(graph, entity, now, asked, sampling, 6)
+    assert space.width == 7
+    assert np.array_equal(mask, space.mask)
+    for ours, theirs in zip(columns, (space.relation, space.entity, space.time), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_the_literal_search_finds_the_same_paths() -> None:
+    beam = 10_000  # all of them: a smaller beam may cut among equals, which either does in its own order
+    task = random_task(43, (2, 3), queries=10)
+    model = build(task, d=6, steps=2)
+    graph, asked = task.graph(), task.task()
+    with torch.no_grad():
+        scene = model.scene(graph, asked.support, REACH)
+    ours = list(beam_search(model, scene, asked.queries, beam))
+    theirs = list(literal_paths(model, graph, asked, REACH, beam, queries_at_once=4))
+    by_query = [row[np.isfinite(row)] for paths in ours for row in paths.score]
+    literally = [row[np.isfinite(row)] for _, score in theirs for row in score]
+    assert len(by_query) == len(literally) == len(asked.queries)
+    for one, other in zip(by_query, literally, strict=True):
+        np.testing.assert_allclose(np.sort(one), np.sort(other), rtol=1e-9)

@@ -1,0 +1,84 @@
+"""Rewards and Eq. 12, worked by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from fitcarl.config.schema import LearnConfig
+from fitcarl.models.fitcarl.episode import step_rewards
+from fitcarl.models.fitcarl.loss import task_loss
+from fitcarl.models.fitcarl.rewards import reward
+from fitcarl.models.fitcarl.rollout import Rollout
+from tests.models.fitcarl.paper import reference
+from tests.models.fitcarl.paper.tiny import build, opened, random_task
+
+
+def numbers(values: object) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def test_the_reward_falls_with_the_distance_to_the_answer() -> None:
+    # ‖(3, 4)‖ = 5: σ(5 - 5) = 1/2, σ(7 - 5) = .8807971; at the answer itself σ(5) = .9933071
+    far, here = numbers([[0.0, 0.0]]), numbers([[3.0, 4.0]])
+    for chosen, margin, expected in ((far, 5, 0.5), (far, 7, 0.8807971), (here, 5, 0.9933071)):
+        assert reward(here, chosen, margin).item() == pytest.approx(expected, abs=1e-6)
+        assert reference.reward(here[0], chosen[0], margin).item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_walk_that_stays_at_the_answer_is_at_no_distance_from_it() -> None:
+    """Also where the answer is the new entity itself, which every query sees with other eyes."""
+    task = random_task(50, queries=1)
+    model = build(task)
+    scene, asked = opened(model, task)
+    for queries in (task.asked(), type(task.asked())(asked.entity, asked.relation, asked.time, asked.entity)):
+        gain = step_rewards(scene, asked, queries, Rollout([], [], [], [queries.answer]), 2.0)
+        assert gain.flatten().tolist() == pytest.approx([1 / (1 + math.exp(-2))] * len(queries))
+
+
+def test_rewards_are_measured_with_what_each_query_sees() -> None:
+    task = random_task(51)
+    model = build(task)
+    scene, asked = opened(model, task)
+    agent = reference.Agent(reference.weights_of(model), task, model.config)
+    ends = np.random.default_rng(0).integers(0, task.entities, len(task.queries)).astype(np.int32)
+    ends[0] = task.queries[0].entity
+    gain = step_rewards(scene, asked, task.asked(), Rollout([], [], [], [ends]), 1.5)[0]
+    for row, query in enumerate(task.queries):
+        here = agent.entity(query.answer, query), agent.entity(int(ends[row]), query)
+        assert gain[row].item() == pytest.approx(reference.reward(*here, 1.5).item(), rel=1e-12)
+    assert not gain.requires_grad
+
+
+# Two queries, two steps: log π = (-1, -2), (-3, -4); R = (.5, .25), (.1, .2); KL = (2, 4), (6, 8)
+ROLLOUT = Rollout([numbers([-1.0, -2.0]), numbers([-3.0, -4.0])], [numbers([2.0, 4.0]), numbers([6.0, 8.0])], [], [])
+REWARDS = numbers([[0.5, 0.25], [0.1, 0.2]])
+
+
+def test_the_loss_is_that_of_equation_12() -> None:
+    # Step 0: (.5 + .1 · 2) and (.5 + .1 · 4), mean .8; step 1: (.3 + .1 · 6) and (.8 + .1 · 8), mean 1.25.
+    # .8 + .9 · 1.25 = 1.925
+    loss = task_loss(ROLLOUT, REWARDS, LearnConfig(discount=0.9, regularizer=0.1))
+    assert loss.item() == pytest.approx(1.925)
+
+
+def test_without_the_concept_regulariser_nothing_is_left_of_it() -> None:
+    # means of -log π R: .5 and .55; .5 + .9 · .55 = .995
+    bare = Rollout(ROLLOUT.log_policy, [], [], [])
+    assert task_loss(bare, REWARDS, LearnConfig(discount=0.9, regularizer=0.1)).item() == pytest.approx(0.995)
+
+
+def test_the_options_that_are_not_the_paper_s() -> None:
+    bare = Rollout(ROLLOUT.log_policy, [], [numbers([1.0, 3.0]), numbers([5.0, 7.0])], [])
+    # returns: .5 + .9 · .1 = .59, .25 + .9 · .2 = .43 at step 0; means of -log π G: (.59 + .86)/2 = .725 and .55
+    config = LearnConfig(discount=0.9, reward="return")
+    assert task_loss(bare, REWARDS, config).item() == pytest.approx(0.725 + 0.9 * 0.55)
+    # less the mean reward: ±.125 and ∓.05: (.125 - .25)/2 = -.0625 and (-.15 + .2)/2 = .025
+    config = LearnConfig(discount=0.9, baseline=True)
+    assert task_loss(bare, REWARDS, config).item() == pytest.approx(-0.0625 + 0.9 * 0.025)
+    # less a hundredth of the entropies' means, 2 and 6
+    config = LearnConfig(discount=0.9, entropy=0.01)
+    assert task_loss(bare, REWARDS, config).item() == pytest.approx(0.995 - 0.01 * (2 + 0.9 * 6))

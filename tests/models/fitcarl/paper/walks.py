@@ -1,0 +1,81 @@
+"""Walks of the fast model, kept step by step, so that the literal agent can follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fitcarl.graph.actions import ActionSpace
+from fitcarl.models.fitcarl.network import Asked, Fitcarl, Scene
+from fitcarl.models.fitcarl.policy import PolicyStep
+from fitcarl.models.fitcarl.rollout import draw
+from tests.models.fitcarl.paper.reference import Edge
+
+Choice = Callable[[PolicyStep, ActionSpace], Tensor]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One step of every query's walk."""
+
+    space: ActionSpace
+    step: PolicyStep
+    column: Tensor
+    """int64 [queries], the action that was chosen."""
+
+    def actions(self, row: int) -> list[Edge]:
+        """The actions of a query that are no padding, in the order of their columns."""
+        keep = self.space.mask[row]
+        columns = (self.space.relation[row][keep], self.space.entity[row][keep], self.space.time[row][keep])
+        return [Edge(*edge) for edge in zip(*(column.tolist() for column in columns), strict=True)]
+
+    def chosen(self, row: int) -> Edge:
+        return self.actions(row)[int(self.column[row])]
+
+
+def walk(model: Fitcarl, scene: Scene, asked: Asked, choose: Choice) -> list[Taken]:
+    """Every query's walk of L steps, where ``choose`` says which column is taken."""
+    walkers = model.start(scene, asked)
+    out = []
+    for _ in range(model.config.steps):
+        space = model.actions(scene, asked, walkers)
+        step = model.step(scene, asked, walkers, space)
+        column = choose(step, space)
+        out.append(Taken(space, step, column))
+        place = np.arange(len(asked)), column.numpy()
+        walkers = model.advance(scene, asked, walkers, space.relation[place], space.entity[place], space.time[place])
+    return out
+
+
+def at_random(seed: int) -> Choice:
+    """Any action that is no padding, whatever the policy says; unlikely ones must be right too."""
+    rng = np.random.default_rng(seed)
+
+    def choose(_: PolicyStep, space: ActionSpace) -> Tensor:
+        return torch.from_numpy(rng.integers(0, space.mask.sum(1)))
+
+    return choose
+
+
+def by_policy(seed: int) -> Choice:
+    """As a rollout draws with a generator of this seed."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def choose(step: PolicyStep, _: ActionSpace) -> Tensor:
+        return draw(step.log_policy.detach(), generator)
+
+    return choose
+
+
+def paths(taken: list[Taken]) -> list[list[Edge]]:
+    """The walk of every query."""
+    return [[step.chosen(row) for step in taken] for row in range(len(taken[0].column))]
+
+
+def spaces(taken: list[Taken]) -> list[list[list[Edge]]]:
+    """The action spaces of every query's walk, step by step."""
+    return [[step.actions(row) for step in taken] for row in range(len(taken[0].column))]

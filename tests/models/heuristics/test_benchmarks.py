@@ -1,0 +1,54 @@
+"""The trivial scorers on a public benchmark: figures measured independently of this code, on the official test draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.io.dataset_folder import read_dataset
+from fitcarl.evaluation import evaluate
+from fitcarl.models.heuristics import BASELINES
+
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture(scope="module")
+def icews14(benchmarks: Path) -> Dataset:
+    return read_dataset(benchmarks / "icews14-oog")
+
+
+def test_copy_from_the_support_gets_the_figures_measured_before(icews14):
+    report = evaluate(BASELINES["copy"](icews14), icews14, "test", 3)
+    assert (report.honest.queries, report.honest.entities) == (560, 48)  # one of the 49 has a single fact
+    optimistic, realistic = (report.results[kind, "time-unaware"] for kind in ("optimistic", "realistic"))
+    assert (round(optimistic.mrr, 3), round(realistic.mrr, 3)) == (0.598, 0.275)
+    assert (round(optimistic.hits[1], 3), round(realistic.hits[1], 3)) == (0.379, 0.166)
+    assert (optimistic.hits[3], realistic.hits[3]) == pytest.approx((0.787, 0.370), abs=0.0006)
+    assert (optimistic.hits[10], round(realistic.hits[10], 3)) == (1.0, 0.370)
+    assert report.tie_alarm.alarm
+
+
+@pytest.mark.parametrize(("shots", "queries", "share"), [(1, 656, 0.178), (3, 560, 0.370)])
+def test_the_share_of_answers_in_the_support_is_the_one_measured_before(icews14, shots, queries, share):
+    report = evaluate(BASELINES["copy"](icews14), icews14, "test", shots)
+    rows = {row["value"]: row for row in report.to_json()["slices"] if row["by"] == "answer"}
+    assert report.honest.queries == queries
+    assert round(rows["in support"]["queries"] / queries, 3) == share
+    assert report.reach == rows["in support"]["queries"] / queries
+
+
+@pytest.mark.parametrize(("shots", "measured"), [(3, 0.401), (1, 0.291)])
+def test_the_mix_is_at_least_as_good_as_the_one_measured_before(icews14, shots, measured):
+    report = evaluate(BASELINES["mix"](icews14), icews14, "test", shots)
+    assert measured - 0.005 < report.results["realistic", "time-unaware"].mrr < measured + 0.04
+    assert report.seconds < 30
+    assert not report.tie_alarm.alarm
+
+
+def test_two_hops_reach_what_was_measured_before(icews14):
+    # Within two hops: the ends of two steps or of one. 74 % of the answers at 3 shots were measured before.
+    reached = [evaluate(BASELINES[name](icews14), icews14, "test", 3).official.ranks for name in ("two-hop", "copy")]
+    two, one = (ranks["time-aware"].reached for ranks in reached)
+    assert round(float((two | one).mean()), 2) == 0.74

@@ -1,0 +1,113 @@
+"""Scores of the trivial scorers, worked by hand. Half of a weight is left after 30 days."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.dataset import Dataset
+from fitcarl.models.heuristics import (
+    AllEqual,
+    CopySupport,
+    Mix,
+    Peers,
+    RelationWindow,
+    TwoHop,
+    relation_window,
+    two_hop,
+)
+from fitcarl.models.heuristics.decay import decay, half_time
+from fitcarl.scoring.scores import Scorer
+from fitcarl.tasks.task import Task
+from tests.evaluation.reference import dataset_of, meta_set, queries_of, random_dataset
+
+
+def scores(
+    scorer: Scorer, support: list[tuple[int, int, int, int, int]], query: tuple[int, int, int]
+) -> dict[int, float]:
+    """Entity → score for the query (entity, relation, time)."""
+    entity, relation, time = query
+    queries = queries_of([(entity, relation, -1, time)])
+    answers = scorer.answer(Task(meta_set(support), queries), queries)
+    return dict(zip(answers.entity.tolist(), answers.score.tolist(), strict=True))
+
+
+def world(*background: tuple[int, int, int, int]) -> Dataset:
+    return dataset_of(background, entities=10, relations=2)
+
+
+def test_all_equal_lists_everyone():
+    assert scores(AllEqual(world((0, 0, 1, 0))), [(9, 9, 0, 1, 0)], (9, 0, 0)) == dict.fromkeys(range(10), 0.0)
+
+
+def test_copy_counts_the_other_ends_of_the_own_support():
+    support = [(8, 8, 0, 5, 0), (9, 9, 0, 1, 0), (9, 1, 1, 9, 0), (9, 9, 0, 2, 0)]
+    assert scores(CopySupport(world()), support, (9, 1, 50)) == {1: 2.0, 2: 1.0}
+
+
+def test_copy_with_decay_prefers_what_is_near():
+    support = [(9, 9, 0, 1, 0), (9, 9, 0, 2, 30)]
+    assert scores(CopySupport(world(), half=30), support, (9, 1, 30)) == {1: 0.5, 2: 1.0}
+
+
+def test_window_sums_the_nearness_of_objects_of_the_relation():
+    background = world((0, 0, 1, 0), (3, 0, 1, 30), (0, 0, 2, 60), (0, 1, 4, 0))
+    assert scores(RelationWindow(background), [], (9, 0, 0)) == pytest.approx({1: 1.5, 2: 1 / 3})
+
+
+def test_window_of_an_inverse_relation_has_its_subjects():
+    background = world((0, 0, 1, 0), (3, 0, 1, 30))
+    assert scores(RelationWindow(background), [], (9, 2, 0)) == {0: 1.0, 3: 0.5}
+
+
+def test_two_hop_spreads_over_the_edges_of_the_middle_and_does_not_return():
+    background = world((1, 0, 2, 0), (3, 1, 1, 30))
+    # From 9 to 1 on day 0; 1 has three edges: to 2, to 3, and back to 9.
+    assert scores(TwoHop(background), [(9, 9, 1, 1, 0)], (9, 0, 0)) == pytest.approx({2: 1 / 3, 3: 1 / 6})
+
+
+def test_two_hop_walks_supports_of_the_other_unseen_too():
+    support = [(9, 9, 1, 1, 0), (8, 8, 1, 1, 0)]
+    assert scores(TwoHop(world((4, 0, 5, 0))), support, (9, 0, 0)) == {8: 0.5}
+
+
+def test_peers_share_a_relation_and_object_and_lend_their_objects():
+    background = world((4, 0, 5, 0), (4, 1, 6, 0), (7, 1, 5, 0), (7, 1, 8, 0))
+    # 4 also did r0 to 5, 30 days before the query (1/2); its r1 led to 6 on that day (1/2). 7 did something else to 5.
+    assert scores(Peers(background), [(9, 9, 0, 5, 2)], (9, 1, 30)) == {6: 0.25}
+
+
+def test_peers_of_a_common_pair_count_less():
+    background = world(*((peer, 0, 5, 0) for peer in (1, 2, 3, 4)), (1, 1, 6, 0))
+    assert scores(Peers(background), [(9, 9, 0, 5, 0)], (9, 1, 0)) == {6: 0.5}
+
+
+def test_mix_adds_up_shares():
+    background = world((4, 0, 5, 0), (4, 1, 6, 0), (1, 1, 6, 0), (1, 1, 5, 0))
+    found = scores(Mix(background), [(9, 9, 0, 5, 0)], (9, 1, 0))
+    # copy: 5. Window: 6 twice, 5 once. Two-hop: 5 has edges to 4, 1 and 9. Peers: 4 has 6.
+    assert found == pytest.approx({5: 1 + 1 / 3, 6: 2 / 3 + 1, 4: 1 / 2, 1: 1 / 2})
+
+
+def test_small_batches_change_no_score(monkeypatch):
+    dataset = random_dataset()
+    queries = queries_of([(39, relation, -1, time) for relation in range(10) for time in (0, 100)])
+    task = Task(dataset.test, queries)
+    before = [scorer(dataset).answer(task, queries).score for scorer in (RelationWindow, TwoHop, Peers)]
+    for module in (relation_window, two_hop, similar_entities):
+        monkeypatch.setattr(module, "_PAIRS", 50)
+    after = [scorer(dataset).answer(task, queries).score for scorer in (RelationWindow, TwoHop, Peers)]
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_decay_halves_after_the_half_time_in_both_directions():
+    weight = decay(np.array([0, 30, 60, 90], np.int32), np.array([30, 30, 30, 30], np.int32), 30)
+    assert weight.tolist() == [0.5, 1.0, 0.5, 1 / 3]
+
+
+def test_the_half_time_follows_the_granularity():
+    assert half_time(Calendar.of_granules("day", [0, 900])) == 30
+    assert half_time(Calendar.of_granules("hour", [0, 900])) == 720
+    assert half_time(Calendar.of_granules("integer", [0, 1199])) == 100

@@ -1,0 +1,185 @@
+"""How the encoder is trained, kept, and read with a run."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fitcarl.config.schema import EncoderConfig, configure
+from fitcarl.core.storage import read_tensors, write_tensors
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.io.dataset_folder import write_dataset
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.relations import RelationIds
+from fitcarl.errors import FitcarlError, InputError
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.base import Surroundings
+from fitcarl.models.plus.encoder.network import SupportEncoder
+from fitcarl.models.plus.encoder.training import Rehearsal, encoder_for, train_encoder
+from fitcarl.models.plus.names import Names
+from fitcarl.runs.layout import RunFolder
+from fitcarl.runs.run import Run
+from fitcarl.tasks.sampler import Lessons
+from fitcarl.training import loop as trainer
+from fitcarl.training.api import resume, train
+from fitcarl.training.loop import Stopped
+
+TINY = ("encoder.steps=2", "encoder.least_steps=1", "encoder.size=4", "encoder.batch=16", "plus.queries=20")
+
+
+@pytest.fixture
+def data(dataset: Dataset, tmp_path: Path) -> Path:
+    write_dataset(dataset, tmp_path / "data")
+    return tmp_path / "data"
+
+
+def test_those_who_play_newcomers_are_never_met(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = configure("plus", ["learn.tasks=both"], shots=3)
+    lessons, met = Lessons(dataset, config), []
+    monkeypatch.setattr(trainer, "encoder_for", lambda graph, *_, **__: met.append(graph))
+    trainer._encoder(dataset, config, lessons, None, None, RunFolder(tmp_path))
+    assert lessons.newcomers is not None
+    hidden = np.concatenate(lessons.newcomers.groups)
+    degree = np.diff(met[0].base.offsets)
+    assert len(hidden)
+    assert degree.any()
+    assert not degree[hidden].any()
+
+
+def test_it_is_made_once_and_read_from_the_cache(surroundings: Surroundings, tmp_path: Path) -> None:
+    graph, names = surroundings.graph, Names.none(surroundings.graph.entities)
+    config = EncoderConfig(size=8, steps=3, least_steps=3, batch=32)
+    told: list[int] = []
+    first, seconds = encoder_for(graph, 1.0, names, config, 0, 3, tmp_path, lambda step, _: told.append(step))
+    again, same = encoder_for(graph, 1.0, names, config, 0, 1, tmp_path, lambda step, _: told.append(step))
+    assert told == [1, 2, 3]
+    assert seconds == same
+    for name, part in first.state_dict().items():
+        assert torch.equal(part, again.state_dict()[name])
+    encoder_for(graph, 1.0, names, config, 1, 3, tmp_path, lambda step, _: told.append(step))
+    assert len(told) == 6
+    damaged = next(iter(tmp_path.glob("*.safetensors")))
+    damaged.write_bytes(b"damaged")
+    notes: list[str] = []
+    for seed in (0, 1):
+        encoder_for(graph, 1.0, names, config, seed, 3, tmp_path, lambda step, _: told.append(step), notes.append)
+    assert len(told) == 9
+    assert [note.split(": ")[1] for note in notes] == ["is damaged; training the encoder again"]
+    assert damaged.stat().st_size > 100
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(surroundings: Surroundings, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    notes: list[str] = []
+    config = EncoderConfig(size=8, steps=1, least_steps=1, batch=32)
+    names = Names.none(surroundings.graph.entities)
+    encoder_for(surroundings.graph, 1.0, names, config, 0, 3, tmp_path / "file", None, notes.append)
+    assert "cannot be kept" in notes[0]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 9, 10, 11])
+def test_any_number_of_steps_will_do(surroundings: Surroundings, steps: int) -> None:
+    config = EncoderConfig(size=4, steps=steps, least_steps=1, batch=16)
+    names = Names.none(surroundings.graph.entities)
+    assert torch.isfinite(train_encoder(surroundings.graph, 1 / 24, names, config, 0, shots=5).entity).all()
+
+
+def test_equal_seeds_give_equal_encoders(surroundings: Surroundings) -> None:
+    graph, names = surroundings.graph, Names.none(surroundings.graph.entities)
+    config = EncoderConfig(size=8, steps=4, least_steps=4, batch=64)
+    one, other = (train_encoder(graph, 1.0, names, config, seed=3) for _ in range(2))
+    assert all(torch.equal(part, other.state_dict()[name]) for name, part in one.state_dict().items())
+    assert math.isfinite(float(one.entity.sum()))
+
+
+def test_a_stop_before_the_first_episode_loses_nothing(data: Path, tmp_path: Path) -> None:
+    settings = ["encoder.steps=5", "encoder.least_steps=5", "encoder.size=8", "encoder.batch=64", "plus.queries=20"]
+    asked: list[int] = []
+
+    def at_the_third_step() -> bool:
+        asked.append(1)
+        return len(asked) == 3
+
+    with pytest.raises(Stopped, match="before the first episode"):
+        train(data, out=tmp_path / "run", episodes=1, settings=settings, stop=at_the_third_step)
+    assert not RunFolder(tmp_path / "run").encoder.exists()
+    told: list[str] = []
+    run = resume(tmp_path / "run", note=told.append)
+    assert told[0].startswith("the encoder learns from")
+    assert run.folder.encoder_seconds() > 0
+    run.folder.encoder.write_bytes(b"no")
+    with pytest.raises(InputError, match=r"encoder\.safetensors"):
+        Run.load(run.folder.path)
+
+
+def test_a_support_of_itself_and_of_the_asked_fact_is_never_drawn() -> None:
+    base = Quadruples(*np.array([(0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 3), (1, 0, 2, 3)], dtype=np.int32).T)
+    graph = TemporalGraph.index(base, 3, RelationIds(1))
+    rehearsal = Rehearsal(graph, 1.0, Names.none(3), EncoderConfig(batch=500), shots=3)
+    edge, support, known = rehearsal._draw(np.random.default_rng(0))
+    subject = np.repeat(np.arange(3), np.diff(graph.base.offsets))[edge]
+    assert len(edge)
+    assert known.any(1).all()
+    assert not (known & (support == edge[:, None])).any()
+    assert not (known & (graph.base.target[support] == subject[:, None])).any()
+    assert not (known & (graph.base.target[support] == graph.base.target[edge][:, None])).any()
+
+
+def test_newcomers_come_without_a_name_as_often_as_said() -> None:
+    texts = [f"Police {i % 2}" for i in range(50)]
+    ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
+    graph = TemporalGraph.index(ring, 50, RelationIds(1))
+    names, everybody = Names.of(texts, graph), np.arange(50).repeat(20)
+    for nameless, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)):
+        config = EncoderConfig(size=4, nameless=nameless)
+        rehearsal = Rehearsal(graph, 1.0, names, config, shots=3)
+        encoder = SupportEncoder(config, 50, 2, torch.from_numpy(rehearsal.telling))
+        said = rehearsal._name(encoder, everybody, np.random.default_rng(0)).detach()
+        assert float((said != 0).any(1).float().mean()) == pytest.approx(share, abs=0.05)
+
+
+def test_a_loss_that_is_no_number_is_said_and_not_kept(surroundings: Surroundings, tmp_path: Path) -> None:
+    names = Names.none(surroundings.graph.entities)
+    config = EncoderConfig(size=8, steps=60, least_steps=60, batch=32, rate=1e30)
+    with pytest.raises(FitcarlError, match=r"smaller encoder\.rate"):
+        encoder_for(surroundings.graph, 1.0, names, config, 0, 3, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_of_an_older_version_says_so(data: Path, tmp_path: Path) -> None:
+    settings = ["features.encoder=off", "plus.queries=20"]
+    run = train(data, out=tmp_path / "run", episodes=1, settings=settings)
+    assert not run.folder.encoder.exists()
+    parts, about = read_tensors(run.folder.statistics)
+    del parts["day_relation"]
+    write_tensors(run.folder.statistics, parts, about)
+    with pytest.raises(InputError, match=r"older version.*train it again"):
+        Run.load(run.folder.path)
+
+
+def test_an_encoder_of_another_shape_says_so(data: Path, tmp_path: Path) -> None:
+    run = train(data, out=tmp_path / "run", episodes=1, settings=TINY)
+    parts, about = read_tensors(run.folder.encoder)
+    parts["kin"] = parts["kin"][:, :-1].contiguous()
+    write_tensors(run.folder.encoder, parts, about)
+    with pytest.raises(InputError, match=r"encoder.safetensors.*older version.*train it again"):
+        Run.load(run.folder.path)
+
+
+def test_the_time_left_is_told_from_the_episodes_alone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the encoder took, it is done by then."""
+    monkeypatch.setattr(trainer, "encoder_for", lambda *given, **ways: (encoder_for(*given, **ways)[0], 1e6))
+    left: list[float] = []
+    run = train(data, out=tmp_path / "run", episodes=3, settings=TINY, watch=lambda now: left.append(now.seconds_left))
+    assert run.folder.encoder_seconds() == 1e6
+    assert len(left) == 3
+    assert max(left) < 1e4
+    assert left[-1] == 0

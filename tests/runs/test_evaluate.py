@@ -1,0 +1,81 @@
+"""A run's shares are learned on meta-validation alone, and kept with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fitcarl.data.io.registry import load_dataset
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.errors import InputError
+from fitcarl.runs.evaluate import calibrate, evaluate
+from fitcarl.runs.run import Run
+from fitcarl.training.api import train
+from tests.small import SMALL
+
+SHOTS = 2
+
+
+@pytest.fixture(scope="module", params=["plus", "paper"])
+def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("runs") / request.param
+    return train(data, out=out, shots=SHOTS, preset=request.param, episodes=4, settings=SMALL)
+
+
+def test_a_run_is_calibrated_when_learning_ends(run: Run, data: Path) -> None:
+    assert run.calibration is not None
+    assert json.loads(run.folder.calibration.read_text()) == run.calibration.to_json()
+    assert calibrate(run.agent.scorer(), load_dataset(str(data)), SHOTS, seed=run.config.seed) == run.calibration
+
+
+def test_test_facts_do_not_touch_the_calibration(run: Run, data: Path) -> None:
+    dataset = load_dataset(str(data))
+    other = replace(dataset, test=dataset.train)
+    assert calibrate(run.agent.scorer(), other, SHOTS, seed=run.config.seed) == run.calibration
+
+
+def test_a_report_of_a_run_says_how_far_its_shares_can_be_trusted(run: Run) -> None:
+    report = evaluate(run, split="valid")
+    assert report.trust is not None
+    assert report.trust.calibration == run.calibration
+
+
+def test_the_signature_says_what_a_run_was_trained_for(run: Run) -> None:
+    assert "trained" not in str(evaluate(run).signature)
+    assert "|shots:1|" in str(evaluate(run, shots=1).signature)
+    assert "|trained-shots:2|" in str(evaluate(run, shots=1).signature)
+
+
+def test_the_signature_says_whom_of_another_split_a_run_has_met(run: Run, data: Path) -> None:
+    dataset = load_dataset(str(data))
+    turned = replace(dataset, valid=dataset.test, test=dataset.valid)
+    sign = str(evaluate(run, data=turned).signature)
+    assert f"|unseen-in-training-tasks:{len(dataset.valid.entities)}|" in sign
+    assert "unseen-in-training-background" not in sign
+    assert "unseen-in-training" not in str(evaluate(run, data=turned, split="valid").signature)
+
+
+def test_a_damaged_calibration_is_named(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(run.folder.path, copy)
+    (copy / "calibration.json").write_text('{"temperature": -1, "elsewhere": 0}')
+    with pytest.raises(InputError, match=r"calibration\.json"):
+        Run.load(copy)
+    (copy / "calibration.json").unlink()
+    assert Run.load(copy).calibration is None
+
+
+def test_a_dataset_in_memory_that_shows_unseen_actors_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
+    dataset = load_dataset(str(data))
+    shown = Quadruples.concat([dataset.background, dataset.test.facts])
+    leaky = replace(dataset, background=shown)
+    row = r"tiny/background\.tsv, row \d+, field subject: an unseen entity"
+    with pytest.raises(InputError, match=row):
+        evaluate(run, data=leaky)
+    with pytest.raises(InputError, match=row):
+        train(leaky, out=tmp_path / "run", shots=SHOTS, settings=SMALL)
+    assert not (tmp_path / "run").exists()

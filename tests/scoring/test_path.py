@@ -1,0 +1,89 @@
+"""A path is told as the facts it goes along, in their real direction."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.models.fitcarl.beam import Paths, Trail
+from fitcarl.models.fitcarl.explanation import path_of, paths_to
+from fitcarl.scoring.path import Path, Step, step_of
+
+VOCABULARY = Vocabulary(("Ann", "Bob", "Cy"), ("meets", "sues"))
+CALENDAR = Calendar.of_granules("day", [19_000, 19_001, 19_009])
+
+
+def trail(relation: list[int], entity: list[int], time: list[int], log_probability: float) -> Trail:
+    ids = (np.array([column], dtype=np.int32) for column in (relation, entity, time))
+    return Trail(*ids, np.full((1, len(relation)), log_probability), np.array([[0.25] * len(relation)]))
+
+
+@pytest.fixture
+def paths() -> Paths:
+    """From Ann: along 'meets' to Bob, along the inverse of 'sues' to Cy, staying; and staying all the way."""
+    steps = [
+        trail([0, 4], [1, 0], [0, 9], -1.0),
+        trail([3, 4], [2, 0], [1, 9], -2.0),
+        trail([4, 4], [2, 0], [1, 9], -0.5),
+    ]
+    return Paths(np.array([[-3.5, -9.0]]), steps)
+
+
+def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: Paths) -> None:
+    path = path_of(paths, 0, 0, 0, VOCABULARY, CALENDAR)
+    assert [(s.subject, s.relation, s.object, s.forward) for s in path.steps] == [
+        ("Ann", "meets", "Bob", True),
+        ("Cy", "sues", "Bob", False),
+    ]
+    assert [s.time for s in path.steps] == ["2022-01-08", "2022-01-09"]
+    assert [s.probability for s in path.steps] == pytest.approx([math.exp(-1), math.exp(-2)])
+    assert (path.start, path.end, path.log_prob) == ("Ann", "Cy", -3.5)
+    assert path.nodes == ("Ann", "Bob", "Cy")
+    assert path.text == (
+        "Ann is linked to Cy by way of Bob: “meets” by Ann towards Bob on 2022-01-08 "
+        "and “sues” by Cy towards Bob on 2022-01-09."
+    )
+
+
+def test_a_path_that_never_moves_says_so(paths: Paths) -> None:
+    assert path_of(paths, 0, 1, 0, VOCABULARY, CALENDAR).text == "The agent stays at Ann."
+
+
+def test_what_others_did_is_not_told_as_a_path_from_the_start() -> None:
+    step = step_of(1, 0, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
+    path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
+    assert path.text == "What happened between Cy and others speaks for it: “meets” by Bob towards Cy on 2022-01-09."
+    assert path.to_json()["by_crowd"]
+
+
+def test_what_others_did_is_told_from_the_side_of_the_answer() -> None:
+    step = step_of(1, 2, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
+    path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
+    assert path.text == "What happened between Cy and others speaks for it: “meets” by Cy towards Bob on 2022-01-09."
+
+
+@pytest.mark.parametrize(
+    ("time", "told"),
+    [
+        ("2022-01-09", "on 2022-01-09"),
+        ("2022-01-09T13", "at 2022-01-09T13"),
+        ("2022-01", "in 2022-01"),
+        ("2022", "in 2022"),
+        ("37", "at time 37"),
+    ],
+)
+def test_times_are_told_as_people_would(time: str, told: str) -> None:
+    step = Step("Ann", "meets", "Bob", time, 0.5, None, True)
+    assert Path("Ann", "Bob", -1.0, (step,)).text == (
+        f"Ann is linked to Bob directly: “meets” by Ann towards Bob {told}."
+    )
+
+
+def test_paths_to_an_entity_come_best_first(paths: Paths) -> None:
+    assert paths_to(paths, 0, 2, 5) == [0]
+    assert paths_to(paths, 0, 0, 5) == [1]
+    assert paths_to(paths, 0, 1, 5) == []

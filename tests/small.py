@@ -1,0 +1,44 @@
+"""A world and settings so small that a whole training run takes a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fitcarl.data.io.dataset_folder import write_dataset
+from fitcarl.data.split import split_facts
+from fitcarl.synthetic import generate_world
+
+SMALL = (
+    "embedding.dimension=16",
+    "model.feedforward=16",
+    "model.action_space=10",
+    "search.beam=10",
+    "learn.queries_per_entity=3",
+    "learn.validate_every=2",
+    "encoder.size=16",
+    "encoder.steps=20",
+    "encoder.least_steps=1",
+)
+
+
+def write_tiny(folder: Path, seed: int = 7) -> Path:
+    """A dataset of the tiny world, written to a folder."""
+    write_dataset(split_facts(generate_world("tiny", seed=seed).facts, name=folder.name), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny(tmp_path_factory.mktemp("world") / "tiny")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Embeddings are cached here, not in the home of whoever runs the tests."""
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FITCARL_HOME", str(folder))
+        yield folder

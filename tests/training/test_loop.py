@@ -1,0 +1,323 @@
+"""Whole training runs on a tiny world: what is kept, what can be resumed, what follows from the seed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save
+
+from fitcarl.core.storage import read_tensors, write_tensors
+from fitcarl.errors import InputError
+from fitcarl.runs.evaluate import evaluate
+from fitcarl.runs.run import Run
+from fitcarl.synthetic import generate_world
+from fitcarl.training.api import resume, train
+from fitcarl.training.loop import Progress, Stopped
+from fitcarl.training.trace import read
+from tests.small import SMALL, write_tiny
+
+EPISODES = 8
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that nobody disturbed."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    return train(data, out=out, shots=2, episodes=EPISODES, preset="paper", settings=SMALL, seed=3)
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return read_tensors(run / "weights.safetensors")[0] | read_tensors(run / "state.safetensors")[0]
+
+
+def assert_same_weights(one: Path, other: Path) -> None:
+    ours, theirs = weights(one), weights(other)
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        assert torch.equal(ours[name], theirs[name]), name
+
+
+def test_a_run_holds_what_it_was_made_of(whole: Run) -> None:
+    folder = whole.folder.path
+    there = {part.name for part in folder.iterdir()}
+    assert {"config.json", "data.json", "environment.json", "vocabulary.json", "trace.jsonl", "curve.svg"} <= there
+    lines = read(folder / "trace.jsonl")
+    assert [line.episode for line in lines] == list(range(1, EPISODES + 1))
+    assert [line.episode for line in lines if line.valid_mrr is not None] == [2, 4, 6, 8]
+    result = json.loads((folder / "result.json").read_text())
+    assert result["best_valid_mrr"] == max(line.valid_mrr for line in lines if line.valid_mrr is not None)
+    assert 0 < result["seconds"] < 600
+    assert 50 < result["peak_mb"] < 8000
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(whole: Run, data: Path, tmp_path: Path) -> None:
+    again = train(data, out=tmp_path / "again", shots=2, episodes=EPISODES, preset="paper", settings=SMALL, seed=3)
+    assert_same_weights(whole.folder.path, again.folder.path)
+    other = train(data, out=tmp_path / "other", shots=2, episodes=2, preset="paper", settings=SMALL, seed=4)
+    assert not torch.equal(other.agent.module.policy.w1, whole.agent.module.policy.w1)
+
+
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def watch(now: Progress) -> None:
+        seen.append(now.line.episode)
+
+    with pytest.raises(Stopped, match="episode 5"):
+        train(
+            data,
+            out=tmp_path / "run",
+            shots=2,
+            episodes=EPISODES,
+            preset="paper",
+            settings=SMALL,
+            seed=3,
+            watch=watch,
+            stop=lambda: len(seen) == 4,
+        )
+    assert seen == [1, 2, 3, 4, 5]
+    resume(tmp_path / "run", watch=watch)
+    assert seen == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert_same_weights(whole.folder.path, tmp_path / "run")
+
+
+def command(data: Path, out: Path) -> list[str]:
+    settings = [part for setting in SMALL for part in ("--set", setting)]
+    ways = ["--preset", "paper", "--shots", "2", "--episodes", str(EPISODES), "--seed", "3", "--out", str(out)]
+    return [sys.executable, "-m", "fitcarl", "train", str(data), *ways, *settings]
+
+
+def wait_for(there: Callable[[], bool], process: subprocess.Popen[bytes], most: float = 60.0) -> None:
+    end = time.monotonic() + most
+    while not there() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("luck", range(3))
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path, luck: int) -> None:
+    run = tmp_path / "run"
+    chance = random.Random(luck)
+    process = subprocess.Popen(command(data, run), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    kills = 0
+    for _ in range(6):
+        wait_for((run / "config.json").exists, process)
+        lines = len(read(run / "trace.jsonl"))
+        wait_for(lambda before=lines: len(read(run / "trace.jsonl")) > before, process)  # type: ignore[misc]
+        time.sleep(chance.random() * 0.5)
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        again = [sys.executable, "-m", "fitcarl", "train", "--resume", str(run)]
+        process = subprocess.Popen(again, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    assert process.wait(120) == 0
+    assert kills > 0
+    assert_same_weights(whole.folder.path, run)
+    assert [line.episode for line in read(run / "trace.jsonl")] == list(range(1, EPISODES + 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(data: Path, tmp_path: Path, asked: signal.Signals) -> None:
+    run = tmp_path / "run"
+    process = subprocess.Popen(command(data, run), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    wait_for(lambda: len(read(run / "trace.jsonl")) > 0, process)
+    process.send_signal(asked)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"--resume" in told
+    assert b"Traceback" not in told
+
+
+def test_a_loaded_run_gives_the_report_of_the_trained_one(whole: Run) -> None:
+    trained = evaluate(whole, split="valid").to_json()
+    loaded = evaluate(whole.folder.path, split="valid").to_json()
+    assert trained["results"] == loaded["results"]
+    best = json.loads((whole.folder.path / "result.json").read_text())["best_valid_mrr"]
+    honest = [row for row in loaded["results"] if (row["ranks"], row["filter"]) == ("realistic", "time-aware")]
+    assert honest[0]["mrr"] == pytest.approx(best, abs=1e-12)
+
+
+def test_a_run_is_shown_in_one_short_line(whole: Run) -> None:
+    assert repr(whole).startswith(f"Run('{whole.folder.path}', paper, 2-shot, ")
+    assert len(repr(whole)) < 200
+
+
+def test_an_existing_folder_is_not_trained_over(whole: Run, data: Path) -> None:
+    with pytest.raises(InputError, match="--resume"):
+        train(data, out=whole.folder.path, shots=2, preset="paper", settings=SMALL)
+
+
+def test_a_run_is_not_resumed_on_other_data(whole: Run, tmp_path: Path) -> None:
+    other = write_tiny(tmp_path / "other", seed=8)
+    with pytest.raises(InputError, match="is not the dataset"):
+        resume(whole.folder.path, data=other)
+
+
+def test_damaged_weights_are_named(whole: Run, tmp_path: Path) -> None:
+
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    (copy / "weights.safetensors").write_bytes(b"not weights")
+    with pytest.raises(InputError, match=r"weights\.safetensors"):
+        Run.load(copy)
+
+
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        ("data.json", "[]"),
+        ("data.json", "{}"),
+        ("vocabulary.json", "{}"),
+        ("vocabulary.json", "[]"),
+        ("vocabulary.json", "not json"),
+        ("config.json", '{"nonsense": 1}'),
+        ("graph/graph.json", "[]"),
+        ("graph/graph.json", '{"version": 1}'),
+    ],
+)
+def test_a_damaged_run_is_one_line_that_names_the_file(whole: Run, tmp_path: Path, part: str, content: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    (copy / part).write_text(content)
+    with pytest.raises(InputError, match=Path(part).name.replace(".", r"\.")):
+        Run.load(copy)
+
+
+@pytest.mark.parametrize("part", ["weights.safetensors", "embeddings.safetensors", "graph/relation.npy"])
+def test_a_flipped_byte_is_noticed(whole: Run, tmp_path: Path, part: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    content = bytearray((copy / part).read_bytes())
+    content[-4] ^= 1
+    (copy / part).write_bytes(content)
+    with pytest.raises(InputError, match=Path(part).name.replace(".", r"\.")):
+        Run.load(copy)
+
+
+def test_times_beyond_the_calendar_are_noticed(whole: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    names = json.loads((copy / "vocabulary.json").read_text())
+    for part in ("codes", "ticks"):  # shorter than the graph
+        names["calendar"][part] = names["calendar"][part][:3]
+    (copy / "vocabulary.json").write_text(json.dumps(names))
+    with pytest.raises(InputError, match=r"vocabulary\.json: has a calendar that does not fit the graph"):
+        Run.load(copy)
+
+
+def test_a_folder_is_worked_in_by_one_at_a_time(data: Path, tmp_path: Path) -> None:
+    run, ways = tmp_path / "run", {"shots": 2, "preset": "paper", "settings": SMALL}
+    refused: list[str] = []
+
+    def another(_now: Progress) -> None:
+        with pytest.raises(InputError) as caught:
+            resume(run)
+        refused.append(str(caught.value))
+
+    train(data, out=run, episodes=1, watch=another, **ways)  # type: ignore[arg-type]
+    assert refused == [f"{run}: another fitcarl is at work in it; expected one at a time"]
+    resume(run, episodes=2)
+
+
+def test_a_folder_that_somebody_else_trained_in_meanwhile_is_left_alone(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+
+    def meanwhile(_text: str) -> None:
+        if not run.exists():
+            train(data, out=run, shots=1, episodes=1, preset="paper", settings=SMALL)
+
+    ways = {"preset": "paper", "episodes": 1, "settings": [*SMALL, "learn.tasks=meta"]}
+    facts = generate_world("tiny", seed=7).facts
+    with pytest.raises(InputError, match="exists already"):
+        train(facts, out=run, shots=2, note=meanwhile, **ways)  # type: ignore[arg-type]
+    assert Run.load(run).config.shots == 1
+
+
+def test_equal_tensors_give_equal_bytes(tmp_path: Path) -> None:
+    tensors = {name: torch.arange(3.0) for name in "cab"}
+    contents = set()
+    for _ in range(8):
+        write_tensors(tmp_path / "t", tensors, {"b": 1, "a": 0.1})
+        contents.add((tmp_path / "t").read_bytes())
+    assert len(contents) == 1
+    found, about = read_tensors(tmp_path / "t")
+    assert all(torch.equal(found[name], tensors[name]) for name in tensors)
+    assert about == {"b": 1, "a": 0.1}
+
+
+def test_tensors_of_an_earlier_version_have_no_checksum(tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(save({"a": torch.ones(2)}, metadata={"about": '{"seconds": 3}'}))
+    assert read_tensors(tmp_path / "t")[1] == {"seconds": 3}
+
+
+def test_a_run_without_its_state_is_not_begun_anew_in_silence(whole: Run, tmp_path: Path) -> None:
+    copy, said = tmp_path / "copy", list[str]()
+    shutil.copytree(whole.folder.path, copy)
+    (copy / "state.safetensors").unlink()
+    with pytest.raises(InputError, match=r"state\.safetensors: is missing"):
+        resume(copy, episodes=EPISODES + 2)
+    (copy / "result.json").unlink()
+    resume(copy, note=said.append)
+    assert said == [f"{copy / 'state.safetensors'}: is missing, so learning begins anew"]
+    assert_same_weights(whole.folder.path, copy)
+
+
+def test_names_of_another_run_are_noticed(whole: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    names = json.loads((copy / "vocabulary.json").read_text())
+    names["entities"] = names["entities"][:-1]
+    (copy / "vocabulary.json").write_text(json.dumps(names))
+    with pytest.raises(InputError, match="does not fit the graph"):
+        Run.load(copy)
+
+
+def test_a_damaged_state_is_named(whole: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(whole.folder.path, copy)
+    shutil.copy(copy / "weights.safetensors", copy / "state.safetensors")
+    with pytest.raises(InputError, match=r"state\.safetensors"):
+        resume(copy, episodes=EPISODES + 2)
+
+
+def test_too_few_facts_are_noticed_before_anything_is_written(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="more than 40 facts"):
+        train(data, out=tmp_path / "run", shots=40)
+    assert not (tmp_path / "run").exists()
+
+
+def test_loading_a_run_leaves_the_callers_random_numbers_alone(whole: Run) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    Run.load(whole.folder.path)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_preset_plus_is_resumed_bit_for_bit_too(data: Path, tmp_path: Path) -> None:
+    ways = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
+    undisturbed = train(data, out=tmp_path / "whole", **ways)
+    seen: list[int] = []
+    with pytest.raises(Stopped):
+        train(
+            data,
+            out=tmp_path / "run",
+            **ways,
+            watch=lambda now: seen.append(now.line.episode),
+            stop=lambda: len(seen) == 2,
+        )
+    resume(tmp_path / "run")
+    assert_same_weights(undisturbed.folder.path, tmp_path / "run")

@@ -15,6 +15,7 @@ from fitcarl.models.heuristics import (
     RelationWindow,
     TwoHop,
     relation_window,
+    similar_entities,
     two_hop,
 )
 from fitcarl.models.heuristics.decay import decay, half_time

@@ -1,8 +1,8 @@
 # Every target sets itself up: it creates the virtual environment and installs into it when something changed.
-#   make demo    see it work          make lint   style and types        make docs    redraw the pictures of the docs
+#   make demo    see it work          make lint   style and types        make docs    build the documentation site
 #   make test    the quick tests      make bench  the speed figures      make clean   forget what was built
 #   make test-all  the slow ones too    make web    rebuild the explorer (Node)    make e2e  the explorer in a real Chromium
-#   make fuzz    ten minutes of odd requests to the service
+#   make fuzz    ten minutes of odd requests to the service    make pictures  redraw the pictures of the docs
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -12,7 +12,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-all lint bench docs web e2e fuzz install clean
+.PHONY: demo test test-all lint bench docs pictures web e2e fuzz install clean
 
 demo: $(STAMP)
 	$(BIN)/fitcarl demo
@@ -35,6 +35,10 @@ bench: $(STAMP)
 	$(BIN)/fitcarl benchmark evaluate --data demo
 
 docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+pictures: $(STAMP)
 	$(BIN)/python docs/pictures.py
 
 # The built page is kept in src/fitcarl/serve/web, so that only those who change it need Node.
@@ -65,5 +69,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis $(STAMP)
+	rm -rf build dist demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis $(STAMP)
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -100,8 +100,8 @@ def settings_reference() -> str:
     lines = [
         "# Settings",
         "",
-        "`fitcarl train --set NAME=VALUE` changes a setting. A preset is a model plus values of its settings; each table",
-        "lists exactly the settings that have an effect there. `fitcarl settings --preset NAME` prints the same.",
+        "`fitcarl train --set NAME=VALUE` changes a setting. A preset is a model plus values of its settings; each",
+        "table lists exactly the settings that have an effect there. `fitcarl settings --preset NAME` prints the same.",
         "",
     ]
     for preset in PRESETS:
@@ -134,8 +134,8 @@ def http_reference() -> str:
         "",
         openapi["info"].get("description", ""),
         "",
-        "The service itself describes this API at `/v1/openapi.json` and, as a page, at `/v1/docs`. How to start it, its",
-        "limits and its access control are in [Run the HTTP service](../guides/serve.md).",
+        "The service itself describes this API at `/v1/openapi.json` and, as a page, at `/v1/docs`. How to start it,",
+        "its limits and its access control are in [Run the HTTP service](../guides/serve.md).",
         "",
         "## Routes",
         "",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fitcarl.graph.storage import open_graph, save_graph
     from fitcarl.graph.temporal import TemporalGraph
     from fitcarl.predict.predictor import Predictor
-    from fitcarl.predict.query import Question
+    from fitcarl.predict.query import Query
     from fitcarl.runs.evaluate import evaluate
     from fitcarl.runs.run import Run
     from fitcarl.synthetic import generate_world
@@ -37,7 +37,7 @@ _HOMES = {
     "Nearest": "fitcarl.graph.actions",
     "Predictor": "fitcarl.predict.predictor",
     "Quadruples": "fitcarl.data.quadruples",
-    "Question": "fitcarl.predict.query",
+    "Query": "fitcarl.predict.query",
     "Run": "fitcarl.runs.run",
     "TemporalGraph": "fitcarl.graph.temporal",
     "action_space": "fitcarl.graph.actions",
@@ -64,7 +64,7 @@ __all__ = [
     "Nearest",
     "Predictor",
     "Quadruples",
-    "Question",
+    "Query",
     "Run",
     "TemporalGraph",
     "__version__",

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.predict.entities import slips
+from fitcarl.predict.entities import likely_typos
 from fitcarl.training.api import train
 from tests.cli.conftest import Command, Outcome
 from tests.small import SMALL, write_tiny
@@ -195,13 +195,13 @@ def test_a_slip_in_a_known_name_is_told(
 )
 def test_slips_are_told_from_names_of_their_own(typed: str, meant: str | None) -> None:
     known = Vocabulary(("US", "Harbour Union", "Unit 7", "Bob", "दिल्ली"), ("Consult",))
-    assert list(slips([typed], known, "Ann")) == ([] if meant is None else [(typed, meant)])
+    assert list(likely_typos([typed], known, "Ann")) == ([] if meant is None else [(typed, meant)])
 
 
 def test_a_newcomer_may_be_called_much_like_somebody() -> None:
     known = Vocabulary(("Harbour Union",), ("Consult",))
-    assert not list(slips(["Harbour Unions"], known, "Harbour Unions"))
-    assert list(slips(["harbour union"], known, "harbour union"))
+    assert not list(likely_typos(["Harbour Unions"], known, "Harbour Unions"))
+    assert list(likely_typos(["harbour union"], known, "harbour union"))
 
 
 def test_names_of_a_run_are_listed_and_found(run: Path, example: dict[str, object], fitcarl: Command) -> None:

@@ -80,7 +80,7 @@ def test_those_held_out_are_hidden_again_when_the_run_is_judged(run: Run) -> Non
 def test_its_example_is_about_somebody_it_does_not_know(run: Run) -> None:
     example = Predictor.load(run).example()
     assert example is not None
-    assert example.question.actor not in run.vocabulary.entity_index
+    assert example.query.entity not in run.vocabulary.entity_index
 
 
 def test_a_run_that_was_moved_is_judged_and_resumed_without_the_facts(run: Run, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
-from fitcarl.predict import Fact, Predictor, Question
+from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.runs.run import Run
 from fitcarl.tasks.task import Task, official_task
 from fitcarl.training.api import train
@@ -28,14 +28,14 @@ class Newcomer:
     number: int
     """Which of the task's queries the question is."""
     facts: list[Fact]
-    question: Question
+    query: Query
 
-    def renamed(self, name: str) -> tuple[list[Fact], Question]:
+    def renamed(self, name: str) -> tuple[list[Fact], Query]:
         """The same under another name."""
-        old, asked = self.question.actor, self.question
+        old, asked = self.query.entity, self.query
         facts = [Fact(*(name if part == old else part for part in fact)) for fact in self.facts]
         subject, object = (name, None) if asked.object is None else (None, name)
-        return facts, Question(subject, object, asked.relation, asked.at, asked.top, asked.paths)
+        return facts, Query(subject, object, asked.relation, asked.at, asked.top, asked.paths)
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +75,7 @@ def newcomers(world: Path) -> list[Newcomer]:
         relation, name = int(task.queries.relation[number]), names.entities[actor]
         subject, object = (None, name) if relations.is_inverse(relation) else (name, None)
         asked = names.relations[relations.base(relation)]
-        question = Question(subject, object, asked, label(int(task.queries.time[number])), 5, 2)
+        question = Query(subject, object, asked, label(int(task.queries.time[number])), 5, 2)
         repeats = any(fact.relation == asked and fact.time == question.at for fact in facts)
         if not repeats:
             found.setdefault(actor, Newcomer(dataset, task, number, facts, question))

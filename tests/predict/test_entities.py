@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
-from fitcarl.predict.entities import NameSearch, Roster
+from fitcarl.predict.entities import EntityIndex, NameSearch
 from fitcarl.predict.fact import Fact, fact_of
 
 NAMES = ("Police (Norway)", "Norway", "Ministry of Norwegian Trade", "Barack Obama", "Northern League", "Polio Fund")
@@ -39,10 +39,10 @@ def test_suggestions_are_distinct_known_names(names: list[str], typed: str, most
 
 def test_newcomers_are_numbered_after_the_known_in_order_of_appearance() -> None:
     known = Vocabulary(("Ann", "Bob"), ("meets",))
-    roster = Roster.of(known, [Fact("Bob", "meets", "Zoe", "1"), Fact("Yan", "meets", "Zoe", "2")])
+    roster = EntityIndex.of(known, [Fact("Bob", "meets", "Zoe", "1"), Fact("Yan", "meets", "Zoe", "2")])
     assert [roster.find(name) for name in ("Ann", "Bob", "Zoe", "Yan", "Xi")] == [0, 1, 2, 3, None]
     assert roster.vocabulary.entities == ("Ann", "Bob", "Zoe", "Yan")
-    assert Roster.of(known, []).vocabulary is known
+    assert EntityIndex.of(known, []).vocabulary is known
 
 
 def test_facts_may_be_given_in_several_ways() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fitcarl.predict.prediction import Answer
-from fitcarl.predict.query import Question
+from fitcarl.predict.query import Query
 from fitcarl.reporting.path_svg import draw
 from fitcarl.scoring.path import Path, Step
 
@@ -28,14 +28,14 @@ def texts(svg: str) -> list[str]:
 
 
 def test_a_picture_names_everybody_and_dates_every_edge() -> None:
-    svg = draw(Question("Actor", None, "meets", "2024-02-03"), [answer("Goal", 3)])
+    svg = draw(Query("Actor", None, "meets", "2024-02-03"), [answer("Goal", 3)])
     shown = texts(svg)
     assert {"Actor", "Middle 0", "Middle 1", "Goal", "meets?", "2024-02-03"} <= set(shown)
     assert shown.count("2024-01-02") == 3
 
 
 def test_the_answer_is_the_only_red_node() -> None:
-    svg = draw(Question("Actor", None, "meets", "2024-02-03"), [answer("Goal", 2)])
+    svg = draw(Query("Actor", None, "meets", "2024-02-03"), [answer("Goal", 2)])
     boxes = [box for box in ElementTree.fromstring(svg).iter(f"{SVG}g") if box.find(f"{SVG}rect") is not None]
     red = [box.findtext(f"{SVG}title") for box in boxes if box.find(f"{SVG}rect").get("fill") == "#c62f33"]  # type: ignore[union-attr]
     assert red == ["Goal"]
@@ -44,18 +44,18 @@ def test_the_answer_is_the_only_red_node() -> None:
 def test_what_others_did_is_dashed_and_does_not_begin_at_the_actor() -> None:
     step = Step("Other", "meets", "Goal", "2024-01-02", 0.5, None, True)
     crowd = Answer(1, "Goal", -1.0, 0.5, (), (Path("Actor", "Goal", -1.0, (step,), by_crowd=True),))
-    svg = draw(Question("Actor", None, "meets", "2024-02-03"), [crowd])
+    svg = draw(Query("Actor", None, "meets", "2024-02-03"), [crowd])
     assert "Other" in texts(svg)
     assert 'stroke-dasharray="3 4"' in svg
 
 
 @given(_NAME, _NAME, _NAME, st.integers(1, 3), st.booleans())
 def test_any_name_gives_a_well_formed_picture(name: str, relation: str, middle: str, steps: int, turned: bool) -> None:
-    question = Question(None, name, relation, "5") if turned else Question(name, None, relation, "5")
+    question = Query(None, name, relation, "5") if turned else Query(name, None, relation, "5")
     ElementTree.fromstring(draw(question, [answer(name, steps, middle=middle), answer("Goal", 1)]))
 
 
 def test_a_picture_of_nothing_is_still_one() -> None:
-    question = Question("Actor", None, "meets", "2024-02-03")
+    question = Query("Actor", None, "meets", "2024-02-03")
     ElementTree.fromstring(draw(question, []))
     ElementTree.fromstring(draw(question, [Answer(1, "Goal", -1.0, 0.5, (), ())]))

@@ -9,11 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from fitcarl.predict import Predictor
-from fitcarl.serve.access import Guard
+from fitcarl.serve.access import AccessPolicy
 from fitcarl.serve.app import create_app
 from fitcarl.serve.limits import Limits
 from fitcarl.serve.service import Service
-from fitcarl.serve.static import Pages
+from fitcarl.serve.static import StaticFiles
 from fitcarl.serve.store import Store
 from fitcarl.training.api import train
 from tests.serve import postgres
@@ -35,7 +35,7 @@ def predictor(run: Path) -> Predictor:
     predictor = Predictor.load(run)
     example = predictor.example()
     assert example is not None
-    predictor.answer([example.question], example.facts)  # loops are compiled now, not within a test's time limit
+    predictor.answer([example.query], example.facts)  # loops are compiled now, not within a test's time limit
     return predictor
 
 
@@ -44,7 +44,7 @@ def serve(predictor: Predictor, tmp_path: Path) -> Iterator[Serve]:
     """Makes clients of services over the tiny run; limits by name."""
     opened: list[tuple[TestClient, Store]] = []
 
-    def make(guard: Guard | None = None, pages: Pages | None = None, **limits: float) -> TestClient:
+    def make(guard: AccessPolicy | None = None, pages: StaticFiles | None = None, **limits: float) -> TestClient:
         store = Store.open(tmp_path / "observed.sqlite")
         service = Service(predictor, store, Limits(**limits), threads=2)  # type: ignore[arg-type]
         client = TestClient(create_app(service, guard, pages), raise_server_exceptions=False)

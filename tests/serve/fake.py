@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fitcarl.predict import Fact, Question
-from fitcarl.serve.workers.jobs import Job, Mistake, Outcome
+from fitcarl.predict import Fact, Query
+from fitcarl.serve.workers.jobs import InvalidInputError, Job, Outcome
 
 FACT = Fact("newcomer", "Consult", "Peliland", "2023-05-01")
 
 
 def job(name: str = "newcomer", **changes: Any) -> Job:
-    return Job(Question(**{"subject": name, "object": None, "relation": "Consult", "at": "2023-06-01", **changes}))
+    return Job(Query(**{"subject": name, "object": None, "relation": "Consult", "at": "2023-06-01", **changes}))
 
 
 @dataclass
@@ -30,11 +30,11 @@ class FakeWorker:
         self.calls.append(list(jobs))
         self.threads.add(threading.get_ident())
         self.wait()
-        if jobs[0].question.relation == "broken":
+        if jobs[0].query.relation == "broken":
             raise ZeroDivisionError
         return [self._outcome(one, facts) for one in jobs]
 
     def _outcome(self, one: Job, facts: Sequence[Fact]) -> Outcome:
-        if one.question.relation == "nonsense":
-            return Mistake("unknown relation", "relation", "nonsense")
-        return json.dumps({"actor": one.question.actor, "at": one.question.at, "facts": len(facts)}).encode()
+        if one.query.relation == "nonsense":
+            return InvalidInputError("unknown relation", "relation", "nonsense")
+        return json.dumps({"actor": one.query.entity, "at": one.query.at, "facts": len(facts)}).encode()

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from fitcarl.serve.access import Guard, is_local
-from fitcarl.serve.errors import Refusal
+from fitcarl.serve.access import AccessPolicy, is_local
+from fitcarl.serve.errors import ApiError
 
 
-def status(guard: Guard, path: str = "/v1/model", **headers: str) -> int:
+def status(guard: AccessPolicy, path: str = "/v1/model", **headers: str) -> int:
     try:
         guard.check(path, headers)
-    except Refusal as refusal:
+    except ApiError as refusal:
         return refusal.status
     return 200
 
@@ -26,18 +26,18 @@ def status(guard: Guard, path: str = "/v1/model", **headers: str) -> int:
     ],
 )
 def test_a_token_is_asked_for_and_must_be_the_right_one(header: str, expected: int) -> None:
-    guard = Guard.of("0.0.0.0", "right")
+    guard = AccessPolicy.of("0.0.0.0", "right")
     assert status(guard, authorization=header, host="example.org") == expected
 
 
 def test_the_page_and_health_are_open_where_a_token_is_asked_for() -> None:
-    guard = Guard.of("127.0.0.1", "right")
+    guard = AccessPolicy.of("127.0.0.1", "right")
     assert status(guard, "/") == status(guard, "/assets/page.js") == status(guard, "/v1/health") == 200
     assert status(guard, "/v1/docs") == status(guard, "/v1/metrics") == 401
 
 
 def test_a_token_of_any_characters_is_compared_without_failing() -> None:
-    assert status(Guard(token="right"), authorization="Bearer ü€") == 401
+    assert status(AccessPolicy(token="right"), authorization="Bearer ü€") == 401
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_a_token_of_any_characters_is_compared_without_failing() -> None:
     ],
 )
 def test_a_local_service_answers_to_local_names_only(host: str, expected: int) -> None:
-    assert status(Guard.of("127.0.0.1", None, ["Here.example"]), host=host) == expected
+    assert status(AccessPolicy.of("127.0.0.1", None, ["Here.example"]), host=host) == expected
 
 
 def test_a_service_for_others_answers_to_any_name() -> None:
-    assert status(Guard.of("0.0.0.0", None), host="any.example") == 200
+    assert status(AccessPolicy.of("0.0.0.0", None), host="any.example") == 200
 
 
 @pytest.mark.parametrize(

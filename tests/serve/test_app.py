@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
-from fitcarl.predict import Fact, Predictor, Question
+from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.serve import schemas
-from fitcarl.serve.access import HEADERS, Guard
+from fitcarl.serve.access import HEADERS, AccessPolicy
 from fitcarl.serve.store import Store
 from tests.serve.conftest import Serve
 
@@ -53,7 +53,7 @@ def refused(answer: Any, status: int, field: str | None, says: str) -> list[str]
 
 def test_a_new_actor_is_asked_about_with_facts_sent_along(client: TestClient, predictor: Predictor) -> None:
     found = predict(client, facts=FACTS)
-    question = Question("Harbour Union", None, "Consult", "2023-06-01", top=5)
+    question = Query("Harbour Union", None, "Consult", "2023-06-01", top=5)
     assert found == predictor.answer([question], PLAIN)[0].to_json()
     assert len(found["answers"]) == 5
     assert found["answers"][0]["paths"][0]["steps"]
@@ -81,7 +81,7 @@ def test_the_other_direction_what_if_and_as_of_are_answered(client: TestClient, 
     assert client.post("/v1/predict", json=body).json()["query"]["object"] == "Harbour Union"
     without = predict(client, facts=FACTS, without=FACTS[:1])
     assert without["answers"] == predict(client, facts=FACTS[1:])["answers"]
-    question = Question("Harbour Union", None, "Consult", "2023-06-01", top=5, as_of="2023-05-03")
+    question = Query("Harbour Union", None, "Consult", "2023-06-01", top=5, as_of="2023-05-03")
     dated = predict(client, facts=FACTS, as_of="2023-05-03")
     assert dated == predictor.answer([question], PLAIN)[0].to_json()
 
@@ -269,7 +269,7 @@ def test_a_store_that_fails_is_503_and_no_traceback(client: TestClient, monkeypa
 
 
 def test_a_token_guards_everything_but_the_page_and_health(serve: Serve) -> None:
-    client = serve(guard=Guard(token="secret"))
+    client = serve(guard=AccessPolicy(token="secret"))
     answer = client.get("/v1/model")
     refused(answer, 401, None, "token")
     assert answer.headers["www-authenticate"] == "Bearer"

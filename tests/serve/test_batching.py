@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fitcarl.serve.batching import Batcher
-from fitcarl.serve.errors import Refusal
-from fitcarl.serve.workers.jobs import Mistake
+from fitcarl.serve.errors import ApiError
+from fitcarl.serve.workers.jobs import InvalidInputError
 from tests.serve.fake import FACT, FakeWorker, job
 
 OTHER = (FACT._replace(object="Heskonia"),)
@@ -93,7 +93,7 @@ def test_one_bad_question_fails_alone() -> None:
         fine, bad, also_fine = await asyncio.gather(*asked, return_exceptions=True)
         assert isinstance(fine, bytes)
         assert isinstance(also_fine, bytes)
-        assert isinstance(bad, Mistake)
+        assert isinstance(bad, InvalidInputError)
         assert bad.found == "nonsense"
 
     running(worker, work)
@@ -115,7 +115,7 @@ def test_one_question_too_many_is_refused_at_once_and_room_comes_back() -> None:
         waiting = [asyncio.create_task(batcher.ask(job(top=top), (FACT,))) for top in (1, 2)]
         await asyncio.sleep(0.01)
         began = time.perf_counter()
-        with pytest.raises(Refusal, match="busy: 2 questions") as refused:
+        with pytest.raises(ApiError, match="busy: 2 questions") as refused:
             await batcher.ask(job(), (FACT,))
         assert refused.value.status == 503
         assert time.perf_counter() - began < 0.1
@@ -129,13 +129,13 @@ def test_one_question_too_many_is_refused_at_once_and_room_comes_back() -> None:
 
 def test_a_slow_answer_is_given_up_and_others_go_on() -> None:
     gate = threading.Event()
-    worker = FakeWorker(wait=lambda: worker.calls[-1][0].question.relation != "slow" or gate.wait(5))
+    worker = FakeWorker(wait=lambda: worker.calls[-1][0].query.relation != "slow" or gate.wait(5))
 
     async def work(batcher: Batcher) -> None:
         slow = asyncio.create_task(batcher.ask(job(relation="slow"), (FACT,)))
         await asyncio.sleep(0.02)
         assert told([await batcher.ask(job(), OTHER)]) == ["newcomer"]
-        with pytest.raises(Refusal, match=r"longer than 0\.2 seconds") as refused:
+        with pytest.raises(ApiError, match=r"longer than 0\.2 seconds") as refused:
             await slow
         assert refused.value.status == 503
         gate.set()
@@ -150,14 +150,14 @@ def test_what_nobody_waits_for_any_more_is_not_computed() -> None:
     async def work(batcher: Batcher) -> None:
         busy = asyncio.create_task(batcher.ask(job("busy"), (FACT,)))
         await asyncio.sleep(0.05)
-        with pytest.raises(Refusal):
+        with pytest.raises(ApiError):
             await batcher.ask(job("late"), OTHER)
         gate.set()
         await asyncio.gather(busy, return_exceptions=True)
         assert told([await batcher.ask(job("next"), (FACT, *OTHER))]) == ["next"]
 
     running(worker, work, threads=1, seconds=0.15)
-    assert [call[0].question.actor for call in worker.calls] == ["busy", "next"]
+    assert [call[0].query.entity for call in worker.calls] == ["busy", "next"]
 
 
 def test_calls_run_on_as_many_threads_as_there_are_workers() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from fitcarl.serve.access import Guard
+from fitcarl.serve.access import AccessPolicy
 from fitcarl.serve.limits import Limits
 from fitcarl.serve.metrics import Metrics
-from fitcarl.serve.middleware import Gate
+from fitcarl.serve.middleware import Middleware
 
 JSON = [(b"content-type", b"application/json")]
 
@@ -48,7 +48,7 @@ def answer(
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": "/v1/predict", "headers": headers}
-    gate = Gate(app, Guard(), Limits(**limits), metrics or Metrics())  # type: ignore[arg-type]
+    gate = Middleware(app, AccessPolicy(), Limits(**limits), metrics or Metrics())  # type: ignore[arg-type]
     asyncio.run(gate(scope, receive, send))
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 

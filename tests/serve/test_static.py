@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from fitcarl.serve.static import Pages
+from fitcarl.serve.static import StaticFiles
 from tests.serve.conftest import Serve
 
 
@@ -22,7 +22,7 @@ def web(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def browser(serve: Serve, web: Path) -> TestClient:
-    return serve(pages=Pages(web))
+    return serve(pages=StaticFiles(web))
 
 
 def test_files_come_with_their_types_and_may_be_kept_if_their_name_says_what_they_hold(browser: TestClient) -> None:
@@ -54,7 +54,7 @@ def test_nothing_outside_the_folder_can_be_asked_for(browser: TestClient, path: 
 
 
 def test_a_page_is_there_even_if_the_explorer_was_not_built(serve: Serve, tmp_path: Path) -> None:
-    answer = serve(pages=Pages(tmp_path / "nothing")).get("/")
+    answer = serve(pages=StaticFiles(tmp_path / "nothing")).get("/")
     assert answer.status_code == 200
     assert "make web" in answer.text
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fitcarl.errors import InputError
 from fitcarl.predict import Fact
-from fitcarl.serve.store import Kept, Store, Tally
+from fitcarl.serve.store import Store, StoredFact, StoreUsage
 
 MET = Fact("newcomer", "Consult", "Peliland", "2023-05-01")
 LEFT = Fact("Heskonia", "Accuse", "newcomer", "2023-05-02")
@@ -27,7 +27,7 @@ def store(store_place: str) -> Iterator[Store]:
     store.close()
 
 
-def facts(kept: list[Kept]) -> list[Fact]:
+def facts(kept: list[StoredFact]) -> list[Fact]:
     return [one.fact for one in kept]
 
 
@@ -74,20 +74,20 @@ def test_actors_are_counted_by_mention_and_a_deed_to_oneself_counts_once(store: 
 
 def test_a_check_sees_what_would_be_there_and_can_refuse_it(store: Store) -> None:
     store.add([MET])
-    seen: list[Tally] = []
+    seen: list[StoreUsage] = []
 
-    def refuse(tally: Tally) -> None:
+    def refuse(tally: StoreUsage) -> None:
         seen.append(tally)
         raise InputError("no room")
 
     with pytest.raises(InputError):
         store.add([MET, LEFT, OTHER], refuse)
-    assert seen == [Tally(3, {"newcomer": 2, "Heskonia": 2, "Peliland": 2})]
+    assert seen == [StoreUsage(3, {"newcomer": 2, "Heskonia": 2, "Peliland": 2})]
     assert facts(list(store.all())) == [MET]
 
 
 def test_writers_at_the_same_time_never_pass_a_limit_together(store: Store) -> None:
-    def refuse_more_than_ten(tally: Tally) -> None:
+    def refuse_more_than_ten(tally: StoreUsage) -> None:
         if tally.total > 10:
             raise InputError("no room")
 
@@ -125,7 +125,7 @@ def test_whatever_a_name_holds_comes_back_as_it_was(store: Store, given_facts: l
 
 
 def test_different_facts_have_different_ids_however_their_names_run_together() -> None:
-    assert Kept.of(Fact("a", "b c", "d", "1")).id != Kept.of(Fact("a b", "c", "d", "1")).id
+    assert StoredFact.of(Fact("a", "b c", "d", "1")).id != StoredFact.of(Fact("a b", "c", "d", "1")).id
 
 
 def test_a_file_that_is_no_store_is_one_line(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 
 from fitcarl.errors import InputError
 from fitcarl.models.base import facts_of
-from fitcarl.predict import Fact, Predictor, Question
+from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.runs.run import Run
 
 KNOWN = 3
@@ -70,7 +70,7 @@ def time_ask(
     )
 
 
-def newcomers(run: Run, count: int, top: int, paths: int, seed: int) -> list[tuple[list[Fact], Question]]:
+def newcomers(run: Run, count: int, top: int, paths: int, seed: int) -> list[tuple[list[Fact], Query]]:
     """Invented actors, each with a few facts that a known actor has, and a question about it."""
     facts, names, rng = facts_of(run.surroundings.graph), run.vocabulary, np.random.default_rng(seed)
     ends = np.concatenate([facts.subject, facts.object])
@@ -95,7 +95,7 @@ def newcomers(run: Run, count: int, top: int, paths: int, seed: int) -> list[tup
         ]
         asked, acts = told[-1], told[-1].subject == newcomer
         subject, object = (newcomer, None) if acts else (None, newcomer)
-        cases.append((told[:-1], Question(subject, object, asked.relation, asked.time, top, paths)))
+        cases.append((told[:-1], Query(subject, object, asked.relation, asked.time, top, paths)))
     return cases
 
 

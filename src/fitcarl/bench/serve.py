@@ -20,7 +20,7 @@ import numpy as np
 from fitcarl.bench.predict import KNOWN, newcomers
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
-from fitcarl.predict.query import Question
+from fitcarl.predict.query import Query
 from fitcarl.runs.run import Run
 
 _DIFFERENT = 2_000
@@ -131,7 +131,7 @@ def time_serve(
     )
 
 
-def _body(facts: list[Fact], question: Question) -> bytes:
+def _body(facts: list[Fact], question: Query) -> bytes:
     asked = {"subject": question.subject, "object": question.object, "relation": question.relation, "at": question.at}
     return json.dumps({**asked, "facts": [fact.to_json() for fact in facts], "top": question.top}).encode()
 

@@ -45,7 +45,7 @@ class Example:
         """The example for people."""
         [(actor, relation, answer, when)] = self._named(self.hidden)
         lines = [f"Known of {actor}:", *_indented(self._sentences(self.support)), ""]
-        lines += [f"Question: {actor}, {relation}, who? ({when})", f"Answer: {answer}. {self.rule}"]
+        lines += [f"Query: {actor}, {relation}, who? ({when})", f"Answer: {answer}. {self.rule}"]
         lines += ["What made it happen:", *_indented(self._sentences(self.causes))]
         for number, (step, edges) in enumerate(zip(self.steps, self.edges, strict=True), start=1):
             actions = self._actions(step)

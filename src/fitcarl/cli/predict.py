@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fitcarl.predict.fact import Fact
     from fitcarl.predict.prediction import Answer, Prediction
     from fitcarl.predict.predictor import Predictor
-    from fitcarl.predict.query import Question
+    from fitcarl.predict.query import Query
     from fitcarl.scoring.path import Path as Reason
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")]
@@ -77,9 +77,9 @@ def predict(
     file = _File.of(facts, columns, header, format)
     case = _Case.of(run, file, subject, object, relation, at, top, paths, without, as_of)
     with _named_as_options():
-        [prediction] = case.predictor.answer([case.question], case.facts)
+        [prediction] = case.predictor.answer([case.query], case.facts)
     if svg is not None:
-        _draw(svg, case.question, prediction.answers[:_DRAWN])
+        _draw(svg, case.query, prediction.answers[:_DRAWN])
     if json:
         console.show_json(prediction.to_json())
     else:
@@ -107,12 +107,12 @@ def explain(
     console.check_picture("--svg", svg, (".svg",))
     file = _File.of(facts, columns, header, format)
     case = _Case.of(run, file, subject, object, relation, at, 1, paths, without, as_of)
-    if answer == case.question.actor:
+    if answer == case.query.entity:
         raise InputError("nobody is an answer about themselves", field="--answer", found=answer, expected="another")
     with _named_as_options():
-        found = case.predictor.place(case.question, answer, case.facts, paths)
+        found = case.predictor.explain_entity(case.query, answer, case.facts, paths)
     if svg is not None:
-        _draw(svg, case.question, [] if found is None else [found])
+        _draw(svg, case.query, [] if found is None else [found])
     if json:
         told: dict[str, Any] = {
             "entity": answer,
@@ -122,11 +122,11 @@ def explain(
             "concepts": [],
             "paths": [],
         }
-        console.show_json({"query": case.question.to_json(), **(told if found is None else found.to_json())})
+        console.show_json({"query": case.query.to_json(), **(told if found is None else found.to_json())})
     elif found is None:
-        console.show(f"{case.question}", f"No path leads to {answer}: it is no answer.")
+        console.show(f"{case.query}", f"No path leads to {answer}: it is no answer.")
     else:
-        console.show(_explained(case.question, found))
+        console.show(_explained(case.query, found))
 
 
 @contextmanager
@@ -170,7 +170,7 @@ class _Case:
 
     predictor: Predictor
     facts: list[Fact]
-    question: Question
+    query: Query
 
     @classmethod
     def of(
@@ -189,17 +189,17 @@ class _Case:
         if (subject is None) == (object is None):
             found = "neither" if subject is None else "both"
             raise InputError("a question has one end", found=found, expected="either --subject or --object")
-        from fitcarl.predict.entities import slips
+        from fitcarl.predict.entities import likely_typos
         from fitcarl.predict.predictor import Predictor
-        from fitcarl.predict.query import Question
+        from fitcarl.predict.query import Query
 
         predictor = Predictor.load(run)
         facts = [] if file is None else file.facts(predictor)
         names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object))
-        for name, meant in slips(names, predictor.run.vocabulary, subject or object or ""):
+        for name, meant in likely_typos(names, predictor.run.vocabulary, subject or object or ""):
             console.say(f"note: {name!r} is new to this run; did you mean {meant!r}?")
         left_out = tuple(_fact(text, predictor, facts) for text in without or ())
-        return cls(predictor, facts, Question(subject, object, relation, at, top, paths, left_out, as_of))
+        return cls(predictor, facts, Query(subject, object, relation, at, top, paths, left_out, as_of))
 
 
 def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
@@ -221,7 +221,7 @@ def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
     return fact
 
 
-def _draw(file: Path, question: Question, answers: list[Answer] | tuple[Answer, ...]) -> None:
+def _draw(file: Path, question: Query, answers: list[Answer] | tuple[Answer, ...]) -> None:
     from fitcarl.reporting.path_svg import draw
 
     if not any(answer.paths for answer in answers):
@@ -236,7 +236,7 @@ def _shown(prediction: Prediction) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[RenderableType] = [Text(str(prediction.question), style="bold"), Text()]
+    parts: list[RenderableType] = [Text(str(prediction.query), style="bold"), Text()]
     if not len(prediction):
         return Group(*parts, Text("There is no answer: no path leads anywhere."))
     parts.append(_table(prediction))
@@ -266,7 +266,7 @@ def _table(prediction: Prediction) -> Table:
     return table
 
 
-def _explained(question: Question, answer: Answer) -> Group:
+def _explained(question: Query, answer: Answer) -> Group:
     from rich.console import Group
     from rich.text import Text
 

@@ -41,19 +41,19 @@ def serve_run(
     from fitcarl.core.parallel import thread_count
     from fitcarl.errors import InputError
     from fitcarl.predict.predictor import Predictor
-    from fitcarl.serve.access import Guard, is_local
+    from fitcarl.serve.access import AccessPolicy, is_local
     from fitcarl.serve.app import create_app
     from fitcarl.serve.limits import Limits
     from fitcarl.serve.server import address_of, listen, serve
     from fitcarl.serve.service import Service
     from fitcarl.serve.store import Store
-    from fitcarl.serve.workers.pool import Crew
+    from fitcarl.serve.workers.pool import WorkerPool
 
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
         raise InputError("not a token", field="--token", expected="visible ASCII characters")
     limits = Limits.of(limit or ())
     workers = workers or thread_count()
-    with listen(host, port) as listening, Crew(run, workers, _PATIENCE * limits.seconds) as crew:
+    with listen(host, port) as listening, WorkerPool(run, workers, _PATIENCE * limits.seconds) as crew:
         predictor = Predictor.load(run)
         kept = Store.open(store or run / "observed.sqlite")
         service = Service(predictor, kept, limits, crew, workers)
@@ -69,5 +69,5 @@ def serve_run(
             console.say(f"serving {run}; Ctrl-C ends it")
             typer.echo(address_of(listening, host))
 
-        serve(create_app(service, Guard.of(host, token, allow_host or ())), listening, ready, limits.seconds + 1)
+        serve(create_app(service, AccessPolicy.of(host, token, allow_host or ())), listening, ready, limits.seconds + 1)
         kept.close()

@@ -12,7 +12,7 @@ from fitcarl.evaluation.protocol import evaluate
 from fitcarl.evaluation.report import Report
 from fitcarl.experiments.demo_cases import Case, cases
 from fitcarl.models.heuristics import BASELINES
-from fitcarl.predict import Example, Fact, Predictor, Question
+from fitcarl.predict import Example, Fact, Predictor, Query
 from fitcarl.reporting.figures import performance_over_time, reliability
 from fitcarl.reporting.html import page, paragraph, picture, table
 from fitcarl.runs.run import Run
@@ -133,7 +133,7 @@ def _example(run: Run, confirmed: list[Case]) -> Case | None:
     for case in sorted(confirmed, key=lambda case: -len(case.path.steps) if case.path else 0):
         facts = tuple(Fact(*fact) for fact in case.known)
         subject, object = (case.actor, None) if case.forward else (None, case.actor)
-        question = Question(subject, object, case.relation, case.time, top=_SHOWN, paths=1)
+        question = Query(subject, object, case.relation, case.time, top=_SHOWN, paths=1)
         [prediction] = predictor.answer([question], facts)
         best = prediction[0]
         asked = replace(

@@ -4,7 +4,7 @@ from fitcarl.predict.example import Example
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.prediction import Answer, Prediction
 from fitcarl.predict.predictor import Predictor
-from fitcarl.predict.query import Question
+from fitcarl.predict.query import Query
 from fitcarl.scoring.path import Path
 
-__all__ = ["Answer", "Example", "Fact", "Path", "Prediction", "Predictor", "Question"]
+__all__ = ["Answer", "Example", "Fact", "Path", "Prediction", "Predictor", "Query"]

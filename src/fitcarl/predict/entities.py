@@ -20,7 +20,7 @@ _SLIP_FROM = 5
 
 
 @dataclass(frozen=True)
-class Roster:
+class EntityIndex:
     """The run's entities, and after them those that only the observed facts name, in order of appearance."""
 
     known: Vocabulary
@@ -30,7 +30,7 @@ class Roster:
     """All of them together."""
 
     @classmethod
-    def of(cls, known: Vocabulary, facts: Iterable[Fact]) -> Roster:
+    def of(cls, known: Vocabulary, facts: Iterable[Fact]) -> EntityIndex:
         newcomers: dict[str, int] = {}
         for fact in facts:
             for name in (fact.subject, fact.object):
@@ -87,7 +87,7 @@ def _words_begin(words: Sequence[str], name: str) -> bool:
     return all(any(part.startswith(word) for part in there) for word in words)
 
 
-def slips(names: Iterable[str], known: Vocabulary, newcomer: str) -> Iterator[tuple[str, str]]:
+def likely_typos(names: Iterable[str], known: Vocabulary, newcomer: str) -> Iterator[tuple[str, str]]:
     """Names that are not known but look like a slip of one that is, and that one.
 
     They differ in case, spaces and punctuation only, or by one letter (missing, extra, wrong, or two in each other's

@@ -15,7 +15,7 @@ from fitcarl.data.io.timestamps import is_time
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
-from fitcarl.predict.entities import Roster
+from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.fact import Fact
 
 FURTHEST = 20_000
@@ -29,7 +29,7 @@ _STEPS: dict[Granularity, str] = {
 }
 
 
-class Reader:
+class FactParser:
     """Reads what people write, by the names and the calendar of a run."""
 
     def __init__(self, vocabulary: Vocabulary, calendar: Calendar) -> None:
@@ -59,7 +59,7 @@ class Reader:
             raise InputError(problem, field=field, found=text, expected=expected, **place)
         return tick
 
-    def standard(self, fact: Fact, **place: Any) -> Fact:
+    def normalise(self, fact: Fact, **place: Any) -> Fact:
         """The fact with its time as the calendar writes it; an InputError if it cannot be used."""
         self.relation(fact.relation, **place)
         return fact._replace(time=self._calendar.label(self.tick(fact.time, **place)))
@@ -79,7 +79,7 @@ class Reader:
                 if problem := name_problem(text):
                     raise source.error(problem, column, row, text, "a name on one line")
             try:
-                facts.append(self.standard(Fact(*texts), file=source.file, row=source.line(row)))
+                facts.append(self.normalise(Fact(*texts), file=source.file, row=source.line(row)))
             except InputError as error:
                 if row or is_time(texts[-1]):
                     raise
@@ -87,7 +87,7 @@ class Reader:
                 raise error.about(str(error.field), hint=hint) from None
         return facts
 
-    def quadruples(self, facts: Sequence[Fact], roster: Roster) -> Quadruples:
+    def quadruples(self, facts: Sequence[Fact], roster: EntityIndex) -> Quadruples:
         """Facts as ids, in their order; a name that nobody has raises an InputError."""
         rows = np.empty((len(facts), 4), dtype=np.int32)
         for row, fact in enumerate(facts):

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.predict.entities import Roster
+from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.fact import Fact
-from fitcarl.predict.parsing import Reader
+from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.probabilities import shares
-from fitcarl.predict.query import NOTHING_KNOWN, Question
+from fitcarl.predict.query import NOTHING_KNOWN, Query
 from fitcarl.predict.support import MOST_FACTS, edges_of, supports
-from fitcarl.predict.views import Row, Sights
+from fitcarl.predict.views import GraphViewCache, Row
 from fitcarl.runs.run import Run
 from fitcarl.scoring.path import Explainer, Path
 from fitcarl.scoring.scores import Answers
@@ -26,7 +26,7 @@ from fitcarl.tasks.task import Queries, Task
 
 
 @dataclass(frozen=True)
-class _View:
+class VisibleFacts:
     """What a question sees; questions with equal views share a scene."""
 
     as_of: int | None
@@ -41,18 +41,18 @@ class _Asked:
     """A question by its ids."""
 
     number: int
-    actor: int
+    entity: int
     relation: int
     """An inverse where the object is given."""
     time: int
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class AnsweredBatch:
     """Questions about actors over one graph, answered."""
 
     run: Run
-    roster: Roster
+    roster: EntityIndex
     numbers: list[int]
     """Which of the caller's questions these are."""
     task: Task
@@ -97,13 +97,13 @@ class Scene:
         return self.scorer.explain_all(self.task, query, entities, self.roster.vocabulary, self.run.calendar, most)
 
 
-def scenes(
-    run: Run, sights: Sights, reader: Reader, questions: Sequence[Question], facts: Sequence[Fact]
-) -> list[Scene]:
-    """The scenes of some questions over the same facts: as few as what they see allows."""
-    roster = Roster.of(run.vocabulary, facts)
-    stage = _Stage(run, sights, reader, roster, reader.quadruples(facts, roster))
-    views: dict[_View, list[_Asked]] = {}
+def answer_batches(
+    run: Run, sights: GraphViewCache, reader: FactParser, questions: Sequence[Query], facts: Sequence[Fact]
+) -> list[AnsweredBatch]:
+    """The batches of some questions over the same facts: as few as what they see allows."""
+    roster = EntityIndex.of(run.vocabulary, facts)
+    stage = QueryPlanner(run, sights, reader, roster, reader.quadruples(facts, roster))
+    views: dict[VisibleFacts, list[_Asked]] = {}
     for number, question in enumerate(questions):
         asked = stage.read(number, question)
         views.setdefault(stage.view(question, asked), []).append(asked)
@@ -111,42 +111,42 @@ def scenes(
 
 
 @dataclass(frozen=True, eq=False)
-class _Stage:
+class QueryPlanner:
     """What the questions of one call have in common."""
 
     run: Run
-    sights: Sights
-    reader: Reader
-    roster: Roster
+    sights: GraphViewCache
+    reader: FactParser
+    roster: EntityIndex
     observed: Quadruples
 
-    def read(self, number: int, question: Question) -> _Asked:
+    def read(self, number: int, question: Query) -> _Asked:
         """A question by its ids; an actor nobody has heard of is an InputError."""
         relation = self.reader.relation(question.relation)
         forward = question.object is None
-        actor = self.roster.find(question.actor)
+        actor = self.roster.find(question.entity)
         if actor is None:
-            raise self._nothing_known(question, hint=did_you_mean(question.actor, self.roster.vocabulary.entities))
+            raise self._nothing_known(question, hint=did_you_mean(question.entity, self.roster.vocabulary.entities))
         directed = relation if forward else self.run.vocabulary.relation_ids.inverse(relation)
         return _Asked(number, actor, directed, self.reader.tick(question.at, "at"))
 
-    def view(self, question: Question, asked: _Asked) -> _View:
+    def view(self, question: Query, asked: _Asked) -> VisibleFacts:
         as_of = None if question.as_of is None else self._as_of(question.as_of)
         hidden = frozenset(self._left_out(question.without)) | frozenset(self._own_facts(asked))
-        base = self._background.degree(np.array([asked.actor], dtype=np.int32))[0] if self._known(asked.actor) else 0
-        mine = np.count_nonzero((self.observed.subject == asked.actor) | (self.observed.object == asked.actor))
-        focus = (asked.actor, asked.time) if base or mine > MOST_FACTS else None
-        return _View(as_of, hidden, focus)
+        base = self._background.degree(np.array([asked.entity], dtype=np.int32))[0] if self._known(asked.entity) else 0
+        mine = np.count_nonzero((self.observed.subject == asked.entity) | (self.observed.object == asked.entity))
+        focus = (asked.entity, asked.time) if base or mine > MOST_FACTS else None
+        return VisibleFacts(as_of, hidden, focus)
 
-    def scene(self, view: _View, asked: list[_Asked], questions: Sequence[Question]) -> Scene:
+    def scene(self, view: VisibleFacts, asked: list[_Asked], questions: Sequence[Query]) -> AnsweredBatch:
         cut = view.as_of if view.as_of is None or view.as_of < self._background.time_range[1] else None
         sight = self.sights.of(len(self.roster.newcomers), cut, self._in_background(view.hidden))
         graph = sight.graph.overlay(self._visible(view))
         for one in asked:
-            if not graph.degree(np.array([one.actor], dtype=np.int32))[0]:
+            if not graph.degree(np.array([one.entity], dtype=np.int32))[0]:
                 raise self._nothing_known(questions[one.number])
-        actors = {one.actor: one.time for one in asked} | self._other_newcomers(graph, {one.actor for one in asked})
-        columns = ([getattr(one, name) for one in asked] for name in ("actor", "relation", "time"))
+        actors = {one.entity: one.time for one in asked} | self._other_newcomers(graph, {one.entity for one in asked})
+        columns = ([getattr(one, name) for one in asked] for name in ("entity", "relation", "time"))
         entity, relation, time = (np.array(column, dtype=np.int32) for column in columns)
         task = Task(supports(graph, list(actors.items())), Queries(entity, relation, time, np.full_like(entity, -1)))
         first, last = graph.time_range
@@ -154,7 +154,7 @@ class _Stage:
         names = {number: name for name, number in self.roster.newcomers.items()}
         scorer = sight.agent.over(graph).scorer(reach, names)
         answers = scorer.answer(task, task.queries)
-        return Scene(self.run, self.roster, [one.number for one in asked], task, scorer, answers)
+        return AnsweredBatch(self.run, self.roster, [one.number for one in asked], task, scorer, answers)
 
     @property
     def _background(self) -> TemporalGraph:
@@ -178,10 +178,10 @@ class _Stage:
         """Known facts that would answer the question by repeating it: same actor, relation and time."""
         relations = self.run.vocabulary.relation_ids
         parts = [self.observed, self.observed.inverted(relations)]
-        if self._known(asked.actor):
-            parts.append(edges_of(self._background.base, asked.actor))
+        if self._known(asked.entity):
+            parts.append(edges_of(self._background.base, asked.entity))
         edges = Quadruples.concat(parts)
-        same = (edges.subject == asked.actor) & (edges.relation == asked.relation) & (edges.time == asked.time)
+        same = (edges.subject == asked.entity) & (edges.relation == asked.relation) & (edges.time == asked.time)
         found = edges.take(same)
         return found.inverted(relations) if relations.is_inverse(asked.relation) else found
 
@@ -190,7 +190,7 @@ class _Stage:
         there = self._background.contains(Quadruples.from_rows(rows))
         return frozenset(row for row, found in zip(rows, there, strict=True) if found)
 
-    def _visible(self, view: _View) -> Quadruples:
+    def _visible(self, view: VisibleFacts) -> Quadruples:
         """Observed facts that may be seen."""
         seen = np.array([row not in view.hidden for row in self.observed], dtype=np.bool_)
         if view.as_of is not None:
@@ -204,10 +204,10 @@ class _Stage:
         last = graph.time_range[1]
         return {int(entity): last for entity in new if int(entity) not in asked}
 
-    def _nothing_known(self, question: Question, hint: str = "") -> InputError:
+    def _nothing_known(self, question: Query, hint: str = "") -> InputError:
         limits = [] if question.as_of is None else [f"up to {question.as_of}"]
         limits += ["without those left out"] if question.without else []
         problem = " ".join([NOTHING_KNOWN, *limits])
         field = "subject" if question.object is None else "object"
         expected = "at least one fact about it"
-        return InputError(problem, field=field, found=question.actor, expected=expected, hint=hint)
+        return InputError(problem, field=field, found=question.entity, expected=expected, hint=hint)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fitcarl.predict.query import Question
+from fitcarl.predict.query import Query
 from fitcarl.scoring.path import Path
 
 
@@ -41,7 +41,7 @@ class Answer:
 class Prediction:
     """The answers to a question, best first."""
 
-    question: Question
+    query: Query
     answers: tuple[Answer, ...]
 
     def __iter__(self) -> Iterator[Answer]:
@@ -54,4 +54,4 @@ class Prediction:
         return self.answers[place]
 
     def to_json(self) -> dict[str, Any]:
-        return {"query": self.question.to_json(), "answers": [answer.to_json() for answer in self.answers]}
+        return {"query": self.query.to_json(), "answers": [answer.to_json() for answer in self.answers]}

@@ -10,14 +10,14 @@ from typing import Literal
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.errors import InputError, did_you_mean
-from fitcarl.predict.entities import NameSearch, Roster
+from fitcarl.predict.entities import EntityIndex, NameSearch
 from fitcarl.predict.example import Example, read_example
 from fitcarl.predict.fact import AnyFact, Fact, fact_of, facts_of
-from fitcarl.predict.parsing import Reader
-from fitcarl.predict.planner import Scene, scenes
+from fitcarl.predict.parsing import FactParser
+from fitcarl.predict.planner import AnsweredBatch, answer_batches
 from fitcarl.predict.prediction import Answer, Prediction
-from fitcarl.predict.query import Question
-from fitcarl.predict.views import Sights
+from fitcarl.predict.query import Query
+from fitcarl.predict.views import GraphViewCache
 from fitcarl.runs.run import Run
 from fitcarl.scoring.path import Path
 
@@ -31,8 +31,8 @@ class Predictor:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._reader = Reader(run.vocabulary, run.calendar)
-        self._sights = Sights(run.agent, run.surroundings)
+        self._parser = FactParser(run.vocabulary, run.calendar)
+        self._sights = GraphViewCache(run.agent, run.surroundings)
         self._observed: dict[Fact, None] = {}
         self._lock = Lock()
 
@@ -66,7 +66,7 @@ class Predictor:
 
         Times are kept as the run's calendar writes them.
         """
-        given = [self._reader.standard(fact_of(fact)) for fact in facts]
+        given = [self._parser.normalise(fact_of(fact)) for fact in facts]
         with self._lock:
             before = len(self._observed)
             self._observed.update(dict.fromkeys(given))
@@ -84,7 +84,7 @@ class Predictor:
 
         The arguments are those of ``read_facts``.
         """
-        return self._reader.file(file, format, header, columns)
+        return self._parser.file(file, format, header, columns)
 
     def forget(self, actor: str | None = None, facts: Iterable[AnyFact] | None = None) -> int:
         """Takes observed facts away: those of an actor, or these, or with no argument all. How many are gone.
@@ -93,7 +93,7 @@ class Predictor:
         """
         if actor is not None and facts is not None:
             raise InputError("two ways to say what to forget", expected="either an actor or facts")
-        these = None if facts is None else {self._reader.standard(fact_of(fact)) for fact in facts}
+        these = None if facts is None else {self._parser.normalise(fact_of(fact)) for fact in facts}
         with self._lock:
             gone = [
                 fact
@@ -123,42 +123,42 @@ class Predictor:
         if relation is None or at is None:
             missing = "relation" if relation is None else "at"
             raise InputError("a question without it", field=missing, expected="a relation and a time")
-        question = Question(subject, object, relation, at, top, paths, facts_of(without), as_of)
+        question = Query(subject, object, relation, at, top, paths, facts_of(without), as_of)
         return self.answer([question], self.observed)[0]
 
-    def answer(self, questions: Sequence[Question], facts: Iterable[AnyFact]) -> list[Prediction]:
+    def answer(self, questions: Sequence[Query], facts: Iterable[AnyFact]) -> list[Prediction]:
         """The answers to questions over the background and these facts; what was observed does not count here."""
         found: dict[int, Prediction] = {}
-        for scene in self._scenes(questions, facts):
+        for scene in self._answer_batches(questions, facts):
             for place, number in enumerate(scene.numbers):
                 asked = questions[number]
                 found[number] = Prediction(asked, tuple(scene.best(place, asked.top, asked.paths)))
         return [found[number] for number in range(len(questions))]
 
-    def place(self, question: Question, entity: str, facts: Iterable[AnyFact], most: int = 3) -> Answer | None:
+    def explain_entity(self, question: Query, entity: str, facts: Iterable[AnyFact], most: int = 3) -> Answer | None:
         """One entity as an answer: its rank, share and paths; None where no path leads there."""
-        [scene] = self._scenes([question], facts)
+        [scene] = self._answer_batches([question], facts)
         number = scene.roster.find(entity)
         if number is None:
             hint = did_you_mean(entity, scene.roster.vocabulary.entities)
             raise InputError("unknown entity", field="entity", found=entity, expected="a known name", hint=hint)
         return scene.answer(0, number, most)
 
-    def explain(self, question: Question, entity: str, facts: Iterable[AnyFact], most: int = 3) -> tuple[Path, ...]:
+    def explain(self, question: Query, entity: str, facts: Iterable[AnyFact], most: int = 3) -> tuple[Path, ...]:
         """The most probable paths to one entity, best first; none where none leads there."""
-        answer = self.place(question, entity, facts, most)
+        answer = self.explain_entity(question, entity, facts, most)
         return () if answer is None else answer.paths
 
     def check(self, fact: AnyFact) -> None:
         """Raises an InputError if a fact cannot be used: an unknown relation or a time that cannot be read."""
-        self._reader.standard(fact_of(fact))
+        self._parser.normalise(fact_of(fact))
 
     def knows(self, fact: AnyFact, facts: Iterable[AnyFact] = ()) -> bool:
         """Whether a fact is in the background or among these."""
-        wanted = self._reader.standard(fact_of(fact))
-        if wanted in {self._reader.standard(fact_of(other)) for other in facts}:
+        wanted = self._parser.normalise(fact_of(fact))
+        if wanted in {self._parser.normalise(fact_of(other)) for other in facts}:
             return True
-        row = self._reader.quadruples([wanted], Roster.of(self.run.vocabulary, ()))
+        row = self._parser.quadruples([wanted], EntityIndex.of(self.run.vocabulary, ()))
         known = row.subject[0] >= 0 and row.object[0] >= 0
         return bool(known and self.run.surroundings.graph.contains(row)[0])
 
@@ -178,5 +178,5 @@ class Predictor:
     def _relation_names(self) -> NameSearch:
         return NameSearch(self.relations)
 
-    def _scenes(self, questions: Sequence[Question], facts: Iterable[AnyFact]) -> list[Scene]:
-        return scenes(self.run, self._sights, self._reader, questions, facts_of(facts))
+    def _answer_batches(self, questions: Sequence[Query], facts: Iterable[AnyFact]) -> list[AnsweredBatch]:
+        return answer_batches(self.run, self._sights, self._parser, questions, facts_of(facts))

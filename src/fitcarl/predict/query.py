@@ -13,7 +13,7 @@ NOTHING_KNOWN = "nothing is known of this actor"
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """Whom will the subject deal with through the relation at a time? With ``object`` given, who will deal with it?"""
 
     subject: str | None
@@ -39,7 +39,7 @@ class Question:
                 raise InputError("not a number of them", field=name, found=str(value), expected=f"at least {least}")
 
     @property
-    def actor(self) -> str:
+    def entity(self) -> str:
         """The end that is given."""
         return self.object if self.subject is None else self.subject  # type: ignore[return-value]
 

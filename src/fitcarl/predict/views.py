@@ -26,24 +26,24 @@ Built = TypeVar("Built")
 
 
 @dataclass(frozen=True)
-class Sight:
+class GraphView:
     """An agent and the background it sees, with rows for newcomers."""
 
     agent: Agent
     graph: TemporalGraph
 
 
-class Sights:
+class GraphViewCache:
     """The sights of a run, made when they are first asked for; a few are kept. Safe to share between threads."""
 
     def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
         self._agent = agent
         self._surroundings = surroundings
-        self._whole: Kept[Sight] = Kept(_DATES_KEPT)
-        self._dated: Kept[Sight] = Kept(_DATES_KEPT)
-        self._hiding: Kept[Sight] = Kept(_HIDINGS_KEPT)
+        self._whole: LRUCache[GraphView] = LRUCache(_DATES_KEPT)
+        self._dated: LRUCache[GraphView] = LRUCache(_DATES_KEPT)
+        self._hiding: LRUCache[GraphView] = LRUCache(_HIDINGS_KEPT)
 
-    def of(self, newcomers: int, as_of: int | None = None, hidden: frozenset[Row] = frozenset()) -> Sight:
+    def of(self, newcomers: int, as_of: int | None = None, hidden: frozenset[Row] = frozenset()) -> GraphView:
         """The background up to a tick, without some of its facts, with room for so many newcomers at least."""
         room = _LEAST_ROOM
         while room < newcomers:
@@ -57,12 +57,12 @@ class Sights:
             sight = self._hiding.get((room, as_of, hidden), lambda: _without(dated, hidden))
         return sight
 
-    def _widened(self, room: int) -> Sight:
+    def _widened(self, room: int) -> GraphView:
         wide = self._surroundings.widened(room)
-        return Sight(self._agent.widened(wide), wide.graph)
+        return GraphView(self._agent.widened(wide), wide.graph)
 
 
-class Kept(Generic[Built]):
+class LRUCache(Generic[Built]):
     """The things last asked for; each is built once, and whoever asks for another one meanwhile need not wait."""
 
     def __init__(self, most: int) -> None:
@@ -91,13 +91,13 @@ class Kept(Generic[Built]):
             return self._things.get(key)
 
 
-def _up_to(sight: Sight, tick: int) -> Sight:
+def _up_to(sight: GraphView, tick: int) -> GraphView:
     """Graph and counts of a date, as if nothing had happened since; what was learned stays as it is."""
     graph = _kept(sight.graph, sight.graph.base.time <= tick)
-    return Sight(sight.agent.recounted(graph), graph)
+    return GraphView(sight.agent.recounted(graph), graph)
 
 
-def _without(sight: Sight, hidden: frozenset[Row]) -> Sight:
+def _without(sight: GraphView, hidden: frozenset[Row]) -> GraphView:
     """The background without some of its facts."""
     facts = Quadruples.from_rows(sorted(hidden))
     edges = Quadruples.concat([facts, facts.inverted(sight.graph.relations)])
@@ -105,7 +105,7 @@ def _without(sight: Sight, hidden: frozenset[Row]) -> Sight:
     place = sight.graph.base.find(edges)
     keep[place[place >= 0]] = False
     graph = _kept(sight.graph, keep)
-    return Sight(sight.agent.over(graph), graph)
+    return GraphView(sight.agent.over(graph), graph)
 
 
 def _kept(graph: TemporalGraph, keep: NDArray[np.bool_]) -> TemporalGraph:

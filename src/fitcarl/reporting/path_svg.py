@@ -8,7 +8,7 @@ from html import escape
 from textwrap import wrap
 
 from fitcarl.predict.prediction import Answer
-from fitcarl.predict.query import Question
+from fitcarl.predict.query import Query
 from fitcarl.scoring.path import Path, Step
 
 _INK, _SOFT, _LINE, _TINT, _BLUE, _RED = "#1d2430", "#5d6878", "#8a94a6", "#f2f4f8", "#2f6fd0", "#c62f33"
@@ -21,7 +21,7 @@ _LANE, _HEAD, _PANEL_GAP = 112, 84, 36
 _LINE_HEIGHT = 16
 
 
-def draw(question: Question, answers: Sequence[Answer]) -> str:
+def draw(question: Query, answers: Sequence[Answer]) -> str:
     """One panel an answer: the actor at the left, the answer in red at the right, its paths between them.
 
     Arrows point as the facts do, whichever way a path takes them; what others did is dashed. The question itself is
@@ -48,7 +48,7 @@ def draw(question: Question, answers: Sequence[Answer]) -> str:
 class _Panel:
     """The paths of one answer, a lane each."""
 
-    question: Question
+    question: Query
     answer: Answer
 
     @property
@@ -69,7 +69,7 @@ class _Panel:
         lanes = max(1, len(self.answer.paths))
         middle = _HEAD + lanes * _LANE / 2
         start, end = (left, middle), (right, middle)
-        actor = self.question.actor
+        actor = self.question.entity
         head = f"{self.answer.rank}. {self.answer.entity} · {self.answer.share:.1%}"
         edges, nodes = [self._asked(start, end)], []
         for lane, path in enumerate(self.answer.paths):

@@ -7,7 +7,7 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fitcarl.serve.errors import Refusal
+from fitcarl.serve.errors import ApiError
 
 HEADERS: Mapping[str, str] = {
     # No script but our own files; styles may be inline because the drawing of paths sets them on its elements.
@@ -26,7 +26,7 @@ _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True)
-class Guard:
+class AccessPolicy:
     """Lets requests in. Without a token and without hosts everybody who reaches the address may ask."""
 
     token: str | None = None
@@ -35,20 +35,20 @@ class Guard:
     """Names a request may have come by: a page elsewhere whose name is made to point at this machine has another."""
 
     @classmethod
-    def of(cls, host: str, token: str | None, more_hosts: Iterable[str] = ()) -> Guard:
+    def of(cls, host: str, token: str | None, more_hosts: Iterable[str] = ()) -> AccessPolicy:
         """The guard of an address: a local one without a token answers to local names only."""
         local = is_local(host) and token is None
         return cls(token, _LOCAL_NAMES | {host.lower()} | {name.lower() for name in more_hosts} if local else None)
 
     def check(self, path: str, headers: Mapping[str, str]) -> None:
-        """Raises a Refusal unless a request may come in."""
+        """Raises an ApiError unless a request may come in."""
         if self.hosts is not None and (name := _name_of(headers.get("host", ""))) not in self.hosts:
-            raise Refusal(400, f"this service does not answer to the name {name!r}; start it with --allow-host {name}")
+            raise ApiError(400, f"this service does not answer to the name {name!r}; start it with --allow-host {name}")
         if self.token is None or not path.startswith("/v1/") or path in _ALWAYS_OPEN:
             return
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
-            raise Refusal(401, "a token is needed: send the header 'Authorization: Bearer TOKEN'")
+            raise ApiError(401, "a token is needed: send the header 'Authorization: Bearer TOKEN'")
 
 
 def is_local(host: str) -> bool:

@@ -17,33 +17,33 @@ from starlette.routing import Match
 import fitcarl
 from fitcarl.errors import InputError
 from fitcarl.serve import schemas
-from fitcarl.serve.access import Guard
+from fitcarl.serve.access import AccessPolicy
 from fitcarl.serve.api_docs import render
-from fitcarl.serve.errors import Refusal
+from fitcarl.serve.errors import ApiError
 from fitcarl.serve.metrics import CONTENT_TYPE
-from fitcarl.serve.middleware import Gate
-from fitcarl.serve.schemas import refusals
+from fitcarl.serve.middleware import Middleware
+from fitcarl.serve.schemas import error_responses
 from fitcarl.serve.service import Service
-from fitcarl.serve.static import Page, Pages
+from fitcarl.serve.static import Page, StaticFiles
 
 _LOG = logging.getLogger(__name__)
 _ABOUT = "Whom will a new actor deal with, how, when, and why? Facts in by name, explained answers out."
-_COMMON = refusals(400, 401, 408, 413, 422, 503)
+_COMMON = error_responses(400, 401, 408, 413, 422, 503)
 
 
 async def _json_only(request: Request) -> None:
     """Keeps out other bodies, also those that pages of other origins may post without asking for permission."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refusal(415, "the body must be JSON: send the header 'Content-Type: application/json'")
+        raise ApiError(415, "the body must be JSON: send the header 'Content-Type: application/json'")
 
 
-_BODY: dict[str, Any] = {"dependencies": [Depends(_json_only)], "responses": refusals(415)}
+_BODY: dict[str, Any] = {"dependencies": [Depends(_json_only)], "responses": error_responses(415)}
 """What every route with a body has."""
 Search = Annotated[str, Query(max_length=200, description="what somebody typed; empty for the most frequent")]
 Limit = Annotated[int, Query(ge=1, alias="limit", description="names at most")]
 
 
-def create_app(service: Service, guard: Guard | None = None, pages: Pages | None = None) -> FastAPI:
+def create_app(service: Service, guard: AccessPolicy | None = None, pages: StaticFiles | None = None) -> FastAPI:
     """The application over a service."""
 
     @asynccontextmanager
@@ -63,18 +63,18 @@ def create_app(service: Service, guard: Guard | None = None, pages: Pages | None
         lifespan=lifespan,
         responses=_COMMON,
     )
-    app.add_middleware(Gate, guard=guard or Guard(), limits=service.limits, metrics=service.metrics)
+    app.add_middleware(Middleware, guard=guard or AccessPolicy(), limits=service.limits, metrics=service.metrics)
     _add_error_shapes(app)
     _add_about(app, service)
     _add_names(app, service)
     _add_facts(app, service)
     _add_questions(app, service)
-    _add_pages(app, pages or Pages())
+    _add_pages(app, pages or StaticFiles())
     return app
 
 
 def _add_about(app: FastAPI, service: Service) -> None:
-    model = service.directory.model() | {"limits": service.limits.to_json()}
+    model = service.catalog.model() | {"limits": service.limits.to_json()}
 
     @app.get("/v1/health", response_model=schemas.Health, tags=["service"])
     async def health() -> Response:
@@ -91,7 +91,7 @@ def _add_about(app: FastAPI, service: Service) -> None:
         """Counts and times, for Prometheus."""
         return Response(await service.metrics_text(), media_type=CONTENT_TYPE)
 
-    @app.get("/v1/example", response_model=schemas.Example, responses=refusals(404), tags=["service"])
+    @app.get("/v1/example", response_model=schemas.Example, responses=error_responses(404), tags=["service"])
     async def example() -> Response:
         """Facts about a new actor and a question, to begin with."""
         return JSONResponse(service.example())
@@ -125,19 +125,21 @@ def _add_facts(app: FastAPI, service: Service) -> None:
         """Names that stored facts mention, new actors first, then by the number of facts."""
         return JSONResponse({"actors": await service.actors(search, most)})
 
-    @app.get("/v1/actors/{name:path}", response_model=schemas.Actor, responses=refusals(404), tags=["facts"])
+    @app.get("/v1/actors/{name:path}", response_model=schemas.Actor, responses=error_responses(404), tags=["facts"])
     async def actor(name: str) -> Response:
         """Stored facts that mention a name."""
         kept = await service.actor(name)
-        known = service.directory.knows(name)
+        known = service.catalog.knows(name)
         return JSONResponse({"name": name, "known": known, "facts": [one.to_json() for one in kept]})
 
-    @app.delete("/v1/actors/{name:path}", response_model=schemas.Removed, responses=refusals(404), tags=["facts"])
+    @app.delete(
+        "/v1/actors/{name:path}", response_model=schemas.Removed, responses=error_responses(404), tags=["facts"]
+    )
     async def forget_actor(name: str) -> Response:
         """Forget every stored fact that mentions a name."""
         return JSONResponse({"removed": await service.forget_actor(name)})
 
-    @app.delete("/v1/facts/{identity}", response_model=schemas.Removed, responses=refusals(404), tags=["facts"])
+    @app.delete("/v1/facts/{identity}", response_model=schemas.Removed, responses=error_responses(404), tags=["facts"])
     async def forget_fact(identity: str) -> Response:
         """Forget one stored fact."""
         return JSONResponse({"removed": await service.forget_fact(identity)})
@@ -157,7 +159,7 @@ def _add_questions(app: FastAPI, service: Service) -> None:
         return Response(await service.explain(body.question(), body.entity, facts), media_type="application/json")
 
 
-def _add_pages(app: FastAPI, pages: Pages) -> None:
+def _add_pages(app: FastAPI, pages: StaticFiles) -> None:
     for path, found in pages.items():
         app.add_route(path, _sends(found), methods=["GET", "HEAD"], include_in_schema=False)
 
@@ -170,13 +172,13 @@ def _sends(page: Page) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _add_error_shapes(app: FastAPI) -> None:
-    @app.exception_handler(Refusal)
-    async def refused(_: Request, refusal: Refusal) -> Response:
+    @app.exception_handler(ApiError)
+    async def refused(_: Request, refusal: ApiError) -> Response:
         return refusal.response()
 
     @app.exception_handler(InputError)
     async def mistaken(_: Request, mistake: InputError) -> Response:
-        return Refusal(422, str(mistake), mistake.field).response()
+        return ApiError(422, str(mistake), mistake.field).response()
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, mistake: RequestValidationError) -> Response:
@@ -185,7 +187,7 @@ def _add_error_shapes(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(request: Request, trouble: HTTPException) -> Response:
         problem = f"there is nothing at {request.url.path}" if trouble.status_code == 404 else str(trouble.detail)
-        response = Refusal(trouble.status_code, problem).response()
+        response = ApiError(trouble.status_code, problem).response()
         response.headers.update(trouble.headers or {})
         if trouble.status_code == 405:
             response.headers["allow"] = ", ".join(_methods(app, request))
@@ -194,7 +196,7 @@ def _add_error_shapes(app: FastAPI) -> None:
     @app.exception_handler(SQLAlchemyError)
     async def store_trouble(_: Request, trouble: SQLAlchemyError) -> Response:
         _LOG.error("the store: %s", " ".join(str(trouble).split()))
-        return Refusal(503, "the store does not answer at the moment; try again soon").response()
+        return ApiError(503, "the store does not answer at the moment; try again soon").response()
 
 
 def _methods(app: FastAPI, request: Request) -> list[str]:
@@ -203,11 +205,11 @@ def _methods(app: FastAPI, request: Request) -> list[str]:
     return sorted({method for route in matching for method in getattr(route, "methods", None) or ()})
 
 
-def _of_validation(first: dict[str, Any]) -> Refusal:
+def _of_validation(first: dict[str, Any]) -> ApiError:
     """What is wrong with a request, from what the schemas say of it."""
     if first["type"] == "json_invalid":
-        return Refusal(400, f"the body is not JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
+        return ApiError(400, f"the body is not JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
     where, *inside = (str(part) for part in first["loc"])
     field = ".".join(inside) or None
     problem = first["msg"].removeprefix("Value error, ")
-    return Refusal(422, f"{field or where}: {problem}", field)
+    return ApiError(422, f"{field or where}: {problem}", field)

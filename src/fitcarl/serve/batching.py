@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from fitcarl.predict.fact import Fact
-from fitcarl.serve.errors import Refusal
+from fitcarl.serve.errors import ApiError
 from fitcarl.serve.workers.jobs import Job, Outcome, Worker
 
 Facts = tuple[Fact, ...]
@@ -83,12 +83,12 @@ class Batcher:
         return len(self._queue)
 
     def check_room(self) -> None:
-        """Raises a Refusal when as many questions are under way as may be."""
+        """Raises an ApiError when as many questions are under way as may be."""
         if self.waiting >= self._most_waiting:
-            raise Refusal(503, f"busy: {self._most_waiting} questions are under way; ask again in a moment")
+            raise ApiError(503, f"busy: {self._most_waiting} questions are under way; ask again in a moment")
 
     async def ask(self, job: Job, facts: Sequence[Fact]) -> bytes:
-        """The answer as JSON; a Refusal when too many wait already or it takes too long."""
+        """The answer as JSON; an ApiError when too many wait already or it takes too long."""
         self.check_room()
         shared = self._share(job, tuple(facts))
         shared.waiters += 1
@@ -97,7 +97,7 @@ class Batcher:
             # Shielded: whoever gives up takes nothing away from others who asked the same.
             return await asyncio.wait_for(asyncio.shield(shared.future), self._seconds)
         except TimeoutError:
-            raise Refusal(503, f"took longer than {self._seconds:g} seconds; ask again, or ask for less") from None
+            raise ApiError(503, f"took longer than {self._seconds:g} seconds; ask again, or ask for less") from None
         finally:
             self.waiting -= 1
             shared.waiters -= 1

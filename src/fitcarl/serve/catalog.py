@@ -12,7 +12,7 @@ import fitcarl
 from fitcarl.predict.predictor import Predictor
 
 
-class Directory:
+class Catalog:
     """What can be looked up about a served run."""
 
     def __init__(self, predictor: Predictor) -> None:

@@ -12,7 +12,7 @@ from fitcarl.errors import FitcarlError
 _RETRY_SECONDS = "1"
 
 
-class Refusal(FitcarlError):  # noqa: N818 - what it is, not that it is an error
+class ApiError(FitcarlError):
     """A request that is not answered: a status, one line, the field it is about, and names that were perhaps meant."""
 
     def __init__(self, status: int, message: str, field: str | None = None, suggestions: Sequence[str] = ()) -> None:

@@ -9,8 +9,8 @@ from time import perf_counter
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fitcarl.serve.access import HEADERS, Guard
-from fitcarl.serve.errors import Refusal
+from fitcarl.serve.access import HEADERS, AccessPolicy
+from fitcarl.serve.errors import ApiError
 from fitcarl.serve.limits import Limits
 from fitcarl.serve.metrics import Metrics
 
@@ -18,10 +18,10 @@ _LOG = logging.getLogger(__name__)
 _METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH")
 
 
-class Gate:
+class Middleware:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, guard: Guard, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, guard: AccessPolicy, limits: Limits, metrics: Metrics) -> None:
         self._app = app
         self._guard = guard
         self._limits = limits
@@ -45,12 +45,12 @@ class Gate:
             self._guard.check(scope["path"], headers)
             body = await self._body(headers, receive)
             await self._app(scope, _replay(body, receive), answer)
-        except Refusal as refusal:
+        except ApiError as refusal:
             await refusal.response()(scope, receive, answer)
         except Exception:
             _LOG.exception("%s %s failed", scope["method"], scope["path"])
             if not started:
-                fault = Refusal(500, "this is a fault of the service, not of the request; its log says more")
+                fault = ApiError(500, "this is a fault of the service, not of the request; its log says more")
                 await fault.response()(scope, receive, answer)
         finally:
             route = getattr(scope.get("route"), "path", "other")
@@ -65,14 +65,14 @@ class Gate:
         try:
             return await asyncio.wait_for(self._receive_all(receive), self._limits.body_seconds)
         except TimeoutError:
-            raise Refusal(408, f"the body did not arrive within {self._limits.body_seconds:g} seconds") from None
+            raise ApiError(408, f"the body did not arrive within {self._limits.body_seconds:g} seconds") from None
 
     async def _receive_all(self, receive: Receive) -> bytes:
         parts, size = [], 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise Refusal(400, "the client went away before its request was complete")
+                raise ApiError(400, "the client went away before its request was complete")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._limits.body_bytes:
@@ -80,8 +80,8 @@ class Gate:
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    def _too_large(self) -> Refusal:
-        return Refusal(413, f"the body is larger than {self._limits.body_bytes} bytes; send fewer facts at once")
+    def _too_large(self) -> ApiError:
+        return ApiError(413, f"the body is larger than {self._limits.body_bytes} bytes; send fewer facts at once")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

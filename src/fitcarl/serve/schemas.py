@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, mo
 
 from fitcarl.data.io.table import name_problem
 from fitcarl.predict.fact import Fact
-from fitcarl.predict.query import Question
+from fitcarl.predict.query import Query
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]+$"
 
@@ -69,8 +69,8 @@ class PredictBody(_Body):
             raise ValueError("a question has one end: give either subject or object")
         return self
 
-    def question(self) -> Question:
-        return Question(
+    def question(self) -> Query:
+        return Query(
             self.subject,
             self.object,
             self.relation,
@@ -170,7 +170,7 @@ class PlainFact(BaseModel):
     time: str
 
 
-class Query(BaseModel):
+class QueryEcho(BaseModel):
     subject: str | None
     relation: str
     object: str | None
@@ -212,12 +212,12 @@ class Answer(BaseModel):
 
 
 class Prediction(BaseModel):
-    query: Query
+    query: QueryEcho
     answers: list[Answer]
 
 
 class Explanation(BaseModel):
-    query: Query
+    query: QueryEcho
     entity: str
     rank: Annotated[int | None, Field(description="null where the model does not reach the entity")]
     share: float
@@ -245,6 +245,6 @@ class Error(BaseModel):
     error: Problem
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """How a route may refuse, for OpenAPI."""
     return {status: {"model": Error} for status in statuses}

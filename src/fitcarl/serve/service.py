@@ -9,15 +9,15 @@ from typing import Any, Literal
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.predictor import Predictor
-from fitcarl.predict.query import Question
+from fitcarl.predict.query import Query
 from fitcarl.serve.batching import Batcher
-from fitcarl.serve.catalog import Directory
-from fitcarl.serve.errors import Refusal
+from fitcarl.serve.catalog import Catalog
+from fitcarl.serve.errors import ApiError
 from fitcarl.serve.limits import Limits
 from fitcarl.serve.metrics import Metrics
-from fitcarl.serve.store import Kept, Store, Tally
-from fitcarl.serve.workers.executor import Hands
-from fitcarl.serve.workers.jobs import Job, Local, Mistake, Worker
+from fitcarl.serve.store import Store, StoredFact, StoreUsage
+from fitcarl.serve.workers.executor import BoundedExecutor
+from fitcarl.serve.workers.jobs import InvalidInputError, Job, LocalWorker, Worker
 
 Kind = Literal["entity", "relation"]
 
@@ -28,7 +28,7 @@ _KINDS: Mapping[str, Kind] = {"subject": "entity", "object": "entity", "entity":
 
 
 class Service:
-    """A served run. Methods raise a Refusal, or an InputError, for what cannot be answered."""
+    """A served run. Methods raise an ApiError, or an InputError, for what cannot be answered."""
 
     def __init__(
         self,
@@ -41,17 +41,17 @@ class Service:
         """``worker`` answers, called by so many threads at once; without one, the predictor does in this process."""
         self.limits = limits or Limits()
         self.metrics = Metrics()
-        self.directory = Directory(predictor)
+        self.catalog = Catalog(predictor)
         self._predictor = predictor
         self._store = store
-        self._worker = worker or Local(predictor)
+        self._worker = worker or LocalWorker(predictor)
         self._threads = threads
         self._usable = lru_cache(maxsize=65_536)(self._can_be_used)
 
     async def start(self) -> None:
         """Begins to answer; to be called in the loop that asks."""
         limits = self.limits
-        self._hands = Hands(_HANDS, limits.waiting, limits.seconds)
+        self._hands = BoundedExecutor(_HANDS, limits.waiting, limits.seconds)
         self._batcher = Batcher(
             self._worker,
             threads=self._threads,
@@ -85,10 +85,10 @@ class Service:
     async def relations(self, search: str, most: int) -> list[dict[str, Any]]:
         """Relations that a text may mean; for an empty text the most frequent."""
         self._check_count("limit", most, self.limits.listed)
-        names = await self._hands.do(self.directory.relations, search, most)
-        return self.directory.describe_relations(names)
+        names = await self._hands.do(self.catalog.relations, search, most)
+        return self.catalog.describe_relations(names)
 
-    async def observe(self, facts: Sequence[Fact]) -> tuple[list[Kept], int]:
+    async def observe(self, facts: Sequence[Fact]) -> tuple[list[StoredFact], int]:
         """Stores facts; gives them with their ids, and how many were new."""
         self._check_facts(facts)
         written = [await self._checked(fact, f"facts.{place}") for place, fact in enumerate(facts)]
@@ -98,33 +98,33 @@ class Service:
         """Names in stored facts, new actors first."""
         self._check_count("limit", most, self.limits.listed)
         found = await self._hands.do(self._store.actors, search, None)
-        lines = [{"name": name, "facts": facts, "known": self.directory.knows(name)} for name, facts in found.items()]
+        lines = [{"name": name, "facts": facts, "known": self.catalog.knows(name)} for name, facts in found.items()]
         return sorted(lines, key=lambda line: bool(line["known"]))[:most]
 
-    async def actor(self, name: str) -> list[Kept]:
+    async def actor(self, name: str) -> list[StoredFact]:
         """Stored facts that mention a name."""
         kept = await self._hands.do(self._store.mentioning, name, self.limits.facts_per_actor)
-        if not kept and not self.directory.knows(name):
-            raise Refusal(404, f"nothing is stored about {name!r}", "name", await self._near("entity", name))
+        if not kept and not self.catalog.knows(name):
+            raise ApiError(404, f"nothing is stored about {name!r}", "name", await self._near("entity", name))
         return kept
 
     async def forget_actor(self, name: str) -> int:
         """Removes all stored facts that mention a name."""
         if not (removed := await self._hands.do(self._store.remove_actor, name)):
-            raise Refusal(404, f"nothing is stored about {name!r}", "name")
+            raise ApiError(404, f"nothing is stored about {name!r}", "name")
         return removed
 
     async def forget_fact(self, identity: str) -> int:
         """Removes one stored fact."""
         if not (removed := await self._hands.do(self._store.remove, identity)):
-            raise Refusal(404, f"no stored fact has the id {identity!r}", "id")
+            raise ApiError(404, f"no stored fact has the id {identity!r}", "id")
         return removed
 
-    async def predict(self, question: Question, facts: Sequence[Fact]) -> bytes:
+    async def predict(self, question: Query, facts: Sequence[Fact]) -> bytes:
         """The prediction as JSON, from stored facts that mention the actor and from ``facts``, which are not stored."""
         return await self._ask(Job(question), facts)
 
-    async def explain(self, question: Question, entity: str, facts: Sequence[Fact]) -> bytes:
+    async def explain(self, question: Query, entity: str, facts: Sequence[Fact]) -> bytes:
         """One answer to a question as JSON: its place, its share, and the paths to it."""
         self._check_name("entity", entity)
         return await self._ask(Job(question, entity), facts)
@@ -133,22 +133,22 @@ class Service:
         """Facts about a new actor and a question, to begin with."""
         example = self._predictor.example()
         if example is None:
-            raise Refusal(404, "this run has no example")
+            raise ApiError(404, "this run has no example")
         return example.to_json()
 
     async def _ask(self, job: Job, facts: Sequence[Fact]) -> bytes:
         self._batcher.check_room()  # before any work is done for it
-        self._check_question(job.question, facts)
-        known = await self._known_facts(job.question, facts)
+        self._check_question(job.query, facts)
+        known = await self._known_facts(job.query, facts)
         try:
             return await self._batcher.ask(job, known)
-        except Mistake as mistake:
+        except InvalidInputError as mistake:
             raise await self._refused(mistake) from None
 
-    async def _known_facts(self, question: Question, facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    async def _known_facts(self, question: Query, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """What is known for a question, in one order, so that equal facts are equal whoever sends them."""
         given = [await self._checked(fact, f"facts.{place}") for place, fact in enumerate(facts)]
-        stored = await self._hands.do(self._store.mentioning, question.actor, self.limits.facts_per_actor)
+        stored = await self._hands.do(self._store.mentioning, question.entity, self.limits.facts_per_actor)
         usable = (kept.fact for kept in stored if self._usable(kept.fact))
         return tuple(sorted({*usable, *given}))
 
@@ -159,7 +159,7 @@ class Service:
         try:
             self._predictor.check(fact)
         except InputError as mistake:
-            raise await self._refused(Mistake.of(mistake), place) from None
+            raise await self._refused(InvalidInputError.of(mistake), place) from None
         calendar = self._predictor.calendar
         return fact._replace(time=calendar.label(calendar.tick(fact.time)))
 
@@ -171,13 +171,13 @@ class Service:
         return True
 
     def _find_entities(self, search: str, most: int) -> list[dict[str, Any]]:
-        newcomers = [name for name in self._store.actors(search) if not self.directory.knows(name)] if search else []
-        names = list(dict.fromkeys([*newcomers, *self.directory.entities(search, most)]))[:most]
-        return self.directory.describe_entities(names, self._store.mentioned(names))
+        newcomers = [name for name in self._store.actors(search) if not self.catalog.knows(name)] if search else []
+        names = list(dict.fromkeys([*newcomers, *self.catalog.entities(search, most)]))[:most]
+        return self.catalog.describe_entities(names, self._store.mentioned(names))
 
-    def _check_question(self, question: Question, facts: Sequence[Fact]) -> None:
+    def _check_question(self, question: Query, facts: Sequence[Fact]) -> None:
         self._check_facts([*facts, *question.without])
-        self._check_name("object" if question.subject is None else "subject", question.actor)
+        self._check_name("object" if question.subject is None else "subject", question.entity)
         self._check_name("relation", question.relation)
         self._check_count("top", question.top, self.limits.top)
         self._check_count("paths", question.paths, self.limits.paths)
@@ -187,29 +187,29 @@ class Service:
 
     def _check_count(self, field: str, found: int, most: int) -> None:
         if found > most:
-            raise Refusal(422, f"{field}: at most {most} in one request; found {found}", field)
+            raise ApiError(422, f"{field}: at most {most} in one request; found {found}", field)
 
     def _check_name(self, field: str, name: str) -> None:
         if len(name) > self.limits.name_length:
-            raise Refusal(422, f"{field}: at most {self.limits.name_length} characters; found {len(name)}", field)
+            raise ApiError(422, f"{field}: at most {self.limits.name_length} characters; found {len(name)}", field)
 
-    def _check_room(self, tally: Tally) -> None:
+    def _check_room(self, tally: StoreUsage) -> None:
         """Refuses facts that would fill an actor or the store beyond their limits."""
         if tally.total > self.limits.stored_facts:
-            raise Refusal(503, f"the store is full: it keeps {self.limits.stored_facts} facts; forget some first")
+            raise ApiError(503, f"the store is full: it keeps {self.limits.stored_facts} facts; forget some first")
         most = self.limits.facts_per_actor
-        full = [name for name, facts in tally.by_name.items() if facts > most and not self.directory.knows(name)]
+        full = [name for name, facts in tally.by_name.items() if facts > most and not self.catalog.knows(name)]
         if full:
-            raise Refusal(422, f"{full[0]!r} would have more than {most} facts; forget some of them first", "facts")
+            raise ApiError(422, f"{full[0]!r} would have more than {most} facts; forget some of them first", "facts")
 
-    async def _refused(self, mistake: Mistake, place: str = "") -> Refusal:
+    async def _refused(self, mistake: InvalidInputError, place: str = "") -> ApiError:
         """A mistake as the client is told, with names that were perhaps meant."""
         field = ".".join(part for part in (place, mistake.field) if part) or None
         kind = _KINDS.get(mistake.field or "")
         near = await self._near(kind, mistake.found) if kind else []
         if mistake.found in near:  # spelt rightly, and wrong for another reason, such as facts that are all too late
             near = []
-        return Refusal(422, mistake.message, field, near)
+        return ApiError(422, mistake.message, field, near)
 
     async def _near(self, kind: Kind, name: str) -> list[str]:
         return await self._hands.do(self._predictor.suggest, name[: self.limits.name_length], kind, _SUGGESTIONS)

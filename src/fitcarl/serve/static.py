@@ -47,7 +47,7 @@ class Page:
         return Response(self.content, media_type=self.media_type, headers=headers)
 
 
-class Pages(dict[str, Page]):
+class StaticFiles(dict[str, Page]):
     """All files of the page by their path, ``/`` among them; nothing else can be asked for."""
 
     def __init__(self, folder: Path = WEB) -> None:

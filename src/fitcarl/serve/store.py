@@ -36,14 +36,14 @@ _AT_ONCE = 400
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredFact:
     """A stored fact. Its id follows from what it says, so the same fact has the same id in every store."""
 
     id: str
     fact: Fact
 
     @classmethod
-    def of(cls, fact: Fact) -> Kept:
+    def of(cls, fact: Fact) -> StoredFact:
         text = json.dumps(list(fact), ensure_ascii=True, separators=(",", ":"))
         return cls(hashlib.sha256(text.encode()).hexdigest()[:20], fact)
 
@@ -51,12 +51,12 @@ class Kept:
         return {"id": self.id, **self.fact._asdict()}
 
 
-Check = Callable[["Tally"], None]
+Check = Callable[["StoreUsage"], None]
 """Looks at what the store would hold before it is kept; what it raises leaves the store as it was."""
 
 
 @dataclass(frozen=True)
-class Tally:
+class StoreUsage:
     """What the store would hold: facts in all, and of each name that the new facts mention."""
 
     total: int
@@ -89,9 +89,9 @@ class Store:
     def close(self) -> None:
         self._engine.dispose()
 
-    def add(self, facts: Iterable[Fact], check: Check = lambda _: None) -> tuple[list[Kept], int]:
+    def add(self, facts: Iterable[Fact], check: Check = lambda _: None) -> tuple[list[StoredFact], int]:
         """Keeps facts, each once, and gives them with their ids, and how many were new. On disk when this returns."""
-        kept = list(dict.fromkeys(map(Kept.of, facts)))
+        kept = list(dict.fromkeys(map(StoredFact.of, facts)))
         with self._writing() as connection:
             there = self._there(connection, [one.id for one in kept])
             new = [one for one in kept if one.id not in there]
@@ -100,7 +100,7 @@ class Store:
                 connection.execute(sql.insert(_FACTS), [one.to_json() for one in new])
         return kept, len(new)
 
-    def mentioning(self, name: str, most: int | None = None) -> list[Kept]:
+    def mentioning(self, name: str, most: int | None = None) -> list[StoredFact]:
         """Facts whose subject or object has this name, in the order they came; the latest so many."""
         latest = self._mentions(name).order_by(_FACTS.c.number.desc()).limit(most)
         with self._engine.connect() as connection:
@@ -145,7 +145,7 @@ class Store:
         with self._engine.connect() as connection:
             return _total(connection)
 
-    def all(self) -> Iterator[Kept]:
+    def all(self) -> Iterator[StoredFact]:
         """Every stored fact, in the order they came."""
         with self._engine.connect() as connection:
             for row in connection.execute(sql.select(*_COLUMNS).order_by(_FACTS.c.number)):
@@ -170,7 +170,7 @@ class Store:
             found.update(connection.scalars(sql.select(_FACTS.c.id).where(_FACTS.c.id.in_(part))))
         return found
 
-    def _tally(self, connection: sql.Connection, new: Sequence[Kept]) -> Tally:
+    def _tally(self, connection: sql.Connection, new: Sequence[StoredFact]) -> StoreUsage:
         by_name: dict[str, int] = {}
         for one in new:
             for name in {one.fact.subject, one.fact.object}:
@@ -178,15 +178,15 @@ class Store:
         for name in by_name:
             mentions = self._mentions(name).subquery()
             by_name[name] += connection.scalar(sql.select(sql.func.count()).select_from(mentions)) or 0
-        return Tally(_total(connection) + len(new), by_name)
+        return StoreUsage(_total(connection) + len(new), by_name)
 
 
 def _total(connection: sql.Connection) -> int:
     return connection.scalar(sql.select(sql.func.count()).select_from(_FACTS)) or 0
 
 
-def _kept(row: Any) -> Kept:
-    return Kept(row[0], Fact(*row[1:]))
+def _kept(row: Any) -> StoredFact:
+    return StoredFact(row[0], Fact(*row[1:]))
 
 
 def _parts(values: Sequence[str]) -> Iterator[Sequence[str]]:

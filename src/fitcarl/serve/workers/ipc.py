@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import IO
 
 from fitcarl.predict.fact import Fact
-from fitcarl.serve.workers.jobs import Job, Mistake, Outcome
+from fitcarl.serve.workers.jobs import InvalidInputError, Job, Outcome
 
 
-class Fault(Exception):  # noqa: N818 - whose it is
+class WorkerError(Exception):
     """Something went wrong in the other process; its log says more."""
 
 
@@ -48,7 +48,7 @@ def _send(out: IO[bytes], heading: object, *more: bytes) -> None:
 def _heading(outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, bytes):
         return {"bytes": len(outcome)}
-    if isinstance(outcome, Mistake):
+    if isinstance(outcome, InvalidInputError):
         return {"mistake": [outcome.message, outcome.field, outcome.found]}
     return {"fault": f"{type(outcome).__name__}: {outcome}"}
 
@@ -61,5 +61,5 @@ def _outcome(source: IO[bytes], heading: dict[str, object]) -> Outcome:
                 raise EOFError
             return answer
         case {"mistake": [str(message), field, str(found)]}:
-            return Mistake(message, None if field is None else str(field), found)
-    return Fault(str(heading.get("fault")))
+            return InvalidInputError(message, None if field is None else str(field), found)
+    return WorkerError(str(heading.get("fault")))

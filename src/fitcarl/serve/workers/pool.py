@@ -14,7 +14,7 @@ from typing import Self
 
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
-from fitcarl.serve.errors import Refusal
+from fitcarl.serve.errors import ApiError
 from fitcarl.serve.workers.ipc import receive_outcomes, send_jobs
 from fitcarl.serve.workers.jobs import Job, Outcome
 
@@ -23,15 +23,15 @@ _START_SECONDS = 300.0
 _END_SECONDS = 10.0
 
 
-class Crew:
+class WorkerPool:
     """So many answerers over one run. One that ends, or does not answer in time, is replaced by a new one."""
 
     def __init__(self, run: str | Path, size: int, seconds: float) -> None:
         """``seconds`` is how long a call may take before its process is taken to hang."""
         self._run = str(run)
         self._seconds = seconds
-        self._free: queue.SimpleQueue[_Answerer | None] = queue.SimpleQueue()
-        self._all = [_Answerer(self._run) for _ in range(size)]
+        self._free: queue.SimpleQueue[_WorkerProcess | None] = queue.SimpleQueue()
+        self._all = [_WorkerProcess(self._run) for _ in range(size)]
 
     def __enter__(self) -> Self:
         return self
@@ -63,12 +63,12 @@ class Crew:
             if answerer is not None:
                 self._dismiss(answerer)
             answerer = None
-            return [Refusal(503, "the model's process ended before it had an answer; ask again")] * len(jobs)
+            return [ApiError(503, "the model's process ended before it had an answer; ask again")] * len(jobs)
         finally:
             self._free.put(answerer)
 
-    def _replacement(self) -> _Answerer:
-        answerer = _Answerer(self._run)
+    def _replacement(self) -> _WorkerProcess:
+        answerer = _WorkerProcess(self._run)
         self._all.append(answerer)
         answerer.wait_until_ready()
         if not answerer.ready:
@@ -76,12 +76,12 @@ class Crew:
             raise EOFError
         return answerer
 
-    def _dismiss(self, answerer: _Answerer) -> None:
+    def _dismiss(self, answerer: _WorkerProcess) -> None:
         answerer.end()
         self._all.remove(answerer)
 
 
-class _Answerer:
+class _WorkerProcess:
     """One process, and the pipes to it. It ends when its input does, however this process ends."""
 
     def __init__(self, run: str) -> None:

@@ -11,7 +11,7 @@ import torch
 from fitcarl.errors import FitcarlError
 from fitcarl.predict.predictor import Predictor
 from fitcarl.serve.workers.ipc import receive_jobs, send_outcomes
-from fitcarl.serve.workers.jobs import Local, Mistake, warm_up
+from fitcarl.serve.workers.jobs import InvalidInputError, LocalWorker, warm_up
 
 _LOG = logging.getLogger(__name__)
 
@@ -27,11 +27,11 @@ def main(run: str) -> None:
         raise SystemExit(2) from None  # the service loads the same run and says what is wrong with it
     warm_up(predictor)
     send_outcomes(out, [])
-    worker = Local(predictor)
+    worker = LocalWorker(predictor)
     while (asked := receive_jobs(source)) is not None:
         outcomes = worker.perform(*asked)
         for fault in outcomes:
-            if isinstance(fault, Exception) and not isinstance(fault, Mistake):
+            if isinstance(fault, Exception) and not isinstance(fault, InvalidInputError):
                 _LOG.error("a question failed", exc_info=fault)
         send_outcomes(out, outcomes)
 

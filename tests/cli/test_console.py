@@ -29,13 +29,12 @@ def _raising(reason: BaseException) -> None:
         (
             KeyError("x"),
             1,
-            "this is a fault of fitcarl, not yours: KeyError: 'x'; run with FITCARL_TRACEBACK=1 for the traceback",
+            "internal error in fitcarl: KeyError: 'x'; run with FITCARL_TRACEBACK=1 for the traceback",
         ),
         (
             ValueError("two\nlines"),
             1,
-            "this is a fault of fitcarl, not yours: ValueError: two lines; "
-            "run with FITCARL_TRACEBACK=1 for the traceback",
+            "internal error in fitcarl: ValueError: two lines; run with FITCARL_TRACEBACK=1 for the traceback",
         ),
     ],
 )
@@ -54,7 +53,7 @@ def test_the_traceback_is_shown_to_who_asks_for_it(
     stderr = capsys.readouterr().err
     assert stderr.startswith("Traceback")
     assert "_raising" in stderr
-    assert stderr.rstrip().splitlines()[-1].startswith("this is a fault of fitcarl")
+    assert stderr.rstrip().splitlines()[-1].startswith("internal error in fitcarl")
 
 
 def test_a_command_that_ends_well_gives_zero() -> None:
@@ -127,7 +126,8 @@ def test_json_is_one_value_with_names_as_they_are(capsys: pytest.CaptureFixture[
 
 
 def test_a_message_keeps_the_spaces_of_names_and_loses_its_line_breaks(capsys: pytest.CaptureFixture[str]) -> None:
-    console.say("a  file\u00a0name.tsv:\r\nnot\there\n")
+    with console.messages_to_stderr():
+        console.log.info("a  file\u00a0name.tsv:\r\nnot\there\n")
     assert capsys.readouterr().err == "a  file\u00a0name.tsv: not\there\n"
 
 

@@ -38,7 +38,7 @@ def test_split_tells_duplicates_and_self_loops(fitcarl: Command, facts: Path, tm
     lines += [lines[0], lines[0], "hub 0\tAccuse\thub 0\t2024-01-01"]
     facts.write_text("\n".join(lines) + "\n")
     outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", "--json")
-    noticed = {"rows": 723, "duplicates": 2, "self_loops": 1, "times_cut": 0, "merged_by_cut": 0}
+    noticed = {"rows": 723, "duplicates": 2, "self_loops": 1, "times_truncated": 0, "merged_by_truncation": 0}
     assert json.loads(outcome.stdout)["source"] == {**noticed, "concept_rows": 0, "concept_rows_used": 0}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fitcarl.data.facts import Facts
-from fitcarl.data.holdout import hold_out
+from fitcarl.data.holdout import dataset_from_facts
 from fitcarl.data.io.dataset_folder import read_dataset, validate
 from fitcarl.errors import InputError
 from fitcarl.predict.predictor import Predictor
@@ -42,7 +42,7 @@ def run(facts: Facts, told: list[str], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.parametrize("meta_train", [False, True])
 def test_plain_facts_become_a_sound_dataset_of_the_same_facts(facts: Facts, meta_train: bool) -> None:
-    dataset, held_out = hold_out(facts, 2, 0, meta_train=meta_train)
+    dataset, held_out = dataset_from_facts(facts, 2, 0, meta_train=meta_train)
     validate(dataset)
     assert sorted(dataset.everything) == sorted(facts.quadruples)
     assert set(dataset.valid.entities.tolist()) <= set(held_out.groups[0].tolist())
@@ -51,7 +51,7 @@ def test_plain_facts_become_a_sound_dataset_of_the_same_facts(facts: Facts, meta
 
 
 def test_who_is_held_out_follows_from_the_seed(facts: Facts) -> None:
-    one, again, other = (hold_out(facts, 2, seed)[0] for seed in (1, 1, 2))
+    one, again, other = (dataset_from_facts(facts, 2, seed)[0] for seed in (1, 1, 2))
     assert one.digest == again.digest != other.digest
 
 
@@ -115,7 +115,7 @@ def test_preset_paper_gets_a_group_that_is_hidden_for_good(facts: Facts, tmp_pat
 
 
 def test_a_dataset_without_a_meta_train_split_needs_none(facts: Facts, tmp_path: Path) -> None:
-    dataset, _ = hold_out(facts, 2, 0)
+    dataset, _ = dataset_from_facts(facts, 2, 0)
     run = train(dataset, out=tmp_path / "run", shots=2, episodes=1, settings=SMALL)
     assert run.config.learn.tasks == "pseudo"
     assert not run.whole

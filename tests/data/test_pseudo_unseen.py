@@ -43,7 +43,7 @@ def test_every_fact_is_either_without_the_group_or_listed_once_under_an_end_in_i
     fold = hide(Quadruples.from_rows(facts), np.array(sorted(group)), ENTITIES, np.random.default_rng(seed))
     assert list(fold.background) == [row for row in facts if not {row[0], row[2]} & group]
     assert sorted(fold.hidden.facts) == sorted(row for row in facts if {row[0], row[2]} & group)
-    for owner, row in zip(fold.hidden.owner.tolist(), fold.hidden.facts, strict=True):
+    for owner, row in zip(fold.hidden.entity_of_fact.tolist(), fold.hidden.facts, strict=True):
         assert owner in group & {row[0], row[2]}
     assert len(set(fold.hidden.entities.tolist())) == len(fold.hidden.entities)  # the rows of each stand together
 
@@ -51,7 +51,7 @@ def test_every_fact_is_either_without_the_group_or_listed_once_under_an_end_in_i
 def test_a_fact_within_the_group_is_listed_under_either_end() -> None:
     facts = Quadruples.of(np.zeros(200), np.zeros(200), np.ones(200), np.arange(200))
     fold = hide(facts, np.array([0, 1]), 2, np.random.default_rng(0))
-    assert 60 < (fold.hidden.owner == 0).sum() < 140
+    assert 60 < (fold.hidden.entity_of_fact == 0).sum() < 140
 
 
 def test_those_with_few_facts_are_chosen_and_no_one_twice() -> None:

@@ -16,7 +16,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import SPLITS, Dataset
 from fitcarl.data.facts import Facts
-from fitcarl.data.io.icews import raw_to_facts
+from fitcarl.data.io.icews import read_icews
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.split import split_facts
 from fitcarl.data.vocabulary import Vocabulary
@@ -101,7 +101,7 @@ def test_the_split_is_that_of_the_plain_recipe(facts: Facts, seed: int) -> None:
     assert list(dataset.dropped) == dropped
     for split, expected in zip(SPLITS, metas, strict=True):
         meta = dataset.meta(split)
-        assert [(owner, *row) for owner, row in zip(meta.owner.tolist(), meta.facts, strict=True)] == expected
+        assert [(owner, *row) for owner, row in zip(meta.entity_of_fact.tolist(), meta.facts, strict=True)] == expected
 
 
 @given(random_facts(), st.integers(0, 1000))
@@ -120,7 +120,9 @@ def test_unseen_entities_are_in_one_group_and_not_in_the_background(facts: Facts
     for split, group in zip(SPLITS, groups, strict=True):
         meta = dataset.meta(split)
         assert len(meta.entities) == len(group), "the facts of an entity are not contiguous"
-        assert all(owner in (s, o) for owner, (s, _, o, _) in zip(meta.owner.tolist(), meta.facts, strict=True))
+        assert all(
+            owner in (s, o) for owner, (s, _, o, _) in zip(meta.entity_of_fact.tolist(), meta.facts, strict=True)
+        )
 
 
 @given(random_facts(), st.integers(0, 1000), st.randoms(use_true_random=False))
@@ -250,7 +252,7 @@ def test_options_without_sense_are_errors(options: dict[str, object], message: s
     ["icews14", pytest.param("icews18", marks=pytest.mark.slow), pytest.param("icews0515", marks=pytest.mark.slow)],
 )
 def test_published_datasets_are_rebuilt_from_raw_facts_order_included(benchmarks: Path, name: str) -> None:
-    dataset = split_facts(raw_to_facts(benchmarks / "raw" / name), swap=name == "icews18")
+    dataset = split_facts(read_icews(benchmarks / "raw" / name), swap=name == "icews18")
 
     def lines(facts: Quadruples, *before: np.ndarray) -> str:
         codes = dataset.calendar.codes_of_ticks(facts.time)
@@ -260,7 +262,9 @@ def test_published_datasets_are_rebuilt_from_raw_facts_order_included(benchmarks
     official = benchmarks / f"{name}-oog"
     for split in SPLITS:
         meta = dataset.meta(split)
-        assert lines(meta.facts, meta.owner) == (official / f"meta_{split}.tsv").read_text(encoding="utf-8"), split
+        assert lines(meta.facts, meta.entity_of_fact) == (official / f"meta_{split}.tsv").read_text(encoding="utf-8"), (
+            split
+        )
     assert lines(dataset.dropped) == (official / "dropped_cross_facts.tsv").read_text(encoding="utf-8")
     assert lines(dataset.background) == (official / "background.tsv").read_text(encoding="utf-8")
 

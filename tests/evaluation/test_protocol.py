@@ -120,7 +120,7 @@ def test_relabelling_entities_leaves_every_metric_unchanged():
     def moved(facts: Quadruples) -> Quadruples:
         return Quadruples(order[facts.subject], facts.relation, order[facts.object], facts.time)
 
-    sets = {split: MetaSet(order[meta.owner], moved(meta.facts)) for split, meta in _sets(DATASET).items()}
+    sets = {split: MetaSet(order[meta.entity_of_fact], moved(meta.facts)) for split, meta in _sets(DATASET).items()}
     other = Dataset(
         "small",
         DATASET.vocabulary,

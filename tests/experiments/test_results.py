@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fitcarl.data.io.dataset_folder import read_dataset
-from fitcarl.data.io.registry import CATALOGUE
+from fitcarl.data.io.registry import REGISTRY
 from fitcarl.evaluation import Report, evaluate
 from fitcarl.experiments.results import PUBLISHED, Row, markdown, measured, merged, published
 from fitcarl.models.heuristics import BASELINES
@@ -79,7 +79,7 @@ def test_published_figures_stand_under_the_paper_s_protocol_only() -> None:
 
 
 def test_published_figures_are_of_datasets_in_the_catalogue() -> None:
-    assert {data for data, _ in PUBLISHED} == {name for name, entry in CATALOGUE.items() if entry.files}
+    assert {data for data, _ in PUBLISHED} == {name for name, entry in REGISTRY.items() if entry.files}
 
 
 def test_a_newer_row_replaces_the_earlier_one_and_the_others_stay() -> None:

@@ -70,7 +70,7 @@ def newcomers(world: Path) -> list[Newcomer]:
     task = official_task(dataset.test, SHOTS, relations)
     found: dict[int, Newcomer] = {}
     for number, actor in enumerate(task.queries.entity.tolist()):
-        known = task.support.facts.take(task.support.owner == actor)
+        known = task.support.facts.take(task.support.entity_of_fact == actor)
         facts = [Fact(names.entities[s], names.relations[r], names.entities[o], label(t)) for s, r, o, t in known]
         relation, name = int(task.queries.relation[number]), names.entities[actor]
         subject, object = (None, name) if relations.is_inverse(relation) else (name, None)

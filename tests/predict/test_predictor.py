@@ -40,8 +40,8 @@ def steps(prediction: Prediction) -> set[Fact]:
 def test_scores_are_those_of_the_run(predictor: Predictor, newcomers: list[Newcomer]) -> None:
     for newcomer in newcomers[:3]:
         [found] = predictor.answer([newcomer.query], newcomer.facts)
-        own = newcomer.task.support.owner == newcomer.task.queries.entity[newcomer.number]
-        support = MetaSet(newcomer.task.support.owner[own], newcomer.task.support.facts.take(own))
+        own = newcomer.task.support.entity_of_fact == newcomer.task.queries.entity[newcomer.number]
+        support = MetaSet(newcomer.task.support.entity_of_fact[own], newcomer.task.support.facts.take(own))
         query = newcomer.task.queries.take(slice(newcomer.number, newcomer.number + 1))
         answers = predictor.run.agent.scorer().answer(Task(support, query), query)
         score = dict(zip(answers.entity.tolist(), answers.score.tolist(), strict=True))

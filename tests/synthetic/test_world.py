@@ -1,4 +1,4 @@
-"""The demo world keeps what it promises: size, order, names, newcomers, and facts that are found again."""
+"""The demo world keeps what it promises: size, order, names, new_entities, and facts that are found again."""
 
 from __future__ import annotations
 
@@ -155,15 +155,15 @@ def test_truth_survives_other_ids_and_another_calendar(tiny: World) -> None:
     assert stranger.tolist() == [-1]
 
 
-# --- newcomers, and what can be learned ---
+# --- new_entities, and what can be learned ---
 
 
 def test_newcomers_appear_late_and_have_few_facts(demo: World) -> None:
-    newcomers = demo.truth.newcomers
-    assert len(newcomers) == SIZES["default"].newcomers
-    assert degrees(demo)[newcomers].min() >= 10
-    assert degrees(demo)[newcomers].max() <= 25
-    assert first_days(demo)[newcomers].min() >= demo.size.days // 2
+    new_entities = demo.truth.new_entities
+    assert len(new_entities) == SIZES["default"].new_entities
+    assert degrees(demo)[new_entities].min() >= 10
+    assert degrees(demo)[new_entities].max() <= 25
+    assert first_days(demo)[new_entities].min() >= demo.size.days // 2
 
 
 def test_the_demo_splits_into_groups_worth_evaluating(demo: World) -> None:
@@ -178,7 +178,7 @@ def test_the_demo_splits_into_groups_worth_evaluating(demo: World) -> None:
 def test_much_of_a_newcomers_life_is_no_copy_but_two_steps_away(demo: World) -> None:
     facts = demo.facts.quadruples
     new = np.zeros(len(degrees(demo)), np.bool_)
-    new[demo.truth.newcomers] = True
+    new[demo.truth.new_entities] = True
     met: dict[int, set[int]] = {}
     times: dict[tuple[int, int], int] = {}
     for s, _, o, _ in facts:
@@ -228,22 +228,24 @@ def test_a_size_that_makes_no_sense_is_refused_in_one_line() -> None:
     with pytest.raises(InputError, match="field facts: no world of this size; found 10; expected 3000"):
         generate_world(10)
     with pytest.raises(InputError, match=r"field blocs.*found 3; expected an even number"):
-        WorldSize(actors=200, newcomers=10, facts=5000, days=365, countries=6, blocs=3)
-    with pytest.raises(InputError, match=r"field actors.*found 60; expected at least 80 besides the newcomers"):
-        WorldSize(actors=60, newcomers=10, facts=5000, days=365, countries=6, blocs=2)
+        WorldSize(actors=200, new_entities=10, facts=5000, days=365, countries=6, blocs=3)
+    with pytest.raises(InputError, match=r"field actors.*found 60; expected at least 80 besides the new_entities"):
+        WorldSize(actors=60, new_entities=10, facts=5000, days=365, countries=6, blocs=2)
 
 
 @settings(max_examples=15)
 @given(
     countries=st.integers(2, 6),
     residents=st.integers(10, 80),
-    newcomers=st.integers(0, 30),
+    new_entities=st.integers(0, 30),
     days=st.integers(90, 900),
     seed=st.integers(0, 2**32),
 )
-def test_any_world_is_consistent(countries: int, residents: int, newcomers: int, days: int, seed: int) -> None:
-    actors = 12 * countries + 8 + residents + newcomers
-    size = WorldSize(actors=actors, newcomers=newcomers, facts=20 * actors, days=days, countries=countries, blocs=2)
+def test_any_world_is_consistent(countries: int, residents: int, new_entities: int, days: int, seed: int) -> None:
+    actors = 12 * countries + 8 + residents + new_entities
+    size = WorldSize(
+        actors=actors, new_entities=new_entities, facts=20 * actors, days=days, countries=countries, blocs=2
+    )
     world = generate_world(size, seed)
     consistent(world)
     assert len(world.facts.quadruples) >= size.facts
@@ -259,7 +261,7 @@ def consistent(world: World) -> None:
     effect = np.repeat(np.arange(len(truth)), np.diff(truth.cause_offsets))
     assert np.all(truth.causes < effect)
     assert np.array_equal(np.diff(truth.cause_offsets) > 0, truth.rule != Rule.NONE)
-    degree, first = degrees(world)[truth.newcomers], first_days(world)[truth.newcomers]
+    degree, first = degrees(world)[truth.new_entities], first_days(world)[truth.new_entities]
     assert np.all((degree >= 10) & (degree <= 25))
     assert np.all(first >= world.size.days // 2)
 

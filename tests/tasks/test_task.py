@@ -33,7 +33,7 @@ def meta_set(counts: list[int], seed: int = 0) -> MetaSet:
 
 def facts_of(meta: MetaSet) -> dict[int, list[Fact]]:
     found: dict[int, list[Fact]] = {}
-    for owner, fact in zip(meta.owner.tolist(), meta.facts, strict=True):
+    for owner, fact in zip(meta.entity_of_fact.tolist(), meta.facts, strict=True):
         found.setdefault(owner, []).append(fact)
     return found
 

@@ -114,7 +114,7 @@ class Chance:
         and any fact at all for a walk.
         """
         edges = Quadruples.concat([graph.base.edges(), graph.over.edges()])
-        cause = _among(edges, Quadruples.concat([causes, causes.inverted(graph.relations)]))
+        cause = _among(edges, causes.both_directions(graph.relations))
         if path.by_crowd:
             return cls(_mean(cause[edges.object == end].tolist()), _mean(cause.tolist()))
         steps = len(path.steps)
@@ -144,9 +144,7 @@ def _check(run: Run, dataset: Dataset, world: World) -> None:
 def _events(queries: Queries, dataset: Dataset) -> Quadruples:
     """What the queries hide, in its real direction."""
     hidden = Quadruples(queries.entity, queries.relation, queries.answer, queries.time)
-    relations = dataset.vocabulary.relation_ids
-    inverse = hidden.relation >= relations.count
-    return Quadruples.from_rows(np.where(inverse[:, None], hidden.inverted(relations).rows(), hidden.rows()))
+    return hidden.in_real_direction(dataset.vocabulary.relation_ids)
 
 
 def _causes(world: World, dataset: Dataset, row: int) -> Quadruples:

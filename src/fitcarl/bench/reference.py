@@ -222,7 +222,7 @@ class _Walk:
 
 def encode_entities(model: Fitcarl, support: MetaSet, owner: Ids, moment: Ids) -> Tensor:
     """h_e' [queries, d] by Eq. 2: for every query a sequence of [CLS] at its moment and all its owner's facts."""
-    turned = support.facts.seen_from(support.owner, model.relations)
+    turned = support.facts.seen_from(support.entity_of_fact, model.relations)
     segments = _segments(support)
     shape = (len(segments), max(high - low for low, high in segments))
     other, relation, time = (np.zeros(shape, dtype=np.int64) for _ in range(3))

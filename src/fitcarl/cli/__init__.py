@@ -77,4 +77,4 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    console.help_when_alone(context)
+    console.show_help_without_command(context)

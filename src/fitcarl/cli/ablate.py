@@ -32,10 +32,10 @@ def ablate_preset(
 
     limit = [] if episodes is None else [f"learn.episodes={episodes}"]
     study = Study(data, shots, preset, seeds, draws, (*(setting or ()), *limit), tuple(only or ()))
-    with console.trained_apart():
-        table = ablate(study, out, say=console.say)
+    with console.training_processes():
+        table = ablate(study, out, say=console.log.info)
     if json:
         console.show_json(table.to_json())
     else:
         console.show(table.markdown().rstrip())
-    console.say(f"written to {out / 'ablation.md'} and {out / 'ablation.json'}")
+    console.log.info(f"written to {out / 'ablation.md'} and {out / 'ablation.json'}")

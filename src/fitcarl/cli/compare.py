@@ -32,7 +32,7 @@ def compare_scorers(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Judge every trivial scorer and the given runs on the same queries, with paired differences to the first run."""
-    chosen = None if split is None else console.split_called(split)
+    chosen = None if split is None else console.parse_split(split)
     if data is None and not run:
         raise InputError("one of DATA and --run RUN must be given", expected="'fitcarl compare DATA --run RUN'")
     from fitcarl.experiments.compare import compare
@@ -41,7 +41,7 @@ def compare_scorers(
         found = compare(data, shots, run or (), split=chosen, draws=draws, seed=seed, progress=bar)
     if json:
         for remark in found.remarks:
-            console.say(remark)
+            console.log.info(remark)
         console.show_json(found.to_json())
     else:
         console.show(found.render())

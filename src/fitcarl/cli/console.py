@@ -1,4 +1,4 @@
-"""Where results and messages go, how they look, and what an exit code says: the one place that knows."""
+"""Output, messages and exit codes of all commands."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fitcarl.core.progress import Progress
 from fitcarl.errors import FitcarlError, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -24,46 +25,46 @@ if TYPE_CHECKING:
 
     from fitcarl.data.dataset import Split
 
-FINE, FAULT, INPUT, STOPPED, UNREAD = 0, 1, 2, 130, 141
-"""Exit codes: all well; our fault; the user's input; Ctrl-C or SIGTERM; whoever read our output went away."""
+OK, INTERNAL_ERROR, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+"""Exit codes: success; a bug in fitcarl; unusable input; Ctrl-C or SIGTERM; the reader of stdout closed the pipe."""
+
+log = logging.getLogger("fitcarl.cli")
+"""Messages for the user. While a command runs, INFO and above of all fitcarl loggers are printed to stderr."""
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""typer keeps click inside itself since some version; the parent of its public error is the same class in all."""
+"""The usage error of click, which recent versions of typer vendor; it is the parent class of BadParameter in all."""
 
 SplitOption = Annotated[
     str | None,
     typer.Option("--split", help="train, valid or test. [default: test; valid for a run on plain facts]"),
 ]
 
-Progress = Callable[[str, int, int | None], None]
-"""Told what is being worked on, how much of it is done, and how much there will be if that is known."""
-
 _WIDE = 10_000
-"""Columns of a file or a pipe: more than any table has."""
+"""Width for files and pipes: wider than any table."""
 
 
 def group(help: str) -> typer.Typer:
-    """An empty group of commands as all of ours are: plain help (it is three times as fast), and errors are ours."""
+    """An empty command group with plain help (three times as fast as rich) and without typer's error formatting."""
     app = typer.Typer(help=help, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.callback(invoke_without_command=True)(help_when_alone)
+    app.callback(invoke_without_command=True)(show_help_without_command)
     return app
 
 
-def help_when_alone(context: typer.Context) -> None:
-    """Shows a group's help when none of its commands was named."""
+def show_help_without_command(context: typer.Context) -> None:
+    """Shows the help of a group that is called without a command."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def results() -> Console:
-    """The console for results (stdout). Text is shown as it is: no markup, no wrapping, colours on terminals only."""
+    """The console for results (stdout): no markup, no wrapping, colours on terminals only."""
     from rich.console import Console
 
     return Console(markup=False, emoji=False, soft_wrap=True, width=None if _has_width() else _WIDE)
 
 
 def show(*lines: object) -> None:
-    """Prints a result for people."""
+    """Prints human-readable results: strings or rich renderables."""
     console = results()
     for line in lines:
         if isinstance(line, str) or _has_width():
@@ -75,18 +76,18 @@ def show(*lines: object) -> None:
 
 
 def _has_width() -> bool:
-    """Whether what is shown has to fit somewhere; a file or a pipe is as wide as what is written to it."""
+    """Whether the output has a limited width; files and pipes have none."""
     return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
 def show_json(value: object) -> None:
-    """Prints a result for programs: one JSON value and nothing else on stdout."""
+    """Prints one JSON value and nothing else to stdout."""
     readable = "utf" in (sys.stdout.encoding or "").lower()
     sys.stdout.write(json.dumps(value, ensure_ascii=not readable, indent=2, allow_nan=False) + "\n")
 
 
-def split_called(name: str) -> Split:
-    """What --split says."""
+def parse_split(name: str) -> Split:
+    """The value of ``--split``."""
     from fitcarl.data.dataset import SPLITS
 
     for split in SPLITS:
@@ -95,26 +96,33 @@ def split_called(name: str) -> Split:
     raise InputError("no such split", field="--split", found=name, expected=", ".join(SPLITS))
 
 
-def refuse(context: typer.Context, options: dict[str, str], problem: str, expected: str) -> None:
-    """Refuses options that would be passed over: whoever gave one would wait for nothing."""
+def reject_options(context: typer.Context, options: dict[str, str], problem: str, expected: str) -> None:
+    """Raises an InputError if one of these options was given on the command line, because it would be ignored.
+
+    Args:
+        context: Context of the running command.
+        options: Parameter name → option as the user writes it.
+        problem: Why the option cannot be used.
+        expected: What to do instead.
+    """
     for name, option in options.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise InputError(problem, field=option, expected=expected)
 
 
-def check_picture(option: str, file: Path | None, endings: Sequence[str]) -> None:
-    """Before anything is computed: whether a picture can be put there."""
+def check_image_path(option: str, file: Path | None, endings: Sequence[str]) -> None:
+    """Checks before any computation that an image can be written to this path."""
     if file is None:
         return
     if file.suffix.lower() not in endings:
-        raise InputError("no kind of picture", field=option, found=file.name, expected=" or ".join(endings))
+        raise InputError("unsupported image format", field=option, found=file.name, expected=" or ".join(endings))
     if not file.parent.is_dir():
-        raise InputError("no such folder", field=option, found=str(file.parent), expected="a folder that exists")
+        raise InputError("no such folder", field=option, found=str(file.parent), expected="an existing folder")
 
 
-def program() -> str:
-    """How this program is called from here: by its name where that is found, by its place otherwise."""
+def program_name() -> str:
+    """How to call this program from here: ``fitcarl`` if it is on the PATH, otherwise its path."""
     if shutil.which("fitcarl"):
         return "fitcarl"
     called = Path(sys.argv[0])
@@ -123,16 +131,48 @@ def program() -> str:
     return os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called)
 
 
-def say(message: str) -> None:
-    """Prints one line about what is going on (stderr)."""
-    sys.stderr.write(" ".join(message.splitlines()) + "\n")
+class _StderrHandler(logging.Handler):
+    """Prints each record as one plain line to the current ``sys.stderr``."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            sys.stderr.write(" ".join(record.getMessage().splitlines()) + "\n")
+        except Exception:
+            self.handleError(record)
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
-    """A progress bar on stderr that is gone when the work is done; nothing at all when stderr is no terminal."""
+def messages_to_stderr() -> Iterator[None]:
+    """Prints log records of fitcarl (INFO and above) as plain lines to stderr."""
+    logger, handler = logging.getLogger("fitcarl"), _StderrHandler()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+class ProgressBar:
+    """Callable that updates a progress bar; ``OnProgress`` of fitcarl.core.progress."""
+
+    def __init__(self, update: Callable[[str, int, int | None], None]) -> None:
+        self._update = update
+
+    def __call__(self, stage: Progress | str, done: int = 0, total: int | None = None) -> None:
+        if isinstance(stage, Progress):
+            self._update(stage.stage, stage.done, stage.total or None)
+        else:
+            self._update(stage, done, total)
+
+
+@contextmanager
+def progress() -> Iterator[ProgressBar]:
+    """A progress bar on stderr that disappears at the end; silent if stderr is not a terminal."""
     if not sys.stderr.isatty():
-        yield lambda _what, _done, _total: None
+        yield ProgressBar(lambda _stage, _done, _total: None)
         return
 
     from rich.console import Console
@@ -142,61 +182,66 @@ def progress() -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+        yield ProgressBar(lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total))
 
 
 @contextmanager
-def trained_apart() -> Iterator[None]:
-    """Around what trains in processes of its own: their ends, other than well, become exit codes of ours."""
+def training_processes() -> Iterator[None]:
+    """Turns the failure of a training subprocess into a message and the exit code of this command."""
     from fitcarl.experiments.jobs import TrainingError
     from fitcarl.training.loop import Stopped
 
     try:
         yield
     except Stopped as stopped:
-        say(str(stopped))
-        raise typer.Exit(STOPPED) from None
+        log.info(str(stopped))
+        raise typer.Exit(INTERRUPTED) from None
     except TrainingError as failed:
-        say(f"error: {failed}")
+        log.error(f"error: {failed}")
         raise typer.Exit(failed.code) from None
 
 
 def exit_code_of(command: Callable[[], object]) -> int:
-    """Runs a command. Whatever goes wrong becomes one line on stderr and an exit code, never a traceback."""
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # what it thinks of its cache is nobody's concern here
+    """Runs a command and returns its exit code; a failure is printed as one line on stderr, without a traceback."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # hide warnings about its font cache
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name that this terminal cannot show must not end the command
+        if hasattr(stream, "reconfigure"):  # names that the terminal cannot encode must not stop the command
             stream.reconfigure(errors="backslashreplace")
+    with messages_to_stderr():
+        return _run(command)
+
+
+def _run(command: Callable[[], object]) -> int:
     try:
-        with _ended_as_by_ctrl_c():
+        with _sigterm_as_interrupt():
             command()
         sys.stdout.flush()
     except typer.Exit as end:
         return int(end.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        say("stopped")
-        return STOPPED
+        log.info("stopped")
+        return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes stdout once more at its end; let that go nowhere rather than fail.
+        # The interpreter flushes stdout again at exit; redirect it so that this does not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return UNREAD
-    except UsageError as mistake:
-        say(f"error: {_usage_line(mistake)}")
-        return INPUT
-    except FitcarlError as mistake:
-        return _fail(mistake, f"error: {mistake}", INPUT)
-    except OSError as trouble:
-        if trouble.filename is None:
-            return _fault(trouble)
-        return _fail(trouble, f"error: {trouble.filename}: {trouble.strerror}", INPUT)
-    except Exception as fault:
-        return _fault(fault)
-    return FINE
+        return BROKEN_PIPE
+    except UsageError as error:
+        log.error(f"error: {_usage_line(error)}")
+        return USAGE_ERROR
+    except FitcarlError as error:
+        return _fail(error, f"error: {error}", USAGE_ERROR)
+    except OSError as error:
+        if error.filename is None:
+            return _internal_error(error)
+        return _fail(error, f"error: {error.filename}: {error.strerror}", USAGE_ERROR)
+    except Exception as error:
+        return _internal_error(error)
+    return OK
 
 
 @contextmanager
-def _ended_as_by_ctrl_c() -> Iterator[None]:
-    """SIGTERM, by which a system ends what runs on it, is taken as Ctrl-C is: nothing half done is left behind."""
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Handles SIGTERM like Ctrl-C, so that cleanup code runs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -207,25 +252,25 @@ def _ended_as_by_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _fault(fault: Exception) -> int:
+def _internal_error(error: Exception) -> int:
     hint = "run with FITCARL_TRACEBACK=1 for the traceback"
-    return _fail(fault, f"this is a fault of fitcarl, not yours: {type(fault).__name__}: {fault}; {hint}", FAULT)
+    return _fail(error, f"internal error in fitcarl: {type(error).__name__}: {error}; {hint}", INTERNAL_ERROR)
 
 
-def _fail(reason: Exception, line: str, code: int) -> int:
+def _fail(error: Exception, line: str, code: int) -> int:
     if os.environ.get("FITCARL_TRACEBACK") == "1":
-        traceback.print_exception(reason)
-    say(line)
+        traceback.print_exception(error)
+    log.error(line)
     return code
 
 
-def _usage_line(mistake: Any) -> str:
-    """One line about a command line that cannot be understood, with the nearest names and where help is."""
-    line, context = mistake.format_message(), mistake.ctx
-    if type(mistake).__name__ == "NoSuchOption" and context is not None:
+def _usage_line(error: Any) -> str:
+    """One line about an invalid command line, with the nearest option name and the help command."""
+    line, context = error.format_message(), error.ctx
+    if type(error).__name__ == "NoSuchOption" and context is not None:
         known = [name for param in context.command.params for name in (*param.opts, *param.secondary_opts)]
-        hint = did_you_mean(mistake.option_name, [name for name in known if name.startswith("--")], count=1)
-        line = f"no such option {mistake.option_name}" + (f". {hint.capitalize()}" if hint else "")
+        hint = did_you_mean(error.option_name, [name for name in known if name.startswith("--")], count=1)
+        line = f"no such option {error.option_name}" + (f". {hint.capitalize()}" if hint else "")
     if context is not None:
         line += f"{'' if line.endswith(('.', '?')) else '.'} See {context.command_path} --help"
     return str(line[:1].lower() + line[1:])

@@ -24,7 +24,7 @@ def build() -> typer.Typer:
 
 def list_datasets(json: Json = False) -> None:
     """Show the datasets that have a name, and which of them are on this machine."""
-    found = catalogue_on_disk()
+    found = registry_entries()
     if json:
         console.show_json(found)
         return
@@ -65,10 +65,12 @@ def get_dataset(
     """Fetch a public dataset: download the raw facts, check them, and split them as published."""
     from fitcarl.data.describe import describe
     from fitcarl.data.io.dataset_folder import read_dataset
-    from fitcarl.data.io.registry import get
+    from fitcarl.data.io.registry import download_dataset
 
-    with console.progress() as progress:
-        folder = get(name, out, source=source, base_address=base_url, overwrite=overwrite, progress=progress)
+    with console.progress() as on_progress:
+        folder = download_dataset(
+            name, out, source=source, base_url=base_url, overwrite=overwrite, on_progress=on_progress
+        )
     description = describe(read_dataset(folder))
     if json:
         console.show_json({"folder": str(folder), "dataset": description.to_json()})
@@ -114,7 +116,7 @@ def split_file(
 
     shares = parse_parts(parts)
     if facts is None:
-        console.refuse(context, options.OPTIONS, "is for a file of facts", "--facts FILE")
+        console.reject_options(context, options.OPTIONS, "is for a file of facts", "--facts FILE")
         read = Facts.of(load_dataset(str(data)))
     else:
         read = options.read(facts, columns, header, granularity, format, concepts, name=str(facts))
@@ -126,11 +128,11 @@ def split_file(
         source = {name: getattr(read, name) for name in _NOTICED}
         console.show_json({"folder": str(out), "source": source, "dataset": description.to_json()})
     else:
-        console.show(f"{facts or data}: {read.noticed}", "", description.render(), "", f"written to {out}")
+        console.show(f"{facts or data}: {read.summary}", "", description.render(), "", f"written to {out}")
 
 
 _NOTICED = (
-    *("rows", "duplicates", "self_loops", "times_cut", "merged_by_cut"),
+    *("rows", "duplicates", "self_loops", "times_truncated", "merged_by_truncation"),
     *("concept_rows", "concept_rows_used"),
 )
 
@@ -147,13 +149,13 @@ def parse_parts(text: str) -> tuple[float, float, float]:
     return train / whole, valid / whole, test / whole
 
 
-def catalogue_on_disk() -> list[dict[str, Any]]:
+def registry_entries() -> list[dict[str, Any]]:
     """The catalogue's entries, and the folder of each that is on this machine."""
-    from fitcarl.data.io.registry import CATALOGUE, find
+    from fitcarl.data.io.registry import REGISTRY, find_dataset
 
     entries = []
-    for entry in CATALOGUE.values():
-        folder = find(entry.name)
+    for entry in REGISTRY.values():
+        folder = find_dataset(entry.name)
         entries.append(
             {
                 "name": entry.name,

@@ -49,7 +49,7 @@ def demo(
     _act("4. A trained agent beside scorers that learn nothing, on the same questions", story.table())
     _act("5. What it says, and why", story.case_lines())
     _act("6. A question to try, answered for the right reason", story.example_lines())
-    name = console.program()
+    name = console.program_name()
     console.show(
         f"The report is in {story.file}; open it in a browser.",
         f"The trained run is in {run.folder.path}; look closer with: {name} evaluate {run.folder.path}",
@@ -77,7 +77,7 @@ def _train(data: Path, folder: Path, episodes: int) -> Run:
 
     with stop_on_interrupt() as stop, watching() as watch:
         try:
-            return train(data, out=folder, shots=3, episodes=episodes, watch=watch, stop=stop, note=console.say)
+            return train(data, out=folder, shots=3, episodes=episodes, watch=watch, stop=stop, note=console.log.info)
         except Stopped:
             raise KeyboardInterrupt from None
 
@@ -90,7 +90,7 @@ def world_lines(world: World) -> list[str]:
     """How large the world is, and how many of its events each rule made."""
     facts = world.facts
     lines = [
-        f"{len(facts.vocabulary.entities):,} actors, {len(world.truth.newcomers):,} of them newcomers; "
+        f"{len(facts.vocabulary.entities):,} actors, {len(world.truth.new_entities):,} of them newcomers; "
         f"{len(facts.quadruples):,} events from {facts.calendar.labels[0]} to {facts.calendar.labels[-1]}"
     ]
     for rule, count in world.truth.counts().items():
@@ -102,7 +102,7 @@ def world_json(world: World) -> dict[str, Any]:
     """The same for programs."""
     return {
         "actors": len(world.facts.vocabulary.entities),
-        "newcomers": len(world.truth.newcomers),
+        "newcomers": len(world.truth.new_entities),
         "facts": len(world.facts.quadruples),
         "rules": {rule.name.lower(): count for rule, count in world.truth.counts().items()},
     }

@@ -26,7 +26,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print one JSON obj
     else:
         console.show(*_lines(found))
     if found["problems"]:
-        raise typer.Exit(console.FAULT)
+        raise typer.Exit(console.INTERNAL_ERROR)
 
 
 def examine() -> dict[str, Any]:
@@ -103,17 +103,17 @@ def _compiled_loops() -> dict[str, Any]:
 
 def _data() -> dict[str, Any]:
     """Where datasets are looked for, and the folder of each that was found."""
-    from fitcarl.cli.data import catalogue_on_disk
-    from fitcarl.data.io.registry import home
+    from fitcarl.cli.data import registry_entries
+    from fitcarl.core.cache import cache_dir
 
-    found = {entry["name"]: entry["folder"] for entry in catalogue_on_disk() if not entry["generated"]}
-    above = (home(), *home().absolute().parents)
+    found = {entry["name"]: entry["folder"] for entry in registry_entries() if not entry["generated"]}
+    above = (cache_dir(), *cache_dir().absolute().parents)
     # os.path, because it never raises where a folder may not be looked into.
     there = next((place for place in above if os.path.exists(place)), above[-1])
     writable = os.path.isdir(there) and os.access(there, os.W_OK)
     return {
         "FITCARL_DATA": os.environ.get("FITCARL_DATA"),
-        "home": str(home()),
+        "home": str(cache_dir()),
         "writable": writable,
         "datasets": found,
     }

@@ -34,9 +34,9 @@ def evaluate_run(
     from fitcarl.reporting.figures import performance_over_time, reliability
     from fitcarl.runs.evaluate import evaluate
 
-    chosen = None if split is None else console.split_called(split)
+    chosen = None if split is None else console.parse_split(split)
     for option, file in (("--figure", figure), ("--reliability", picture)):
-        console.check_picture(option, file, _PICTURES)
+        console.check_image_path(option, file, _PICTURES)
     with console.progress() as bar:
         report = evaluate(
             run,

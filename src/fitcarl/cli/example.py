@@ -88,8 +88,7 @@ def find_example(world: World, dataset: Dataset, shots: int = 3) -> Example:
     task = official_task(dataset.test, shots, relations)
     asked = task.queries
     hidden = Quadruples(asked.entity, asked.relation, asked.answer, asked.time)
-    inverse = hidden.relation >= relations.count
-    forward = Quadruples.from_rows(np.where(inverse[:, None], hidden.inverted(relations).rows(), hidden.rows()))
+    forward = hidden.in_real_direction(relations)
     graph = TemporalGraph.index(dataset.background, len(dataset.vocabulary.entities), relations)
     graph = graph.overlay(task.support.facts)
     rows = world.truth.rows_of(forward)
@@ -117,7 +116,7 @@ def _example(world: World, dataset: Dataset, task: Task, graph: TemporalGraph, h
     second = action_space(graph, place, since, hidden.time, nearness)
     return Example(
         dataset=dataset,
-        support=task.support.facts.take(task.support.owner == hidden.subject[0]),
+        support=task.support.facts.take(task.support.entity_of_fact == hidden.subject[0]),
         hidden=hidden,
         rule=world.truth.describe(world.truth.rule_of(row)),
         causes=causes,

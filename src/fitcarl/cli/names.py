@@ -37,4 +37,4 @@ def list_names(
     elif found:
         console.show(*found)
     else:
-        console.say(f"no {kind} of this run is called anything like {near!r}")
+        console.log.info(f"no {kind} of this run is called anything like {near!r}")

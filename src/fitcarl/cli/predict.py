@@ -73,7 +73,7 @@ def predict(
     json: Json = False,
 ) -> None:
     """Whom a new actor will deal with, and why: ranked answers from a run and a few facts."""
-    console.check_picture("--svg", svg, (".svg",))
+    console.check_image_path("--svg", svg, (".svg",))
     file = _File.of(facts, columns, header, format)
     case = _Case.of(run, file, subject, object, relation, at, top, paths, without, as_of)
     with _named_as_options():
@@ -104,7 +104,7 @@ def explain(
     json: Json = False,
 ) -> None:
     """Why an entity is an answer: where it stands, and the most probable paths that lead there."""
-    console.check_picture("--svg", svg, (".svg",))
+    console.check_image_path("--svg", svg, (".svg",))
     file = _File.of(facts, columns, header, format)
     case = _Case.of(run, file, subject, object, relation, at, 1, paths, without, as_of)
     if answer == case.query.entity:
@@ -197,7 +197,7 @@ class _Case:
         facts = [] if file is None else file.facts(predictor)
         names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object))
         for name, meant in likely_typos(names, predictor.run.vocabulary, subject or object or ""):
-            console.say(f"note: {name!r} is new to this run; did you mean {meant!r}?")
+            console.log.info(f"note: {name!r} is new to this run; did you mean {meant!r}?")
         left_out = tuple(_fact(text, predictor, facts) for text in without or ())
         return cls(predictor, facts, Query(subject, object, relation, at, top, paths, left_out, as_of))
 
@@ -225,10 +225,10 @@ def _draw(file: Path, question: Query, answers: list[Answer] | tuple[Answer, ...
     from fitcarl.reporting.path_svg import draw
 
     if not any(answer.paths for answer in answers):
-        console.say(f"{file}: not drawn, as there is no path to draw")
+        console.log.info(f"{file}: not drawn, as there is no path to draw")
         return
     file.write_text(draw(question, answers), encoding="utf-8")
-    console.say(f"{file}: the paths, drawn")
+    console.log.info(f"{file}: the paths, drawn")
 
 
 def _shown(prediction: Prediction) -> Group:

@@ -39,13 +39,13 @@ def reproduce_results(
         numbers["--seeds"],
         (*(setting or ()), *limit),
     )
-    with console.trained_apart():
-        rows = reproduce(plan, out, say=console.say)
+    with console.training_processes():
+        rows = reproduce(plan, out, say=console.log.info)
     if json:
         console.show_json({"rows": [row.to_json() for row in rows]})
     else:
         console.show(markdown(rows).rstrip())
-    console.say(f"written to {out / 'results.md'} and {out / 'results.json'}")
+    console.log.info(f"written to {out / 'results.md'} and {out / 'results.json'}")
 
 
 def _parts(text: str) -> list[str]:

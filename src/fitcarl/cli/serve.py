@@ -58,15 +58,17 @@ def serve_run(
         kept = Store.open(store or run / "observed.sqlite")
         service = Service(predictor, kept, limits, crew, workers)
         if unusable := service.unusable():
-            console.say(
+            console.log.info(
                 f"warning: {unusable} stored facts do not fit this run (other relations or times) and are not used"
             )
         if token is None and not is_local(host):
-            console.say(f"warning: whoever reaches {host} may read and change what is stored; --token asks for one")
+            console.log.info(
+                f"warning: whoever reaches {host} may read and change what is stored; --token asks for one"
+            )
         crew.wait_until_ready()
 
         def ready() -> None:
-            console.say(f"serving {run}; Ctrl-C ends it")
+            console.log.info(f"serving {run}; Ctrl-C ends it")
             typer.echo(address_of(listening, host))
 
         serve(create_app(service, AccessPolicy.of(host, token, allow_host or ())), listening, ready, limits.seconds + 1)

@@ -62,12 +62,16 @@ def train_model(
     if data is None and resume is None:
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
     if resume is not None:
-        console.refuse(context, _SETTLED | options.OPTIONS, "is settled when a run begins", "--resume RUN without it")
+        console.reject_options(
+            context, _SETTLED | options.OPTIONS, "is settled when a run begins", "--resume RUN without it"
+        )
     from fitcarl.training import api as start
     from fitcarl.training.loop import Stopped
 
     if resume is None and not start.is_facts(str(data)):
-        console.refuse(context, options.OPTIONS, "is for a file of facts", f"a file that exists, instead of {data}")
+        console.reject_options(
+            context, options.OPTIONS, "is for a file of facts", f"a file that exists, instead of {data}"
+        )
     if imported is not None:
         _check_embeddings(imported, preset, setting or [], resume)
 
@@ -87,7 +91,7 @@ def train_model(
                     embeddings=embeddings,
                     watch=watch,
                     stop=stop,
-                    note=console.say,
+                    note=console.log.info,
                 )
             else:
                 name = Path(str(data)).stem if Path(str(data)).is_file() else Path(str(data)).name
@@ -104,11 +108,11 @@ def train_model(
                     embeddings=embeddings,
                     watch=watch,
                     stop=stop,
-                    note=console.say,
+                    note=console.log.info,
                 )
         except Stopped as stopped:
-            console.say(str(stopped))
-            raise typer.Exit(console.STOPPED) from None
+            console.log.info(str(stopped))
+            raise typer.Exit(console.INTERRUPTED) from None
     place = run.folder.path
     console.show(f"{place}: trained; 'fitcarl evaluate {place}' says how good it is")
 
@@ -182,7 +186,7 @@ def pretrain_with_progress(dataset: Dataset, config: Config, stop: Callable[[], 
             if stop():
                 raise KeyboardInterrupt
 
-        return embeddings_for(dataset, config.embedding, config.seed, progress=watch, note=console.say)
+        return embeddings_for(dataset, config.embedding, config.seed, progress=watch, note=console.log.info)
 
 
 @contextmanager
@@ -195,7 +199,7 @@ def watching() -> Iterator[Callable[[Progress], None]]:
             best = "" if now.best_mrr < 0 else f", validation MRR {now.best_mrr:.3f} at best"
             bar(f"loss {line.loss:+.4f}, reward {line.reward:.3f}{best}", line.episode, now.episodes)
             if line.valid_mrr is not None:
-                console.say(
+                console.log.info(
                     f"episode {line.episode}/{now.episodes}: loss {line.loss:+.4f}, reward {line.reward:.3f}, "
                     f"arrived {line.arrived:.1%}, validation MRR {line.valid_mrr:.3f} (best {now.best_mrr:.3f}), "
                     f"{line.seconds:.0f} s so far, about {now.seconds_left:.0f} s left"
@@ -216,7 +220,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
         if number in asked:
             raise KeyboardInterrupt
         if not asked:
-            console.say("stopping as soon as the run can be resumed; once more to stop at once")
+            console.log.info("stopping as soon as the run can be resumed; once more to stop at once")
         asked.add(number)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}

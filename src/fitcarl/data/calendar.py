@@ -1,4 +1,4 @@
-"""Ticks for the model, dates for people: the one place that knows what a timestamp means."""
+"""Timestamps: the conversion between ticks (integers for models) and dates (text for users)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ Granularity = Literal["hour", "day", "month", "year", "integer"]
 GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
 
 MAX_SPAN = 2_000_000
-"""Ticks from the first time to the last, at most: tables over time differences are twice as long as that."""
+"""Upper bound of ``Calendar.span``: tables over time differences have two rows per tick."""
+
+_DAYS_PER_TICK: dict[Granularity, float] = {"hour": 1 / 24, "day": 1.0, "month": 30.4, "year": 365.0}
+_HALF_LIFE: dict[Granularity, float] = {"hour": 24 * 30, "day": 30, "month": 3, "year": 1}
+_UNIT: dict[Granularity, str] = {
+    "hour": "hours",
+    "day": "days",
+    "month": "months",
+    "year": "years",
+    "integer": "time steps",
+}
 
 _EPOCH = date(1970, 1, 1)
 _SHAPES: tuple[tuple[re.Pattern[str], Granularity], ...] = (
@@ -30,21 +40,21 @@ _SHAPES: tuple[tuple[re.Pattern[str], Granularity], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Calendar:
-    """The times of a dataset. A tick counts granules since the first time; only differences of ticks enter a model."""
+    """The times of a dataset. A tick counts granules since the first time; models only use differences of ticks."""
 
     granularity: Granularity
     origin: int
-    """What tick 0 stands for: granules since 1970 (hour, day), since year 0 (month, year), or the integer itself."""
+    """Granule of tick 0: granules since 1970 (hour, day), since year 0 (month, year), or the integer itself."""
     step: int
-    """Units a tick where times are plain integers (24 for ICEWS hours read as days); 1 otherwise."""
+    """Units per tick if times are plain integers (24 for ICEWS hours read as days); 1 otherwise."""
     codes: NDArray[np.int64]
-    """int64 [times], ascending: how each time is written in the facts files of a dataset."""
+    """int64 [times], ascending: the code of each time in the fact files of a dataset."""
     ticks: NDArray[np.int32]
     """int32 [times], ascending, ``ticks[0] == 0``."""
 
     @classmethod
     def of_granules(cls, granularity: Granularity, granules: ArrayLike, step: int = 1) -> Calendar:
-        """The calendar of facts at these granules (any order, with repetition); facts files will hold ticks."""
+        """The calendar of facts at these granules (in any order, repeated or not); fact files will contain ticks."""
         distinct = np.unique(np.asarray(granules, dtype=np.int64))
         if not len(distinct):
             raise InputError("no times", expected="at least one fact")
@@ -71,17 +81,33 @@ class Calendar:
         """T: ticks from the first time to the last, both included."""
         return int(self.ticks[-1]) + 1
 
+    @property
+    def days_per_tick(self) -> float:
+        """Days per tick; 1 for integer times, whose unit is unknown."""
+        return _DAYS_PER_TICK.get(self.granularity, 1.0)
+
+    @property
+    def half_life(self) -> float:
+        """Ticks after which heuristics halve the weight of a fact: about a month for hours and days, a twelfth of the
+        span for integer times, whose unit is unknown."""
+        return _HALF_LIFE.get(self.granularity, max(1.0, self.span / 12))
+
+    @property
+    def unit(self) -> str:
+        """The plural name of a tick's unit, such as ``days``."""
+        return _UNIT[self.granularity]
+
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The ISO date, or the integer, of each time."""
+        """ISO date or integer of each time."""
         return tuple(self.label(int(tick)) for tick in self.ticks)
 
     def label(self, tick: int) -> str:
-        """The ISO date, or the integer, of any tick."""
+        """ISO date or integer of any tick."""
         return granule_label(self.granularity, self.origin + tick * self.step)
 
     def tick(self, text: str) -> int:
-        """The tick of a date or integer as people write it; it need not be one of the dataset's own times."""
+        """The tick of a date or integer given as text; the time does not have to occur in the dataset."""
         granule = parse_granule(self.granularity, text)
         if (granule - self.origin) % self.step:
             raise InputError(
@@ -90,12 +116,12 @@ class Calendar:
         return (granule - self.origin) // self.step
 
     def ticks_of_codes(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Ticks of times as they stand in the facts files; -1 where a code is not in the table."""
+        """Ticks of the codes used in fact files; -1 for an unknown code."""
         place = np.searchsorted(self.codes, codes).clip(max=len(self.codes) - 1)
         return np.where(self.codes[place] == codes, self.ticks[place], np.int32(-1)).astype(np.int32)
 
     def codes_of_ticks(self, ticks: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The inverse of ``ticks_of_codes`` for ticks of the dataset's own times."""
+        """The inverse of ``ticks_of_codes``; every tick must occur in the dataset."""
         place = np.searchsorted(self.ticks, ticks).clip(max=len(self.ticks) - 1)
         if not np.array_equal(self.ticks[place], ticks):
             raise ValueError("a tick is not in the calendar's table")
@@ -104,7 +130,7 @@ class Calendar:
 
 
 def granularity_of_label(label: str) -> Granularity | None:
-    """What a label's shape says: ``2014-05-13`` is a day, ``2014-05`` a month, ``37`` an integer; None if nothing."""
+    """Granularity by the shape of a label: ``2014-05-13`` day, ``2014-05`` month, ``37`` integer, otherwise None."""
     for pattern, granularity in _SHAPES:
         if pattern.fullmatch(label):
             return granularity
@@ -112,7 +138,7 @@ def granularity_of_label(label: str) -> Granularity | None:
 
 
 def granule_label(granularity: Granularity, granule: int) -> str:
-    """A granule as people write it."""
+    """A granule as ISO text, or as an integer."""
     if granularity == "hour":
         return (datetime(1970, 1, 1) + timedelta(hours=granule)).isoformat(timespec="hours")
     if granularity == "day":
@@ -125,7 +151,7 @@ def granule_label(granularity: Granularity, granule: int) -> str:
 
 
 def parse_granule(granularity: Granularity, text: str) -> int:
-    """The granule that an ISO date, datetime, month or year, or an integer, falls in."""
+    """The granule that contains an ISO date, datetime, month or year, or that an integer names."""
     text = text.strip()
     if granularity == "integer":
         if not re.fullmatch(r"-?[0-9]{1,18}", text):
@@ -142,7 +168,7 @@ def parse_granule(granularity: Granularity, text: str) -> int:
 
 
 def parse_moment(text: str) -> datetime:
-    """The moment at which an ISO date, datetime, month or year begins, in UTC; a time without zone is taken as UTC."""
+    """The start of an ISO date, datetime, month or year in UTC; a time without a zone is read as UTC."""
     try:
         if re.fullmatch(r"[0-9]{4}", text):
             return datetime(int(text), 1, 1)

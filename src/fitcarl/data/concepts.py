@@ -75,7 +75,7 @@ def concept_distribution(background: Quadruples, concepts: Concepts, relations: 
     E_r is the *set* of objects of r in the background, so an entity counts once for a relation however often
     the two meet; n_c counts the entities of E_r that have c. For an inverse relation the objects are the subjects.
     """
-    both = Quadruples.concat([background, background.inverted(relations)])
+    both = background.both_directions(relations)
     entities = len(concepts.offsets) - 1
     pair = np.unique(both.relation.astype(np.int64) * entities + both.object)
     relation, entity = np.divmod(pair, entities)

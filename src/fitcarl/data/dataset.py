@@ -26,31 +26,35 @@ class MetaSet:
     The rows of an entity are contiguous and their order is fixed: in the official draw the first K are its support.
     """
 
-    owner: Ids
+    entity_of_fact: Ids
     """int32 [facts], the unseen entity a fact is listed under; it is the fact's subject or its object."""
     facts: Quadruples
 
     @cached_property
     def entities(self) -> Ids:
         """int32 [unseen], in order of appearance."""
-        return self.owner[self._starts]
+        return self.entity_of_fact[self._starts]
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """int64 [unseen + 1]: rows of ``entities[i]`` are ``offsets[i]:offsets[i + 1]``."""
-        return np.append(self._starts, len(self.owner)).astype(np.int64)
+        return np.append(self._starts, len(self.entity_of_fact)).astype(np.int64)
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        if not len(self.owner):
+        if not len(self.entity_of_fact):
             return np.empty(0, np.int64)
-        return np.flatnonzero(np.append(True, self.owner[1:] != self.owner[:-1]))
+        return np.flatnonzero(np.append(True, self.entity_of_fact[1:] != self.entity_of_fact[:-1]))
 
     def __len__(self) -> int:
-        return len(self.owner)
+        return len(self.entity_of_fact)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MetaSet) and np.array_equal(self.owner, other.owner) and self.facts == other.facts
+        return (
+            isinstance(other, MetaSet)
+            and np.array_equal(self.entity_of_fact, other.entity_of_fact)
+            and self.facts == other.facts
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -91,7 +95,7 @@ class Dataset:
         columns: list[NDArray[np.int32] | NDArray[np.int64]] = [self.calendar.ticks]
         columns += [self.concepts.offsets, self.concepts.ids, self.background.rows()]
         for split in SPLITS:
-            columns += [self.meta(split).owner, self.meta(split).facts.rows()]
+            columns += [self.meta(split).entity_of_fact, self.meta(split).facts.rows()]
         for column in columns:
             sha.update(np.ascontiguousarray(column).tobytes() + b"\0")
         return sha.hexdigest()

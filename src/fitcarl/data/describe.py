@@ -160,7 +160,7 @@ def describe(dataset: Dataset) -> Description:
     """Counts what is in a dataset."""
     calendar, concepts = dataset.calendar, dataset.concepts
     known = _members(len(dataset.vocabulary.entities), dataset.background.subject, dataset.background.object)
-    unseen = _members(len(known), *(dataset.meta(split).owner for split in SPLITS))
+    unseen = _members(len(known), *(dataset.meta(split).entity_of_fact for split in SPLITS))
     used = _members(len(dataset.vocabulary.relations), dataset.background.relation)
     return Description(
         name=dataset.name,
@@ -187,8 +187,8 @@ def describe(dataset: Dataset) -> Description:
 
 def _describe_group(meta: MetaSet, known: NDArray[np.bool_], used: NDArray[np.bool_]) -> GroupDescription:
     facts, counts = meta.facts, np.diff(meta.offsets)
-    own = _members(len(known), meta.owner)
-    other = np.where(facts.subject == meta.owner, facts.object, facts.subject)
+    own = _members(len(known), meta.entity_of_fact)
+    other = np.where(facts.subject == meta.entity_of_fact, facts.object, facts.subject)
     return GroupDescription(
         unseen=len(meta.entities),
         facts=len(meta),
@@ -199,7 +199,7 @@ def _describe_group(meta: MetaSet, known: NDArray[np.bool_], used: NDArray[np.bo
         self_loops=_self_loops(facts),
         relation_not_in_background=int((~used[facts.relation]).sum()),
         other_end_not_in_background=int((~known[other] & ~own[other]).sum()),
-        unseen_is_subject=int((facts.subject == meta.owner).sum()),
+        unseen_is_subject=int((facts.subject == meta.entity_of_fact).sum()),
     )
 
 

@@ -26,9 +26,9 @@ class Facts:
     """Rows that repeated an earlier row exactly, its time included, and were merged into it."""
     self_loops: int
     """Distinct facts whose subject is their object; they are kept."""
-    times_cut: int = 0
+    times_truncated: int = 0
     """Rows whose time was finer than the calendar's granules and was cut down to one."""
-    merged_by_cut: int = 0
+    merged_by_truncation: int = 0
     """Rows that became equal to an earlier one only because times were cut, and were merged into it."""
     concept_rows: int = 0
     """Pairs of entity and concept in the source of concepts."""
@@ -44,18 +44,18 @@ class Facts:
         return cls(dataset.name, facts, *names, rows=len(facts), duplicates=0, self_loops=loops)
 
     @property
-    def noticed(self) -> str:
+    def summary(self) -> str:
         """What was noticed while they were read, for people."""
         noticed = [
             _counted(self.rows, "row"),
             f"{_counted(self.duplicates, 'exact duplicate')} merged",
             f"{_counted(self.self_loops, 'fact')} of an entity with itself kept",
         ]
-        if self.times_cut:
+        if self.times_truncated:
             unit = self.calendar.granularity
             tick = f"tick of {self.calendar.step}" if unit == "integer" else unit
-            noticed.append(f"{_counted(self.times_cut, 'time')} cut to the {tick}")
-            noticed.append(f"{_counted(self.merged_by_cut, 'fact')} merged that became equal by that")
+            noticed.append(f"{_counted(self.times_truncated, 'time')} cut to the {tick}")
+            noticed.append(f"{_counted(self.merged_by_truncation, 'fact')} merged that became equal by that")
         if self.concept_rows:
             used = f"{self.concept_rows_used:,} of {_counted(self.concept_rows, 'row')} of concepts"
             noticed.append(f"{used} {'matches' if self.concept_rows_used == 1 else 'match'} an entity")

@@ -19,7 +19,7 @@ _HELD_OUT = 100
 _STREAM = (0, 0, 1)
 
 
-def hold_out(facts: Facts, shots: int, seed: int, *, meta_train: bool = False) -> tuple[Dataset, Newcomers]:
+def dataset_from_facts(facts: Facts, shots: int, seed: int, *, meta_train: bool = False) -> tuple[Dataset, Newcomers]:
     """Facts as a dataset with a meta-validation group and no test group, and who is in the former.
 
     With ``meta_train`` another group is hidden for good to learn from, as in an official split; facts between the two
@@ -32,12 +32,12 @@ def hold_out(facts: Facts, shots: int, seed: int, *, meta_train: bool = False) -
     )
     held_out = replace(held_out, groups=held_out.groups[:1])
     fold = hide(facts.quadruples, held_out.groups[0], entities, rng)
-    background, valid, train, dropped = fold.background, fold.hidden, _nobody(), Quadruples.empty()
+    background, valid, train, dropped = fold.background, fold.hidden, _empty_split(), Quadruples.empty()
     if meta_train:
         learners = pseudo_unseen(background, entities, shots, rng, groups=2, name=facts.name).groups[0]
         fold = hide(background, learners, entities, rng)
         background, train = fold.background, fold.hidden
-        valid, dropped = _apart(valid, learners)
+        valid, dropped = _drop_cross_facts(valid, learners)
     dataset = Dataset(
         name=facts.name,
         vocabulary=facts.vocabulary,
@@ -45,24 +45,24 @@ def hold_out(facts: Facts, shots: int, seed: int, *, meta_train: bool = False) -
         background=background,
         train=train,
         valid=valid,
-        test=_nobody(),
+        test=_empty_split(),
         dropped=dropped,
-        concepts=_had(facts.concepts),
+        concepts=_used_concepts(facts.concepts),
     )
     return dataset, held_out
 
 
-def _had(concepts: Concepts) -> Concepts:
+def _used_concepts(concepts: Concepts) -> Concepts:
     """Concepts without those that nobody has: a folder does not keep their names."""
     entities = len(concepts.offsets) - 1
     return Concepts.from_pairs(entities, ((e, name) for e in range(entities) for name in concepts.of(e)))
 
 
-def _nobody() -> MetaSet:
+def _empty_split() -> MetaSet:
     return MetaSet(np.empty(0, dtype=np.int32), Quadruples.empty())
 
 
-def _apart(meta: MetaSet, others: Ids) -> tuple[MetaSet, Quadruples]:
+def _drop_cross_facts(meta: MetaSet, others: Ids) -> tuple[MetaSet, Quadruples]:
     """A group's facts without those that lead to another group, and the latter."""
     across = np.isin(meta.facts.subject, others) | np.isin(meta.facts.object, others)
-    return MetaSet(meta.owner[~across], meta.facts.take(~across)), meta.facts.take(across)
+    return MetaSet(meta.entity_of_fact[~across], meta.facts.take(~across)), meta.facts.take(across)

@@ -1,4 +1,4 @@
-"""Facts as arrays: who did what to whom, and when."""
+"""Facts as arrays: subject, relation, object and time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Quadruples:
-    """Dated facts (s, r, o, t) in columns of equal length; order is kept and means something (support comes first)."""
+    """Facts (s, r, o, t) in columns of equal length. The order is significant: support facts come first."""
 
     subject: Ids
     """int32 [facts], entity ids."""
@@ -73,26 +73,40 @@ class Quadruples:
         return Quadruples(self.subject[index], self.relation[index], self.object[index], self.time[index])
 
     def distinct(self) -> Quadruples:
-        """The facts without later repetitions, in their order."""
-        import polars as pl  # hashing is several times faster than a sort of four columns
+        """The facts without later duplicates, in the same order."""
+        import polars as pl  # hashing is several times faster than sorting four columns
 
         columns = {"s": self.subject, "r": self.relation, "o": self.object, "t": self.time}
         kept = pl.DataFrame(columns).unique(keep="first", maintain_order=True)
         return Quadruples(*(column.to_numpy(writable=True) for column in kept.get_columns()))
 
     def rows(self) -> NDArray[np.int32]:
-        """int32 [facts, 4], one row a fact."""
+        """int32 [facts, 4], one fact per row."""
         return np.stack([self.subject, self.relation, self.object, self.time], axis=1)
 
     def inverted(self, relations: RelationIds) -> Quadruples:
-        """Every fact seen from its other end: (o, r⁻¹, s, t)."""
+        """The inverse of every fact: (o, r⁻¹, s, t)."""
         return Quadruples(self.object, relations.inverse(self.relation), self.subject, self.time)
 
+    def both_directions(self, relations: RelationIds) -> Quadruples:
+        """The facts followed by their inverses."""
+        return Quadruples.concat([self, self.inverted(relations)])
+
+    def in_real_direction(self, relations: RelationIds) -> Quadruples:
+        """Every fact with a relation in [0, R): facts with an inverse relation are inverted, the others kept."""
+        inverse = relations.is_inverse(self.relation)
+        return Quadruples(
+            np.where(inverse, self.object, self.subject),
+            np.where(inverse, relations.inverse(self.relation), self.relation),
+            np.where(inverse, self.subject, self.object),
+            self.time,
+        )
+
     def seen_from(self, entity: Ids, relations: RelationIds) -> Quadruples:
-        """Every fact turned so that its subject is ``entity[i]``, one of its two ends."""
+        """Every fact inverted if needed so that its subject is ``entity[i]``, which must be its subject or object."""
         forward = self.subject == entity
         if not np.all(forward | (self.object == entity)):
-            raise ValueError("an entity is no end of its fact")
+            raise ValueError("an entity is neither subject nor object of its fact")
         return Quadruples(
             np.where(forward, self.subject, self.object),
             np.where(forward, self.relation, relations.inverse(self.relation)),

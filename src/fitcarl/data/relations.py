@@ -1,9 +1,9 @@
-"""How relations are numbered: the one place that knows inverses, the self-loop and the dummy relation."""
+"""Relation ids: inverse relations, the self-loop and the dummy relation. Defined here and nowhere else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ class RelationIds:
 
     @property
     def directed(self) -> int:
-        """How many ids edges of the graph can have: every relation and its inverse."""
+        """Number of ids that graph edges can have: every relation and its inverse."""
         return 2 * self.count
 
     @property
@@ -29,21 +29,28 @@ class RelationIds:
 
     @property
     def dummy(self) -> int:
-        """The relation that opens a search history (Eq. 3)."""
+        """The first relation of a search history (Eq. 3)."""
         return 2 * self.count + 1
 
     @property
     def total(self) -> int:
-        """Rows of a table that has a row for every id."""
+        """Rows of a table with one row per id."""
         return 2 * self.count + 2
 
     def inverse(self, relation: IntOrArray) -> IntOrArray:
-        """The same fact's relation seen from its other end (not for self-loop and dummy); twice changes nothing."""
+        """The relation of the same fact read from its object; an involution, not defined for self-loop and dummy."""
         return (relation + self.count) % (2 * self.count)
 
     def base(self, relation: IntOrArray) -> IntOrArray:
-        """The relation as it stands in the facts, for a relation or its inverse."""
+        """The relation in [0, R) of a relation or its inverse."""
         return relation % self.count
 
-    def is_inverse(self, relation: int) -> bool:
-        return self.count <= relation < 2 * self.count
+    @overload
+    def is_inverse(self, relation: int) -> bool: ...
+
+    @overload
+    def is_inverse(self, relation: NDArray[np.int32] | NDArray[np.int64]) -> NDArray[np.bool_]: ...
+
+    def is_inverse(self, relation: int | NDArray[np.int32] | NDArray[np.int64]) -> bool | NDArray[np.bool_]:
+        """Whether a relation is an inverse one; False for self-loop and dummy."""
+        return (relation >= self.count) & (relation < 2 * self.count)

@@ -65,7 +65,7 @@ class KnownAnswers:
 
     @classmethod
     def of_facts(cls, facts: Quadruples, relations: RelationIds) -> KnownAnswers:
-        both = Quadruples.concat([facts, facts.inverted(relations)])
+        both = facts.both_directions(relations)
         ticks = (int(both.time.min()), int(both.time.max())) if len(both) else (0, 0)
         keys: dict[Filter, Positions] = {}
         objects: dict[Filter, Ids] = {}

@@ -35,7 +35,7 @@ def slices(task: Task, relations: RelationIds, calendar: Calendar) -> tuple[Slic
     """Slices by kind of answer, by direction and by time; those without a query are left out."""
     queries = task.queries
     copied = answer_in_support(task.support, queries, relations)
-    forward = queries.relation < relations.count
+    forward = ~relations.is_inverse(queries.relation)
     found = [
         Slice("answer", "in support", copied),
         Slice("answer", "novel", ~copied),
@@ -48,7 +48,7 @@ def slices(task: Task, relations: RelationIds, calendar: Calendar) -> tuple[Slic
 
 def answer_in_support(support: MetaSet, queries: Queries, relations: RelationIds) -> NDArray[np.bool_]:
     """bool [queries]: whether the answer is the other end of a support fact of the query's own entity."""
-    seen = support.facts.seen_from(support.owner, relations)
+    seen = support.facts.seen_from(support.entity_of_fact, relations)
     ends = np.stack([seen.subject, seen.object], axis=1)
     asked = np.stack([queries.entity, queries.answer], axis=1)
     _, number = np.unique(np.concatenate([ends, asked]), axis=0, return_inverse=True)

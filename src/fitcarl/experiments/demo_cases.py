@@ -127,7 +127,7 @@ def cases(
         asked = blind.queries.take(slice(number, number + 1))
         names, calendar = dataset.vocabulary.entities, dataset.calendar
         paths = scorer.explain(blind, asked, int(entity[order[0]]), dataset.vocabulary, calendar, 1)
-        known = task.support.facts.take(task.support.owner == queries.entity[number])
+        known = task.support.facts.take(task.support.entity_of_fact == queries.entity[number])
         told.append(
             Case(
                 names[queries.entity[number]],
@@ -154,14 +154,8 @@ def sentence(fact: Fact) -> str:
 
 def _facts_of(queries: Queries, dataset: Dataset) -> Quadruples:
     """The hidden facts in their real direction."""
-    relations = dataset.vocabulary.relation_ids
-    inverse = queries.relation >= relations.count
-    return Quadruples.of(
-        np.where(inverse, queries.answer, queries.entity),
-        relations.base(queries.relation),
-        np.where(inverse, queries.entity, queries.answer),
-        queries.time,
-    )
+    hidden = Quadruples.of(queries.entity, queries.relation, queries.answer, queries.time)
+    return hidden.in_real_direction(dataset.vocabulary.relation_ids)
 
 
 def _named(facts: Quadruples, dataset: Dataset) -> list[Fact]:

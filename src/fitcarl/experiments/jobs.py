@@ -15,7 +15,7 @@ from typing import Any, Literal
 from fitcarl.config.schema import Config, configure, flat
 from fitcarl.core.storage import read_json
 from fitcarl.data.dataset import Dataset
-from fitcarl.data.io.registry import CATALOGUE
+from fitcarl.data.io.registry import REGISTRY
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.runs.layout import RunFolder
 from fitcarl.training.loop import Stopped
@@ -96,7 +96,7 @@ class Case:
 
 def lasting(data: str) -> str:
     """A catalogue name, or a dataset's folder as it can be found from anywhere."""
-    return str(Path(data).resolve()) if data not in CATALOGUE and Path(data).is_dir() else data
+    return str(Path(data).resolve()) if data not in REGISTRY and Path(data).is_dir() else data
 
 
 def train_apart(case: Case, lock: int) -> None:

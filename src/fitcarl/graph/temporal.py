@@ -157,4 +157,4 @@ def _dense_times(time: Ids) -> tuple[Ids, int]:
 
 
 def _both_directions(facts: Quadruples, relations: RelationIds) -> Quadruples:
-    return Quadruples.concat([facts, facts.inverted(relations)])
+    return facts.both_directions(relations)

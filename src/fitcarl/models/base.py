@@ -33,8 +33,6 @@ from fitcarl.models.plus.statistics import Statistics, count, meetings
 from fitcarl.scoring.path import Explainer
 from fitcarl.tasks.task import Task
 
-_DAYS = {"hour": 1 / 24, "day": 1.0, "month": 30.4, "year": 365.0}
-
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -57,7 +55,7 @@ class Surroundings:
 
     @classmethod
     def over(cls, graph: TemporalGraph, concepts: Concepts, calendar: Calendar, vocabulary: Vocabulary) -> Surroundings:
-        return cls(graph, concepts, calendar.span, _DAYS.get(calendar.granularity, 1.0), vocabulary.entities)
+        return cls(graph, concepts, calendar.span, calendar.days_per_tick, vocabulary.entities)
 
     def widened(self, extra: int) -> Surroundings:
         """The same with room for so many more entities, of which nothing is known."""
@@ -77,7 +75,7 @@ class Surroundings:
 def facts_of(graph: TemporalGraph) -> Quadruples:
     """The facts of a graph's background: each once, in its real direction."""
     edges = graph.base.edges()
-    return edges.take(edges.relation < graph.relations.count)
+    return edges.take(~graph.relations.is_inverse(edges.relation))
 
 
 class Agent(Protocol):

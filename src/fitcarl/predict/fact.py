@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fitcarl.data.io.columns import ROLES
+from fitcarl.data.io.columns import COLUMNS
 from fitcarl.data.io.table import name_problem
 from fitcarl.errors import InputError
 
@@ -34,17 +34,17 @@ def fact_of(given: AnyFact) -> Fact:
     if isinstance(given, Fact):
         fact = given
     elif isinstance(given, Mapping):
-        unknown = [str(key) for key in given if key not in ROLES]
-        missing = [role for role in ROLES if role not in given]
+        unknown = [str(key) for key in given if key not in COLUMNS]
+        missing = [role for role in COLUMNS if role not in given]
         if unknown or missing:
             found = ", ".join(map(str, given)) or "nothing"
             raise InputError("not a fact", found=found, expected="subject, relation, object and time")
-        fact = Fact(**{role: given[role] for role in ROLES})
+        fact = Fact(**{role: given[role] for role in COLUMNS})
     else:
-        if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(ROLES):
+        if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(COLUMNS):
             raise InputError("not a fact", found=str(given), expected="subject, relation, object and time")
         fact = Fact(*given)
-    for role, value in zip(ROLES, fact, strict=True):
+    for role, value in zip(COLUMNS, fact, strict=True):
         if not isinstance(value, str):
             raise InputError("not a text", field=role, found=str(value), expected="a name or a time as text")
         if problem := name_problem(value):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fitcarl.data.calendar import Calendar, Granularity
+from fitcarl.data.calendar import Calendar
 from fitcarl.data.io.formats import format_of, read_columns
 from fitcarl.data.io.table import name_problem
 from fitcarl.data.io.timestamps import is_time
@@ -20,13 +20,6 @@ from fitcarl.predict.fact import Fact
 
 FURTHEST = 20_000
 """Ticks that a time may lie before the background's first or after its last."""
-_STEPS: dict[Granularity, str] = {
-    "hour": "hours",
-    "day": "days",
-    "month": "months",
-    "year": "years",
-    "integer": "steps",
-}
 
 
 class FactParser:
@@ -54,7 +47,7 @@ class FactParser:
             raise InputError(error.problem, field=field, found=text, expected=error.expected, **place) from None
         if not -FURTHEST <= tick < self._calendar.span + FURTHEST:
             first, last = self._calendar.label(0), self._calendar.label(self._calendar.span - 1)
-            expected = f"at most {FURTHEST:,} {_STEPS[self._calendar.granularity]} before {first} or after {last}"
+            expected = f"at most {FURTHEST:,} {self._calendar.unit} before {first} or after {last}"
             problem = "a time too far from the background"
             raise InputError(problem, field=field, found=text, expected=expected, **place)
         return tick

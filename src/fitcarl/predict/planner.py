@@ -177,7 +177,7 @@ class QueryPlanner:
     def _own_facts(self, asked: _Asked) -> Quadruples:
         """Known facts that would answer the question by repeating it: same actor, relation and time."""
         relations = self.run.vocabulary.relation_ids
-        parts = [self.observed, self.observed.inverted(relations)]
+        parts = [self.observed.both_directions(relations)]
         if self._known(asked.entity):
             parts.append(edges_of(self._background.base, asked.entity))
         edges = Quadruples.concat(parts)

@@ -24,9 +24,9 @@ def supports(graph: TemporalGraph, actors: Sequence[tuple[int, int]]) -> MetaSet
 def nearest_facts(graph: TemporalGraph, actor: int, tick: int) -> Quadruples:
     """An actor's facts nearest in time to a tick, in their real direction, by time."""
     edges = Quadruples.concat([edges_of(graph.base, actor), edges_of(graph.over, actor)])
-    inverse = edges.relation >= graph.relations.count
-    rows = np.where(inverse[:, None], edges.inverted(graph.relations).rows(), edges.rows())
-    rows = np.unique(rows, axis=0)  # a deed to oneself is both an edge and its inverse
+    rows = np.unique(
+        edges.in_real_direction(graph.relations).rows(), axis=0
+    )  # a deed to oneself is both an edge and its inverse
     rows = rows[np.lexsort((rows[:, 2], rows[:, 0], rows[:, 1], rows[:, 3]))]
     near = np.argsort(np.abs(rows[:, 3].astype(np.int64) - tick), kind="stable")[:MOST_FACTS]
     return Quadruples.from_rows(rows[np.sort(near)])

@@ -100,7 +100,7 @@ def _up_to(sight: GraphView, tick: int) -> GraphView:
 def _without(sight: GraphView, hidden: frozenset[Row]) -> GraphView:
     """The background without some of its facts."""
     facts = Quadruples.from_rows(sorted(hidden))
-    edges = Quadruples.concat([facts, facts.inverted(sight.graph.relations)])
+    edges = facts.both_directions(sight.graph.relations)
     keep = np.ones(len(sight.graph.base), dtype=np.bool_)
     place = sight.graph.base.find(edges)
     keep[place[place >= 0]] = False

@@ -17,13 +17,13 @@ def example_of(dataset: Dataset, shots: int, *, whole: bool) -> dict[str, Any] |
     """
     names, relations, label = dataset.vocabulary, dataset.vocabulary.relation_ids, dataset.calendar.label
     task = official_task(dataset.valid, shots, relations)
-    forward = np.flatnonzero(task.queries.relation < relations.count)
+    forward = np.flatnonzero(~relations.is_inverse(task.queries.relation))
     if not len(forward):
         return None
     actor, relation, time = (
         int(column[forward[0]]) for column in (task.queries.entity, task.queries.relation, task.queries.time)
     )
-    known = task.support.facts.take(task.support.owner == actor)
+    known = task.support.facts.take(task.support.entity_of_fact == actor)
 
     def name(entity: int) -> str:
         return names.entities[entity] + (" (as a newcomer)" if whole and entity == actor else "")

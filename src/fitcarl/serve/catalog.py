@@ -20,7 +20,7 @@ class Catalog:
         self._run = predictor.run
         graph, names = self._run.surroundings.graph, self._run.vocabulary
         self._facts_of = np.diff(graph.base.offsets)[: len(names.entities)]
-        own = graph.base.relation[graph.base.relation < graph.relations.count]
+        own = graph.base.relation[~graph.relations.is_inverse(graph.base.relation)]
         self._facts_by = np.bincount(own, minlength=graph.relations.count)
 
     def knows(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Who lives in the demo world: countries in blocs, their institutions, parties, companies, people, and newcomers."""
+"""Entities of the demo world: countries in blocs, institutions, parties, companies, people, and new entities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fitcarl.synthetic.size import WorldSize
 
 @dataclass(frozen=True, eq=False)
 class Actors:
-    """All actors by id. Ids run bloc by bloc (its organisations, then its countries), then come the newcomers.
+    """All actors by id. Ids run bloc by bloc (its organisations, then its countries), then come the new_entities.
 
     So the established actors of a country, and those of a bloc, are a range of ids.
     """
@@ -53,7 +53,7 @@ class Actors:
 
     @property
     def established(self) -> int:
-        """How many actors are there from the start; the ids from here on are newcomers."""
+        """How many actors are there from the start; the ids from here on are new_entities."""
         return len(self.weight)
 
     @cached_property
@@ -87,7 +87,7 @@ class Actors:
         """int32 [draws]: an established actor of each bloc."""
         return self.draw(self.bloc_range[bloc, 0], self.bloc_range[bloc, 1], rng)
 
-    def with_newcomers(self, home: NDArray[np.int32], rng: np.random.Generator) -> Actors:
+    def with_new_entities(self, home: NDArray[np.int32], rng: np.random.Generator) -> Actors:
         """These actors and a newcomer in each of these countries."""
         kind = rng.choice(len(KINDS), size=len(home), p=EMERGING).astype(np.int8)
         variant = (rng.random(len(home)) * VARIANTS[kind]).astype(np.int8)
@@ -102,10 +102,10 @@ class Actors:
         )
 
 
-def settle(size: WorldSize, rng: np.random.Generator) -> Actors:
-    """The established actors of a world: all but the newcomers."""
+def make_actors(size: WorldSize, rng: np.random.Generator) -> Actors:
+    """The established actors of a world: all but the new_entities."""
     organisations = np.full(size.blocs, BODIES)
-    residents = size.actors - size.newcomers - size.countries * LEAST_INSTITUTIONS - int(organisations.sum())
+    residents = size.actors - size.new_entities - size.countries * LEAST_INSTITUTIONS - int(organisations.sum())
     spread = rng.lognormal(sigma=0.4, size=size.countries)
     people = LEAST_INSTITUTIONS + rng.multinomial(residents, spread / spread.sum())
 

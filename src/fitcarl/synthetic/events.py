@@ -71,7 +71,7 @@ class Events:
         return len(self.subject)
 
     def take(self, rows: NDArray[np.bool_] | Rows | slice) -> Events:
-        """The events at these positions; causes keep pointing at the chronicle."""
+        """The events at these positions; causes keep pointing at the log."""
         return Events(
             self.subject[rows],
             self.relation[rows],
@@ -88,7 +88,7 @@ class Events:
         return tones
 
 
-class Chronicle:
+class EventLog:
     """All events admitted so far. It takes no event twice, none outside the world's days, and keeps to quotas."""
 
     def __init__(self, actors: int, days: int) -> None:

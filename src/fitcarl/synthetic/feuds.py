@@ -1,4 +1,4 @@
-"""Quarrels of several actors with one, a friend of both sides beside them; and the newcomers who join."""
+"""Quarrels of several actors with one, a friend of both sides beside them; and the new_entities who join."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fitcarl.synthetic.size import WorldSize
 from fitcarl.synthetic.verbs import SIDES, usual_verbs
 
 LATE = 0.5
-"""Newcomers appear after this part of the days."""
+"""NewEntities appear after this part of the days."""
 _LATEST = 0.8
 FEWEST, MOST = 10, 25
 """Facts a newcomer ends with."""
@@ -43,9 +43,9 @@ class Feuds:
         return self.start[feud] + (rng.random(len(feud)) * self.length[feud]).astype(np.int64)
 
 
-def begin_feuds(actors: Actors, size: WorldSize, rng: np.random.Generator) -> Feuds:
+def make_feuds(actors: Actors, size: WorldSize, rng: np.random.Generator) -> Feuds:
     """Feuds among established actors, enough of them late for every newcomer to find one."""
-    late = max(size.newcomers, actors.established // 12)
+    late = max(size.new_entities, actors.established // 12)
     count = late + late // 2
     # A hub has so many enemies that it says little who else is one: few targets are countries.
     target = rng.integers(actors.established, size=count).astype(np.int32)
@@ -97,44 +97,44 @@ def feud_events(feuds: Feuds, actors: Actors, rng: np.random.Generator) -> Event
 
 
 @dataclass(frozen=True, eq=False)
-class Newcomers:
+class NewEntities:
     """Actors that appear when a feud goes on, and join it."""
 
     feud: NDArray[np.int64]
-    """int64 [newcomers], the feud each of them joins."""
+    """int64 [new_entities], the feud each of them joins."""
     start: NDArray[np.int64]
-    """int64 [newcomers], the day from which it is there."""
+    """int64 [new_entities], the day from which it is there."""
     quota: NDArray[np.int64]
-    """int64 [newcomers], the most facts it may have."""
+    """int64 [new_entities], the most facts it may have."""
     home: NDArray[np.int32]
-    """int32 [newcomers], number of the country."""
+    """int32 [new_entities], number of the country."""
 
 
-def invite_newcomers(feuds: Feuds, actors: Actors, size: WorldSize, rng: np.random.Generator) -> Newcomers:
+def make_new_entities(feuds: Feuds, actors: Actors, size: WorldSize, rng: np.random.Generator) -> NewEntities:
     """A newcomer for each of the first (late) feuds, at home where the feud's target is."""
-    feud = np.arange(size.newcomers)
+    feud = np.arange(size.new_entities)
     home = actors.home[feuds.target[feud]]
-    home = np.where(home >= 0, home, rng.integers(size.countries, size=size.newcomers))
-    start = feuds.start[feud] + (rng.random(size.newcomers) * 0.3 * feuds.length[feud]).astype(np.int64)
-    return Newcomers(feud, start, rng.integers(FEWEST + 4, MOST + 1, size=size.newcomers), home.astype(np.int32))
+    home = np.where(home >= 0, home, rng.integers(size.countries, size=size.new_entities))
+    start = feuds.start[feud] + (rng.random(size.new_entities) * 0.3 * feuds.length[feud]).astype(np.int64)
+    return NewEntities(feud, start, rng.integers(FEWEST + 4, MOST + 1, size=size.new_entities), home.astype(np.int32))
 
 
-def newcomer_events(newcomers: Newcomers, feuds: Feuds, actors: Actors, rng: np.random.Generator) -> Events:
-    """How newcomers begin: against the feud's target, with its mediator and a patron, and one event by chance."""
-    everyone = np.arange(len(newcomers.feud))
+def new_entity_events(new_entities: NewEntities, feuds: Feuds, actors: Actors, rng: np.random.Generator) -> Events:
+    """How new_entities begin: against the feud's target, with its mediator and a patron, and one event by chance."""
+    everyone = np.arange(len(new_entities.feud))
     identity = (actors.established + everyone).astype(np.int32)
 
     def meets(who: Rows, whom: NDArray[np.int32], friendly: NDArray[np.bool_], turn: float, part: float = 1) -> Events:
         turned = rng.random(len(who)) < turn
         subject, object_ = np.where(turned, whom, identity[who]), np.where(turned, identity[who], whom)
-        feud = newcomers.feud[who]
-        left = np.maximum(feuds.start[feud] + feuds.length[feud] - newcomers.start[who], 1)
-        day = newcomers.start[who] + (rng.random(len(who)) * part * left).astype(np.int64)
+        feud = new_entities.feud[who]
+        left = np.maximum(feuds.start[feud] + feuds.length[feud] - new_entities.start[who], 1)
+        day = new_entities.start[who] + (rng.random(len(who)) * part * left).astype(np.int64)
         return _deeds(subject, object_, friendly, day, actors, rng)
 
     who = _several(everyone, 2, 3, rng)
-    hostile = meets(who, feuds.target[newcomers.feud[who]], np.zeros(len(who), np.bool_), turn=0.1)
-    envoy = meets(everyone, feuds.mediator[newcomers.feud], np.ones(len(everyone), np.bool_), turn=0.4, part=0.3)
+    hostile = meets(who, feuds.target[new_entities.feud[who]], np.zeros(len(who), np.bool_), turn=0.1)
+    envoy = meets(everyone, feuds.mediator[new_entities.feud], np.ones(len(everyone), np.bool_), turn=0.4, part=0.3)
     patron = actors.draw_near(identity, rng)
     who = _several(everyone, 1, 2, rng)
     helped = meets(who, patron[who], np.ones(len(who), np.bool_), turn=0.4)

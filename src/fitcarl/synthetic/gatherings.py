@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.synthetic.actors import Actors
-from fitcarl.synthetic.events import Chronicle, Events
-from fitcarl.synthetic.feuds import Newcomers
+from fitcarl.synthetic.events import EventLog, Events
+from fitcarl.synthetic.feuds import NewEntities
 from fitcarl.synthetic.rules import Rule
 from fitcarl.synthetic.verbs import ATTEND, CONVENE, TALK
 
@@ -34,7 +34,7 @@ class Gatherings:
     convened: NDArray[np.int32]
     """int32 [gatherings]: to whom the host announces it (its country, or the council of its bloc)."""
     home: NDArray[np.int32]
-    """int32 [gatherings]: country whose newcomers may come, -1 for summits."""
+    """int32 [gatherings]: country whose new_entities may come, -1 for summits."""
     day: NDArray[np.int64]
     """int64 [gatherings]: day of the year."""
     guest_gathering: NDArray[np.int64]
@@ -43,7 +43,7 @@ class Gatherings:
     """int32 [guests]."""
 
 
-def plan_gatherings(actors: Actors, rng: np.random.Generator) -> Gatherings:
+def make_gatherings(actors: Actors, rng: np.random.Generator) -> Gatherings:
     """One summit a bloc, three gatherings a country, and more where countries are large."""
     blocs, countries = len(actors.bloc_range), len(actors.country_range)
     council = actors.bloc_range[:, 0].astype(np.int32)
@@ -74,24 +74,24 @@ def plan_gatherings(actors: Actors, rng: np.random.Generator) -> Gatherings:
     )
 
 
-def hold_gatherings(
-    chronicle: Chronicle, gatherings: Gatherings, newcomers: Newcomers, actors: Actors, rng: np.random.Generator
+def add_gatherings(
+    log: EventLog, gatherings: Gatherings, new_entities: NewEntities, actors: Actors, rng: np.random.Generator
 ) -> None:
     """Enter all gatherings: the call is caused by last year's, arrivals by the call, talks by two arrivals."""
     last = np.full(len(gatherings.host), -1, dtype=np.int64)
-    for first_day in range(0, chronicle.days, YEAR):
+    for first_day in range(0, log.days, YEAR):
         date = first_day + gatherings.day
         rule = np.where(last >= 0, Rule.SEASON, Rule.NONE)
         calls = Events.of(gatherings.host, CONVENE, gatherings.convened, date - NOTICE, rule, [last])
-        call = chronicle.add(calls, rng)
-        _hold(chronicle, gatherings, newcomers, actors, date, call, rng)
+        call = log.add(calls, rng)
+        _hold(log, gatherings, new_entities, actors, date, call, rng)
         last = call
 
 
 def _hold(
-    chronicle: Chronicle,
+    log: EventLog,
     gatherings: Gatherings,
-    newcomers: Newcomers,
+    new_entities: NewEntities,
     actors: Actors,
     date: NDArray[np.int64],
     call: NDArray[np.int64],
@@ -99,14 +99,14 @@ def _hold(
 ) -> None:
     """Enter the arrivals and talks of one year."""
     comes = rng.random(len(gatherings.guest)) < 0.8
-    new_guest, new_gathering = _new_guests(gatherings, newcomers, actors, date, rng)
+    new_guest, new_gathering = _new_guests(gatherings, new_entities, actors, date, rng)
     guest = np.concatenate([gatherings.guest[comes], new_guest])
     gathering = np.concatenate([gatherings.guest_gathering[comes], new_gathering])
     called = call[gathering] >= 0
     guest, gathering = guest[called], gathering[called]
     day = date[gathering] + rng.integers(LASTS, size=len(guest))
     arrivals = Events.of(guest, ATTEND, gatherings.host[gathering], day, Rule.SEASON, [call[gathering]])
-    arrival = chronicle.add(arrivals, rng)
+    arrival = log.add(arrivals, rng)
 
     here = np.flatnonzero(arrival >= 0)
     for _ in range(2):
@@ -116,22 +116,22 @@ def _hold(
         together = gathering[one] == gathering[other]
         one, other = one[together], other[together]
         time = np.maximum(day[one], day[other]) + 1
-        chronicle.add(Events.of(guest[one], TALK, guest[other], time, Rule.SEASON, [arrival[one], arrival[other]]), rng)
+        log.add(Events.of(guest[one], TALK, guest[other], time, Rule.SEASON, [arrival[one], arrival[other]]), rng)
 
 
 def _new_guests(
     gatherings: Gatherings,
-    newcomers: Newcomers,
+    new_entities: NewEntities,
     actors: Actors,
     date: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Newcomers that are there when one of the gatherings of their country takes place, and which."""
+    """NewEntities that are there when one of the gatherings of their country takes place, and which."""
     order = np.argsort(gatherings.home, kind="stable")
     # Every country has at least as many gatherings as it has hosts.
-    first = np.searchsorted(gatherings.home[order], newcomers.home)
+    first = np.searchsorted(gatherings.home[order], new_entities.home)
     who = np.repeat(np.arange(len(first)), _HOSTS)
     which = order[(first[:, None] + np.arange(_HOSTS)).ravel()]
-    age = date[which] - newcomers.start[who]
+    age = date[which] - new_entities.start[who]
     there = (age >= 0) & (age <= _NEW) & (rng.random(len(who)) < 0.8)
     return (actors.established + who[there]).astype(np.int32), which[there]

@@ -1,4 +1,4 @@
-"""The demo world: actors, their feuds and habits, and the cascade of rules that follows."""
+"""The demo world: actors, their feuds and habits, and the apply_rules of rules that follows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fitcarl.data.facts import Facts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.synthetic import verbs
-from fitcarl.synthetic.actors import Actors, actor_concepts, actor_names, settle
-from fitcarl.synthetic.events import Chronicle, Events
-from fitcarl.synthetic.feuds import FEWEST, begin_feuds, feud_events, invite_newcomers, newcomer_events
-from fitcarl.synthetic.gatherings import hold_gatherings, plan_gatherings
-from fitcarl.synthetic.habits import habits, noise
+from fitcarl.synthetic.actors import Actors, actor_concepts, actor_names, make_actors
+from fitcarl.synthetic.events import EventLog, Events
+from fitcarl.synthetic.feuds import FEWEST, feud_events, make_feuds, make_new_entities, new_entity_events
+from fitcarl.synthetic.gatherings import add_gatherings, make_gatherings
+from fitcarl.synthetic.habits import habit_events, noise_events
 from fitcarl.synthetic.rules import enemy_of_enemy, mediation, reciprocity, repetition
 from fitcarl.synthetic.size import SIZES, WorldSize, world_size
 from fitcarl.synthetic.truth import Truth
@@ -54,29 +54,29 @@ def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> Wo
     """
     wanted = world_size(size)
     streams = np.random.SeedSequence(seed).spawn(3)
-    people, course, christening = (np.random.Generator(np.random.PCG64(stream)) for stream in streams)
+    actors_rng, events_rng, names_rng = (np.random.Generator(np.random.PCG64(stream)) for stream in streams)
 
-    actors = settle(wanted, people)
-    feuds = begin_feuds(actors, wanted, people)
-    newcomers = invite_newcomers(feuds, actors, wanted, people)
-    actors = actors.with_newcomers(newcomers.home, people)
+    actors = make_actors(wanted, actors_rng)
+    feuds = make_feuds(actors, wanted, actors_rng)
+    new_entities = make_new_entities(feuds, actors, wanted, actors_rng)
+    actors = actors.with_new_entities(new_entities.home, actors_rng)
 
-    chronicle = Chronicle(len(actors), wanted.days)
-    chronicle.quota[actors.established :] = newcomers.quota
-    chronicle.add(newcomer_events(newcomers, feuds, actors, course), course)
-    chronicle.add(feud_events(feuds, actors, course), course)
-    hold_gatherings(chronicle, plan_gatherings(actors, people), newcomers, actors, course)
-    chronicle.add(habits(actors, int(_ROOTS * wanted.facts) - len(chronicle), wanted.days, course), course)
-    cascade(chronicle, actors, course)
-    while (missing := wanted.facts - len(chronicle)) > 0:
-        chronicle.add(noise(actors, missing, wanted.days, course), course)
+    log = EventLog(len(actors), wanted.days)
+    log.quota[actors.established :] = new_entities.quota
+    log.add(new_entity_events(new_entities, feuds, actors, events_rng), events_rng)
+    log.add(feud_events(feuds, actors, events_rng), events_rng)
+    add_gatherings(log, make_gatherings(actors, actors_rng), new_entities, actors, events_rng)
+    log.add(habit_events(actors, int(_ROOTS * wanted.facts) - len(log), wanted.days, events_rng), events_rng)
+    apply_rules(log, actors, events_rng)
+    while (missing := wanted.facts - len(log)) > 0:
+        log.add(noise_events(actors, missing, wanted.days, events_rng), events_rng)
 
-    quadruples, truth = _by_time(chronicle.events, actors)
+    quadruples, truth = _by_time(log.events, actors)
     facts = Facts(
         name=_name(wanted),
         quadruples=quadruples,
-        vocabulary=Vocabulary(actor_names(actors, christening), verbs.NAMES),
-        calendar=_calendar(chronicle.events.time),
+        vocabulary=Vocabulary(actor_names(actors, names_rng), verbs.NAMES),
+        calendar=_calendar(log.events.time),
         concepts=actor_concepts(actors),
         rows=len(quadruples),
         duplicates=0,
@@ -92,42 +92,42 @@ def _name(size: WorldSize) -> str:
     return next((f"demo-{name}" for name, known in SIZES.items() if known == size), f"demo-{size.facts}")
 
 
-def cascade(chronicle: Chronicle, actors: Actors, rng: np.random.Generator) -> None:
+def apply_rules(log: EventLog, actors: Actors, rng: np.random.Generator) -> None:
     """Let the rules act on what has happened, and on what they made of it.
 
-    Three waves: pairs go on by themselves; third parties come in; pairs go on once more. Newcomers keep most
+    Three waves: pairs go on by themselves; third parties come in; pairs go on once more. NewEntities keep most
     of their few facts for third parties, so that their future is more than a copy of their past.
     """
     new = np.zeros(len(actors), dtype=np.bool_)
     new[actors.established :] = True
 
-    rows = np.arange(len(chronicle))
-    chronicle.add(_pairs_go_on(chronicle.events, rows, rng), rng, share=0.2)
+    rows = np.arange(len(log))
+    log.add(_dyadic_rules(log.events, rows, rng), rng, share=0.2)
 
-    events = chronicle.events
-    chronicle.add(mediation(events, 0.35, new, 0.9, rng), rng, share=0.3)
-    chronicle.add(enemy_of_enemy(events, 0.3, new, 0.9, rng), rng, share=0.85)
+    events = log.events
+    log.add(mediation(events, 0.35, new, 0.9, rng), rng, share=0.3)
+    log.add(enemy_of_enemy(events, 0.3, new, 0.9, rng), rng, share=0.85)
 
-    rows = np.arange(len(rows), len(chronicle))
-    chronicle.add(_pairs_go_on(chronicle.events, rows, rng), rng)
-    _fill_up(chronicle, new, rng)
+    rows = np.arange(len(rows), len(log))
+    log.add(_dyadic_rules(log.events, rows, rng), rng)
+    _add_missing_facts(log, new, rng)
 
 
-def _pairs_go_on(events: Events, rows: NDArray[np.int64], rng: np.random.Generator) -> Events:
+def _dyadic_rules(events: Events, rows: NDArray[np.int64], rng: np.random.Generator) -> Events:
     return Events.concat([repetition(events, rows, 0.25, rng), reciprocity(events, rows, 0.3, 0.6, rng)])
 
 
-def _fill_up(chronicle: Chronicle, new: NDArray[np.bool_], rng: np.random.Generator) -> None:
-    """Let newcomers that have too few facts repeat themselves until they have enough."""
+def _add_missing_facts(log: EventLog, new: NDArray[np.bool_], rng: np.random.Generator) -> None:
+    """Let new_entities that have too few facts repeat themselves until they have enough."""
     for _ in range(100):
-        events = chronicle.events
+        events = log.events
         degree = np.bincount(events.subject, minlength=len(new)) + np.bincount(events.object, minlength=len(new))
         short = new & (degree < FEWEST)
         if not short.any():
             return
-        chronicle.quota[new] = np.where(short, FEWEST - degree, 0)[new]
+        log.quota[new] = np.where(short, FEWEST - degree, 0)[new]
         rows = np.flatnonzero(short[events.subject] | short[events.object])
-        chronicle.add(repetition(events, rows, 1.0, rng), rng)
+        log.add(repetition(events, rows, 1.0, rng), rng)
 
 
 def _by_time(events: Events, actors: Actors) -> tuple[Quadruples, Truth]:
@@ -142,8 +142,10 @@ def _by_time(events: Events, actors: Actors) -> tuple[Quadruples, Truth]:
     offsets = np.concatenate(([0], np.cumsum(has.sum(axis=1))))
     causes[has] = row[causes[has]]
     causes.sort(axis=1)
-    newcomers = np.arange(actors.established, len(actors), dtype=np.int32)
-    return quadruples, Truth(quadruples, events.rule[order], offsets, causes[causes >= 0].astype(np.int64), newcomers)
+    new_entities = np.arange(actors.established, len(actors), dtype=np.int32)
+    return quadruples, Truth(
+        quadruples, events.rule[order], offsets, causes[causes >= 0].astype(np.int64), new_entities
+    )
 
 
 def _calendar(days: NDArray[np.int32]) -> Calendar:

@@ -23,7 +23,7 @@ _AT_HOME, _IN_BLOC = 0.60, 0.82
 """Six habits in ten stay in the country, two more in the bloc; the others cross to the rival bloc."""
 
 
-def habits(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
+def habit_events(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
     """About ``count`` events of pairs that have to do with each other again and again; every actor has one."""
     everyone = np.arange(actors.established, dtype=np.int32)
     one = np.concatenate([everyone, everyone, actors.draw_any(2 * actors.established, rng)])
@@ -56,7 +56,7 @@ def habits(actors: Actors, count: int, days: int, rng: np.random.Generator) -> E
     return Events.of(subject, verb, object_, time)
 
 
-def noise(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
+def noise_events(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
     """``count`` events without any reason, between established actors."""
     plain = np.flatnonzero(~SEASONAL)
     subject, object_ = actors.draw_any(count, rng), actors.draw_any(count, rng)

@@ -28,7 +28,7 @@ class Kind:
     mix: int = 0
     """How often it occurs among the actors of a country that are not institutions."""
     emerging: int = 0
-    """How often it occurs among newcomers."""
+    """How often it occurs among new_entities."""
 
 
 _MINISTRIES = (

@@ -24,7 +24,7 @@ class Rule(IntEnum):
 
     @property
     def title(self) -> str:
-        """The rule's name for people, such as ``enemy of enemy``."""
+        """The rule's name for actors_rng, such as ``enemy of enemy``."""
         return self.name.replace("_", " ").lower()
 
 
@@ -175,8 +175,8 @@ def mediation(
     one, other, time = events.subject[quarrel], events.object[quarrel], events.time[quarrel]
 
     friendly = np.flatnonzero(events.tone == FRIENDLY)
-    by_actor = _Diary.of_actors(events, friendly)
-    by_pair = _Diary.of_pairs(events, friendly, len(eager))
+    by_actor = _EventIndex.of_actors(events, friendly)
+    by_pair = _EventIndex.of_pairs(events, friendly, len(eager))
     mediator = np.full(len(quarrel), -1, dtype=np.int32)
     with_one = np.full(len(quarrel), -1, dtype=np.int64)
     with_other = np.full(len(quarrel), -1, dtype=np.int64)
@@ -205,7 +205,7 @@ def mediation(
 
 
 @dataclass(frozen=True, eq=False)
-class _Diary:
+class _EventIndex:
     """Events by owner and then time, to look up what an owner did last before some day."""
 
     key: NDArray[np.int64]
@@ -213,16 +213,16 @@ class _Diary:
     row: Rows
 
     @classmethod
-    def of_actors(cls, events: Events, rows: Rows) -> _Diary:
+    def of_actors(cls, events: Events, rows: Rows) -> _EventIndex:
         owner = np.concatenate([events.subject[rows], events.object[rows]])
         return cls._sorted(owner.astype(np.int64), np.concatenate([rows, rows]), events)
 
     @classmethod
-    def of_pairs(cls, events: Events, rows: Rows, actors: int) -> _Diary:
+    def of_pairs(cls, events: Events, rows: Rows, actors: int) -> _EventIndex:
         return cls._sorted(_pair(events.subject[rows], events.object[rows], actors), rows, events)
 
     @classmethod
-    def _sorted(cls, owner: NDArray[np.int64], rows: Rows, events: Events) -> _Diary:
+    def _sorted(cls, owner: NDArray[np.int64], rows: Rows, events: Events) -> _EventIndex:
         key = (owner << 15) + events.time[rows]
         order = np.argsort(key, kind="stable")
         return cls(key[order], rows[order])

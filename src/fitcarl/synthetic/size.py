@@ -21,8 +21,8 @@ class WorldSize:
     """The counts a world is made to."""
 
     actors: int
-    """All actors, newcomers included."""
-    newcomers: int
+    """All actors, new_entities included."""
+    new_entities: int
     """Actors that appear in the second half and end with 10 to 25 facts each."""
     facts: int
     """Facts in all. Noise fills up to it, so it is met exactly unless the rules alone make more."""
@@ -32,13 +32,13 @@ class WorldSize:
     """Alliances of countries; an even number, since each has a rival."""
 
     def __post_init__(self) -> None:
-        established = self.actors - self.newcomers
+        established = self.actors - self.new_entities
         least = LEAST_INSTITUTIONS * self.countries + BODIES * self.blocs
         checks = (
             (self.blocs >= 2 and self.blocs % 2 == 0, "blocs", self.blocs, "an even number of at least 2"),
             (self.countries >= self.blocs, "countries", self.countries, f"at least one for each of {self.blocs} blocs"),
-            (established >= least, "actors", self.actors, f"at least {least} besides the newcomers"),
-            (self.newcomers >= 0, "newcomers", self.newcomers, "0 or more"),
+            (established >= least, "actors", self.actors, f"at least {least} besides the new_entities"),
+            (self.new_entities >= 0, "new_entities", self.new_entities, "0 or more"),
             (90 <= self.days <= LONGEST, "days", self.days, f"90 to {LONGEST}"),
             (self.facts >= 5 * self.actors, "facts", self.facts, "at least 5 an actor"),
         )
@@ -48,11 +48,11 @@ class WorldSize:
 
 
 SIZES: dict[SizeName, WorldSize] = {
-    "tiny": WorldSize(actors=110, newcomers=32, facts=3_000, days=365, countries=4, blocs=2),
-    "small": WorldSize(actors=360, newcomers=90, facts=9_000, days=730, countries=8, blocs=2),
-    "default": WorldSize(actors=700, newcomers=190, facts=19_000, days=730, countries=14, blocs=4),
-    "large": WorldSize(actors=20_000, newcomers=3_000, facts=500_000, days=1_095, countries=80, blocs=6),
-    "huge": WorldSize(actors=400_000, newcomers=40_000, facts=15_000_000, days=1_826, countries=240, blocs=10),
+    "tiny": WorldSize(actors=110, new_entities=32, facts=3_000, days=365, countries=4, blocs=2),
+    "small": WorldSize(actors=360, new_entities=90, facts=9_000, days=730, countries=8, blocs=2),
+    "default": WorldSize(actors=700, new_entities=190, facts=19_000, days=730, countries=14, blocs=4),
+    "large": WorldSize(actors=20_000, new_entities=3_000, facts=500_000, days=1_095, countries=80, blocs=6),
+    "huge": WorldSize(actors=400_000, new_entities=40_000, facts=15_000_000, days=1_826, countries=240, blocs=10),
 }
 
 
@@ -79,7 +79,7 @@ def _of_facts(facts: int) -> WorldSize:
     actors = facts // 30
     return WorldSize(
         actors=actors,
-        newcomers=min(actors // 4, 40_000),
+        new_entities=min(actors // 4, 40_000),
         facts=facts,
         days=365 if facts < 6_000 else 730 if facts < 300_000 else 1_095 if facts < 3_000_000 else 1_826,
         countries=min(max(math.isqrt(facts) // 10, 4), 240),

@@ -24,8 +24,8 @@ class Truth:
     """int64 [facts + 1]: the causes of fact i are ``causes[cause_offsets[i]:cause_offsets[i + 1]]``."""
     causes: NDArray[np.int64]
     """int64 [causes], rows of facts, ascending within an effect. A fact has causes if and only if a rule made it."""
-    newcomers: NDArray[np.int32]
-    """int32 [newcomers], ids of the actors that emerge late."""
+    new_entities: NDArray[np.int32]
+    """int32 [new_entities], ids of the actors that emerge late."""
 
     def __len__(self) -> int:
         return len(self.rule)

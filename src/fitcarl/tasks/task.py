@@ -92,6 +92,6 @@ def _divide(
         asked &= place < shots + queries_per_entity
     queries = order[asked]
     return Task(
-        MetaSet(meta.owner[support], meta.facts.take(support)),
-        Queries.hidden(meta.owner[queries], meta.facts.take(queries), relations),
+        MetaSet(meta.entity_of_fact[support], meta.facts.take(support)),
+        Queries.hidden(meta.entity_of_fact[queries], meta.facts.take(queries), relations),
     )

@@ -9,10 +9,10 @@ from fitcarl.config.schema import Config, configure
 from fitcarl.core.lock import alone
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
-from fitcarl.data.holdout import hold_out
+from fitcarl.data.holdout import dataset_from_facts
 from fitcarl.data.io.formats import ENDINGS
 from fitcarl.data.io.reader import read_facts
-from fitcarl.data.io.registry import CATALOGUE, load_dataset
+from fitcarl.data.io.registry import REGISTRY, load_dataset
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
 from fitcarl.models.base import Agent
@@ -146,7 +146,7 @@ def is_facts(data: str | Path) -> bool:
     """Whether this is a file of facts, or named like one, rather than a dataset."""
     path = Path(data).expanduser()
     file = path.is_file() or (path.suffix.lower() in ENDINGS and not path.is_dir())
-    return file and str(data) not in CATALOGUE
+    return file and str(data) not in REGISTRY
 
 
 def _without_meta_train(config: Config) -> Config:
@@ -158,15 +158,15 @@ def _without_meta_train(config: Config) -> Config:
 
 def _made_of(facts: Facts, config: Config, note: Callable[[str], None] | None) -> Dataset:
     """Plain facts as a dataset; says what was done."""
-    dataset, held_out = hold_out(facts, config.shots, config.seed, meta_train=config.learn.tasks != "pseudo")
+    dataset, held_out = dataset_from_facts(facts, config.shots, config.seed, meta_train=config.learn.tasks != "pseudo")
     if note is not None:
         names, times = facts.vocabulary, facts.calendar
         note(
             f"{facts.name}: {len(facts.quadruples):,} facts of {len(names.entities):,} actors, "
             f"{len(names.relations):,} relations, {times.labels[0]} to {times.labels[-1]}"
         )
-        if len(facts.quadruples) < facts.rows or facts.times_cut or facts.concept_rows:
-            note(f"{facts.name}: {facts.noticed}")
+        if len(facts.quadruples) < facts.rows or facts.times_truncated or facts.concept_rows:
+            note(f"{facts.name}: {facts.summary}")
         note(f"held out for validation: {held_out}; the trained run knows their {len(dataset.valid):,} facts again")
         if len(dataset.train):
             note(f"hidden to learn from: {len(dataset.train.entities):,} actors with {len(dataset.train):,} facts")
@@ -175,7 +175,7 @@ def _made_of(facts: Facts, config: Config, note: Callable[[str], None] | None) -
 
 def _lasting(data: str) -> str:
     """A dataset's name, or its folder or file as it can be found from anywhere."""
-    return str(Path(data).resolve()) if Path(data).exists() and data not in CATALOGUE else data
+    return str(Path(data).resolve()) if Path(data).exists() and data not in REGISTRY else data
 
 
 def _check_new(folder: Path) -> None:

@@ -15,6 +15,7 @@ import torch
 from fitcarl.config.schema import Config, LearnConfig
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.storage import write_json
+from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.filtering import KnownAnswers
@@ -31,9 +32,6 @@ from fitcarl.tasks.sampler import Lessons
 from fitcarl.tasks.task import official_task
 from fitcarl.training import trace
 from fitcarl.training.state import Standing, load_state, save_state
-
-_LONGEST = 2_000_000
-"""Ticks from the first time to the last: every time difference has a row in a table."""
 
 _NOTE_EVERY = 15.0
 """Seconds between two words about the encoder."""
@@ -65,12 +63,12 @@ def lessons_of(dataset: Dataset, config: Config) -> Lessons[Agent]:
             expected="fewer --shots" if most > 1 else "entities with at least two facts there",
         )
     lessons: Lessons[Agent] = Lessons(dataset, config)
-    if dataset.calendar.span > _LONGEST:
+    if dataset.calendar.span > MAX_SPAN:
         raise InputError(
             "too long a time for its granularity",
             file=dataset.name,
             found=f"{dataset.calendar.span} ticks",
-            expected=f"at most {_LONGEST}: read the facts with a coarser --granularity",
+            expected=f"at most {MAX_SPAN}: read the facts with a coarser --granularity",
         )
     return lessons
 

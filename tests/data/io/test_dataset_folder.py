@@ -28,7 +28,7 @@ def test_a_folder_becomes_names_ticks_and_facts(folder: Path) -> None:
         "day", parse_granule("day", "2014-01-01"), 1, np.array([0, 24, 72]), np.array([0, 1, 3], np.int32)
     )
     assert list(data.background) == [(0, 0, 1, 1), (1, 1, 2, 0), (2, 0, 2, 3)]
-    assert data.train.owner.tolist() == [3, 3, 4, 4]
+    assert data.train.entity_of_fact.tolist() == [3, 3, 4, 4]
     assert list(data.train.facts) == [(3, 0, 0, 0), (1, 1, 3, 1), (4, 0, 3, 3), (0, 0, 4, 0)]
     assert list(data.dropped) == [(5, 0, 6, 0)]
     assert [data.concepts.of(entity) for entity in range(3)] == [("Elite",), (), ("Army", "Elite")]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fitcarl.core.progress import Progress
 from fitcarl.data.io.download import DownloadError, fetch
 from fitcarl.errors import InputError
 
@@ -286,10 +287,10 @@ def test_no_server_at_all_is_one_line(server: Server, tmp_path: Path) -> None:
 
 def test_progress_ascends_to_the_size(server: Server, tmp_path: Path) -> None:
     server.script = [truncated, good]
-    seen: list[tuple[str, int, int | None]] = []
-    quick(server.url, tmp_path / "facts.txt", progress=lambda *step: seen.append(step))
-    assert [held for _, held, _ in seen] == sorted({held for _, held, _ in seen})
-    assert seen[-1] == ("facts.txt", len(CONTENT), len(CONTENT))
+    seen: list[Progress] = []
+    quick(server.url, tmp_path / "facts.txt", on_progress=seen.append)
+    assert [update.done for update in seen] == sorted({update.done for update in seen})
+    assert seen[-1] == Progress("facts.txt", len(CONTENT), len(CONTENT), "bytes")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(
     complaint = None
     try:
         facts = read(tmp_path, f"f.{format}", bytes(content))
-        assert facts.rows == facts.duplicates + facts.merged_by_cut + len(facts.quadruples)
+        assert facts.rows == facts.duplicates + facts.merged_by_truncation + len(facts.quadruples)
     except InputError as error:
         complaint = error
     if complaint is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.data.io.icews import raw_to_facts
+from fitcarl.data.io.icews import read_icews
 from fitcarl.errors import InputError
 
 FILES = {
@@ -31,19 +31,19 @@ def raw(tmp_path: Path) -> Path:
 
 
 def test_facts_of_the_three_files_follow_each_other_and_duplicates_are_merged(raw: Path) -> None:
-    facts = raw_to_facts(raw)
+    facts = read_icews(raw)
     assert list(facts.quadruples) == [(0, 1, 2, 4), (1, 0, 1, 0), (2, 0, 0, 1), (0, 0, 2, 4)]
     assert (facts.name, facts.rows, facts.duplicates, facts.self_loops) == ("chad", 5, 1, 1)
 
 
 def test_names_come_by_id_and_keep_their_unicode(raw: Path) -> None:
-    facts = raw_to_facts(raw)
+    facts = read_icews(raw)
     assert facts.vocabulary.entities == ("Citizen (Chad)", "Anna", "Jos\u00a0\u2028Police")
     assert facts.vocabulary.relations == ("praises", "accuses")
 
 
 def test_codes_are_hours_and_ticks_are_days(raw: Path) -> None:
-    calendar = raw_to_facts(raw).calendar
+    calendar = read_icews(raw).calendar
     assert calendar.granularity == "day"
     assert calendar.codes.tolist() == [0, 24, 96]
     assert calendar.ticks.tolist() == [0, 1, 4]
@@ -51,17 +51,17 @@ def test_codes_are_hours_and_ticks_are_days(raw: Path) -> None:
 
 
 def test_concepts_of_unknown_entities_are_left_out(raw: Path) -> None:
-    concepts = raw_to_facts(raw).concepts
+    concepts = read_icews(raw).concepts
     assert concepts.names == ("Cabinet", "Elite")
     assert [concepts.of(entity) for entity in range(3)] == [(), ("Cabinet", "Elite"), ()]
 
 
 def test_windows_line_ends_and_files_in_several_places_are_fine(raw: Path, tmp_path: Path) -> None:
-    expected = raw_to_facts(raw)
+    expected = read_icews(raw)
     elsewhere = tmp_path / "names.txt"
     elsewhere.write_bytes(FILES["entity2id.txt"].replace("\n", "\r\n").encode())
     (raw / "train.txt").write_bytes(FILES["train.txt"].replace("\n", "\r\n").encode())
-    facts = raw_to_facts({name: raw / name for name in FILES} | {"entity2id.txt": elsewhere}, "chad")
+    facts = read_icews({name: raw / name for name in FILES} | {"entity2id.txt": elsewhere}, "chad")
     assert facts.quadruples == expected.quadruples
     assert facts.vocabulary == expected.vocabulary
 
@@ -99,7 +99,7 @@ def test_windows_line_ends_and_files_in_several_places_are_fine(raw: Path, tmp_p
 def test_a_broken_file_is_one_line_with_file_and_row(raw: Path, file: str, text: str, message: str) -> None:
     (raw / file).write_bytes(text.encode())
     with pytest.raises(InputError) as caught:
-        raw_to_facts(raw)
+        read_icews(raw)
     assert str(raw / file) in str(caught.value)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -108,10 +108,10 @@ def test_a_broken_file_is_one_line_with_file_and_row(raw: Path, file: str, text:
 def test_another_encoding_is_an_error_that_names_the_row(raw: Path) -> None:
     (raw / "entity2id.txt").write_bytes("Anna\t0\nJosé\t1\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"entity2id\.txt, row 2\b.*UTF-8"):
-        raw_to_facts(raw)
+        read_icews(raw)
 
 
 def test_a_missing_file_is_an_error_that_names_it(raw: Path) -> None:
     (raw / "time2id.txt").unlink()
     with pytest.raises(InputError, match=r"time2id\.txt: no such file"):
-        raw_to_facts(raw)
+        read_icews(raw)

@@ -23,7 +23,7 @@ def test_every_format_gives_the_same_facts(tmp_path: Path, format: str) -> None:
     assert facts.vocabulary.relations == ("visits", "praises")
     assert list(facts.quadruples) == [(0, 0, 1, 2), (1, 1, 2, 0), (3, 0, 3, 3), (0, 0, 1, 0)]
     assert (facts.calendar.granularity, facts.calendar.labels) == ("day", ("2014-01-01", "2014-01-03", "2014-01-04"))
-    assert (facts.rows, facts.duplicates, facts.self_loops, facts.times_cut) == (5, 1, 1, 0)
+    assert (facts.rows, facts.duplicates, facts.self_loops, facts.times_truncated) == (5, 1, 1, 0)
     assert facts.quadruples.time.dtype == facts.quadruples.subject.dtype == "int32"
 
 

@@ -14,11 +14,21 @@ from pathlib import Path
 
 import pytest
 
+from fitcarl.core.cache import cache_dir
+from fitcarl.core.progress import Progress
 from fitcarl.data.dataset import SPLITS
-from fitcarl.data.io import registry as catalogue
+from fitcarl.data.io import registry
 from fitcarl.data.io.download import DownloadError, fetch
 from fitcarl.data.io.icews import RAW_FILES
-from fitcarl.data.io.registry import CATALOGUE, Entry, RawFile, entry_of, find, get, home, load_dataset
+from fitcarl.data.io.registry import (
+    REGISTRY,
+    DatasetEntry,
+    RawFile,
+    download_dataset,
+    find_dataset,
+    load_dataset,
+    registry_entry,
+)
 from fitcarl.errors import InputError
 
 TABLES = ("background", "meta_train", "meta_valid", "meta_test", "entities", "relations", "times", "concepts")
@@ -55,7 +65,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("FITCARL_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(catalogue, "fetch", partial(fetch, timeout=1.0, retries=1, backoff=0.0))
+    monkeypatch.setattr(registry, "fetch", partial(fetch, timeout=1.0, retries=1, backoff=0.0))
     return tmp_path / "home"
 
 
@@ -66,7 +76,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_raw(folder)
     content = {path: (folder / path).read_bytes() for path in PATHS}
     files = tuple(RawFile(path, len(data), hashlib.sha256(data).hexdigest()) for path, data in content.items())
-    monkeypatch.setitem(CATALOGUE, "tiny-oog", Entry("tiny-oog", "a tiny world", folder="TINY/", files=files))
+    monkeypatch.setitem(REGISTRY, "tiny-oog", DatasetEntry("tiny-oog", "a tiny world", folder="TINY/", files=files))
     return folder
 
 
@@ -86,8 +96,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_dataset_is_downloaded_split_and_found_by_its_name(address: str, own_home: Path) -> None:
-    folder = get("tiny-oog", base_address=address)
-    assert folder == own_home / "datasets" / "tiny-oog" == find("tiny-oog")
+    folder = download_dataset("tiny-oog", base_url=address)
+    assert folder == own_home / "datasets" / "tiny-oog" == find_dataset("tiny-oog")
     dataset = load_dataset("tiny-oog")
     assert dataset.name == "tiny-oog"
     assert [len(dataset.meta(split).entities) for split in SPLITS] == [16, 2, 2]
@@ -97,16 +107,16 @@ def test_a_dataset_is_downloaded_split_and_found_by_its_name(address: str, own_h
 def test_a_local_copy_gives_the_same_dataset_flat_or_as_published(
     address: str, published: Path, tmp_path: Path
 ) -> None:
-    downloaded = get("tiny-oog", tmp_path / "downloaded", base_address=address)
-    nested = get("tiny-oog", tmp_path / "nested", source=published)
+    downloaded = download_dataset("tiny-oog", tmp_path / "downloaded", base_url=address)
+    nested = download_dataset("tiny-oog", tmp_path / "nested", source=published)
     (published / "auxiliary" / "ent2sec.json").rename(published / "ent2sec.json")
-    flat = get("tiny-oog", tmp_path / "flat", source=published)
+    flat = download_dataset("tiny-oog", tmp_path / "flat", source=published)
     assert content(downloaded) == content(nested) == content(flat)
     assert {f"{table}.tsv" for table in TABLES} <= set(content(flat))
 
 
 def test_a_local_copy_needs_no_server_and_leaves_no_downloads(published: Path, own_home: Path, tmp_path: Path) -> None:
-    get("tiny-oog", tmp_path / "out", source=published, base_address="http://127.0.0.1:1/")
+    download_dataset("tiny-oog", tmp_path / "out", source=published, base_url="http://127.0.0.1:1/")
     assert not own_home.exists()
 
 
@@ -116,7 +126,7 @@ def test_files_that_the_local_copy_lacks_are_downloaded(
     source = tmp_path / "mine"
     source.mkdir()
     (published / "train.txt").rename(source / "train.txt")
-    folder = get("tiny-oog", tmp_path / "out", source=source, base_address=address)
+    folder = download_dataset("tiny-oog", tmp_path / "out", source=source, base_url=address)
     assert (folder / "background.tsv").is_file()
     assert set(content(own_home / "downloads" / "tiny-oog")) == set(RAW_FILES) - {"train.txt"}
 
@@ -128,7 +138,7 @@ def test_what_a_server_lacks_leaves_no_folder_and_is_the_only_thing_asked_for_ne
     with pytest.raises(
         DownloadError, match=r"TINY/test\.txt: .*HTTP 404.*--from FOLDER with test\.txt of sha256"
     ) as error:
-        get("tiny-oog", tmp_path / "out", base_address=address)
+        download_dataset("tiny-oog", tmp_path / "out", base_url=address)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
     assert set(content(own_home / "downloads" / "tiny-oog")) == {"train.txt", "valid.txt"}
@@ -136,14 +146,14 @@ def test_what_a_server_lacks_leaves_no_folder_and_is_the_only_thing_asked_for_ne
     (tmp_path / "test.txt").rename(published / "test.txt")
     (published / "train.txt").unlink()
     (published / "valid.txt").unlink()
-    assert get("tiny-oog", tmp_path / "out", base_address=address) == tmp_path / "out"
+    assert download_dataset("tiny-oog", tmp_path / "out", base_url=address) == tmp_path / "out"
 
 
 def test_a_corrupted_download_leaves_nothing(address: str, published: Path, own_home: Path, tmp_path: Path) -> None:
     good = (published / "train.txt").read_bytes()
     (published / "train.txt").write_bytes(good.replace(b"0", b"1"))
     with pytest.raises(DownloadError, match=r"TINY/train\.txt, field sha256: corrupted download, removed"):
-        get("tiny-oog", tmp_path / "out", base_address=address)
+        download_dataset("tiny-oog", tmp_path / "out", base_url=address)
     assert not (tmp_path / "out").exists()
     assert content(own_home / "downloads" / "tiny-oog") == {}
 
@@ -151,71 +161,74 @@ def test_a_corrupted_download_leaves_nothing(address: str, published: Path, own_
 def test_a_file_that_may_not_be_published_is_named_with_the_way_out(
     address: str, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = CATALOGUE["tiny-oog"]
-    rebuilt = Entry(entry.name, entry.title, folder=entry.folder, files=entry.files, rebuilt=("train.txt",))
-    monkeypatch.setitem(CATALOGUE, "tiny-oog", rebuilt)
+    entry = REGISTRY["tiny-oog"]
+    rebuilt = DatasetEntry(entry.name, entry.title, folder=entry.folder, files=entry.files, rebuilt=("train.txt",))
+    monkeypatch.setitem(REGISTRY, "tiny-oog", rebuilt)
     (published / "train.txt").unlink()
     message = r"train\.txt: .*404.* must be supplied; expected --from FOLDER with train\.txt of sha256 [0-9a-f]{64}$"
     with pytest.raises(DownloadError, match=message):
-        get("tiny-oog", tmp_path / "out", base_address=address)
+        download_dataset("tiny-oog", tmp_path / "out", base_url=address)
 
 
 def test_without_a_network_the_way_out_is_a_folder_with_all_raw_files(published: Path, tmp_path: Path) -> None:
     assert published.is_dir()
     message = r"train\.txt: download failed after 2 tries: .*; expected --from FOLDER with the raw files of tiny-oog$"
     with pytest.raises(DownloadError, match=message):
-        get("tiny-oog", tmp_path / "out", base_address="http://127.0.0.1:1/")
+        download_dataset("tiny-oog", tmp_path / "out", base_url="http://127.0.0.1:1/")
 
 
 def test_a_local_file_with_another_checksum_is_refused(published: Path, tmp_path: Path) -> None:
     (published / "valid.txt").write_text("0\t0\t40\t0\n")
     with pytest.raises(InputError, match=r"valid\.txt, field sha256: not the published file; found .*\(9 bytes\)"):
-        get("tiny-oog", tmp_path / "out", source=published)
+        download_dataset("tiny-oog", tmp_path / "out", source=published)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_source_that_is_no_folder_of_raw_files_is_refused(published: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere: no such folder"):
-        get("tiny-oog", tmp_path / "out", source=tmp_path / "nowhere")
+        download_dataset("tiny-oog", tmp_path / "out", source=tmp_path / "nowhere")
     with pytest.raises(InputError, match="no raw file of tiny-oog in this folder"):
-        get("tiny-oog", tmp_path / "out", source=published.parent)
+        download_dataset("tiny-oog", tmp_path / "out", source=published.parent)
 
 
 def test_a_folder_that_is_there_is_kept_unless_it_may_be_overwritten(published: Path, tmp_path: Path) -> None:
-    out = get("tiny-oog", tmp_path / "out", source=published)
+    out = download_dataset("tiny-oog", tmp_path / "out", source=published)
     before = content(out)
     (out / "background.tsv").write_text("precious")
     with pytest.raises(InputError, match="out: "):
-        get("tiny-oog", out, source=published)
+        download_dataset("tiny-oog", out, source=published)
     assert (out / "background.tsv").read_text() == "precious"
-    get("tiny-oog", out, source=published, overwrite=True)
+    download_dataset("tiny-oog", out, source=published, overwrite=True)
     assert content(out) == before
 
 
 def test_progress_names_every_file(address: str, tmp_path: Path) -> None:
-    seen: dict[str, tuple[int, int | None]] = {}
-    get("tiny-oog", tmp_path / "out", base_address=address, progress=lambda *step: seen.update({step[0]: step[1:]}))
-    assert seen == {file.name: (file.size, file.size) for file in CATALOGUE["tiny-oog"].files}
+    seen: dict[str, Progress] = {}
+    download_dataset(
+        "tiny-oog", tmp_path / "out", base_url=address, on_progress=lambda update: seen.update({update.stage: update})
+    )
+    files = REGISTRY["tiny-oog"].files
+    assert seen == {file.name: Progress(file.name, file.size, file.size, "bytes") for file in files}
 
 
 def test_fitcarl_data_is_searched_first_and_the_current_folder_last(
     published: Path, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert find("tiny-oog") is None
-    here = get("tiny-oog", tmp_path / "tiny-oog", source=published)
-    assert find("tiny-oog") == Path("tiny-oog")
-    get("tiny-oog", source=published)
-    assert find("tiny-oog") == own_home / "datasets" / "tiny-oog"
+    assert find_dataset("tiny-oog") is None
+    here = download_dataset("tiny-oog", tmp_path / "tiny-oog", source=published)
+    assert find_dataset("tiny-oog") == Path("tiny-oog")
+    download_dataset("tiny-oog", source=published)
+    assert find_dataset("tiny-oog") == own_home / "datasets" / "tiny-oog"
     monkeypatch.setenv("FITCARL_DATA", str(tmp_path / "shared"))
-    assert find("tiny-oog") == own_home / "datasets" / "tiny-oog"
+    assert find_dataset("tiny-oog") == own_home / "datasets" / "tiny-oog"
     (tmp_path / "shared").mkdir()
     here.rename(tmp_path / "shared" / "tiny-oog")
-    assert find("tiny-oog") == tmp_path / "shared" / "tiny-oog"
+    assert find_dataset("tiny-oog") == tmp_path / "shared" / "tiny-oog"
 
 
 def test_a_folder_is_loaded_by_its_path(published: Path, tmp_path: Path) -> None:
-    folder = get("tiny-oog", tmp_path / "copy", source=published)
-    by_name = load_dataset(get("tiny-oog", source=published))
+    folder = download_dataset("tiny-oog", tmp_path / "copy", source=published)
+    by_name = load_dataset(download_dataset("tiny-oog", source=published))
     assert load_dataset(folder).digest == load_dataset(str(folder)).digest == by_name.digest
 
 
@@ -228,25 +241,25 @@ def test_an_unknown_name_is_an_error_with_near_ones() -> None:
     with pytest.raises(InputError, match="did you mean 'icews14-oog'"):
         load_dataset("icews14")
     with pytest.raises(InputError, match="did you mean 'icews18-oog'"):
-        entry_of("icews18_oog")
+        registry_entry("icews18_oog")
     with pytest.raises(InputError, match="expected a folder, or one of demo, icews14-oog"):
         load_dataset("./nowhere/at/all")
 
 
 def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert home() == tmp_path / "home"
+    assert cache_dir() == tmp_path / "home"
     monkeypatch.delenv("FITCARL_HOME")
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    assert home() == tmp_path / "caches" / "fitcarl"
+    assert cache_dir() == tmp_path / "caches" / "fitcarl"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert home() == Path.home() / ".cache" / "fitcarl"
+    assert cache_dir() == Path.home() / ".cache" / "fitcarl"
     monkeypatch.setattr("sys.platform", "darwin")
-    assert home() == Path.home() / "Library" / "Caches" / "fitcarl"
+    assert cache_dir() == Path.home() / "Library" / "Caches" / "fitcarl"
 
 
 def test_every_published_entry_lists_all_raw_files() -> None:
-    for entry in CATALOGUE.values():
+    for entry in REGISTRY.values():
         if entry.files:
             assert {file.name for file in entry.files} == set(RAW_FILES)
             assert set(entry.rebuilt) <= set(RAW_FILES)
@@ -256,7 +269,7 @@ def test_every_published_entry_lists_all_raw_files() -> None:
 def test_the_demo_is_generated_the_same_each_time() -> None:
     demo = load_dataset("demo")
     assert demo.name == "demo"
-    assert find("demo") is None
+    assert find_dataset("demo") is None
     assert demo.digest == load_dataset("demo").digest
     assert all(len(demo.meta(split).entities) for split in SPLITS)
 
@@ -264,10 +277,10 @@ def test_the_demo_is_generated_the_same_each_time() -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["icews14-oog", "icews18-oog", "icews0515-oog"])
 def test_published_datasets_are_rebuilt_byte_for_byte(benchmarks: Path, tmp_path: Path, name: str) -> None:
-    folder = get(name, tmp_path / "out", source=benchmarks / "raw" / name.removesuffix("-oog"))
+    folder = download_dataset(name, tmp_path / "out", source=benchmarks / "raw" / name.removesuffix("-oog"))
     for table in (*TABLES, "dropped_cross_facts"):
         assert (folder / f"{table}.tsv").read_bytes() == (benchmarks / name / f"{table}.tsv").read_bytes(), table
-    dataset, counts = load_dataset(folder), CATALOGUE[name].counts
+    dataset, counts = load_dataset(folder), REGISTRY[name].counts
     assert counts is not None
     vocabulary = dataset.vocabulary
     assert (len(vocabulary.entities), len(vocabulary.relations), len(dataset.calendar), len(dataset.background)) == (

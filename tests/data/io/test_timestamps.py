@@ -41,7 +41,7 @@ def test_granularity_is_the_coarsest_that_loses_nothing(
     facts = times(tmp_path, *texts)
     assert facts.calendar.granularity == granularity
     assert [facts.calendar.label(int(t)) for t in facts.quadruples.time] == labels
-    assert facts.times_cut == 0
+    assert facts.times_truncated == 0
 
 
 def test_a_zone_is_turned_into_utc(tmp_path: Path) -> None:
@@ -55,22 +55,22 @@ def test_minutes_are_cut_to_the_hour_and_counted_and_equal_facts_merge(tmp_path:
     row = "a\tr\tb\t2014-05-13T{}\n"
     facts = read(tmp_path, "f.tsv", row.format("10:00") + row.format("10:59:59.5") + row.format("11:01"))
     assert facts.calendar.labels == ("2014-05-13T10", "2014-05-13T11")
-    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_cut, facts.times_cut) == (2, 0, 1, 2)
+    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_truncation, facts.times_truncated) == (2, 0, 1, 2)
 
 
 def test_what_repeats_exactly_is_counted_apart_from_what_the_cut_made_equal(tmp_path: Path) -> None:
     texts = ["2014-05-13T10:00", "2014-05-13T10:00:00Z", "2014-05-13T10:30", "2014-05-13T10:30", "2014-05-13T10:45"]
     facts = read(tmp_path, "f.tsv", "".join(f"a\tr\tb\t{text}\n" for text in texts))
-    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_cut, facts.times_cut) == (1, 2, 2, 3)
+    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_truncation, facts.times_truncated) == (1, 2, 2, 3)
     facts = read(tmp_path, "f.tsv", "".join(f"a\tr\tb\t{t}\n" for t in (0, 0, 5, 5, 10)), granularity="10")
-    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_cut, facts.times_cut) == (2, 2, 1, 2)
+    assert (len(facts.quadruples), facts.duplicates, facts.merged_by_truncation, facts.times_truncated) == (2, 2, 1, 2)
 
 
 def test_a_given_granularity_cuts_what_is_finer(tmp_path: Path) -> None:
     facts = times(tmp_path, "2014-05-13", "2014-05-14", "2014-06-01", granularity="month")
     assert facts.calendar.labels == ("2014-05", "2014-06")
     assert facts.quadruples.time.tolist() == [0, 0, 1]
-    assert facts.times_cut == 2
+    assert facts.times_truncated == 2
 
 
 def test_integers_tick_by_their_common_divisor_or_by_what_is_asked(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_integers_tick_by_their_common_divisor_or_by_what_is_asked(tmp_path: Pat
     assert (found.calendar.step, found.quadruples.time.tolist()) == (24, [0, 2, 9])
     assert found.calendar.codes.tolist() == [24, 72, 240]
     asked = times(tmp_path, "24", "72", "250", granularity="48")
-    assert (asked.calendar.step, asked.quadruples.time.tolist(), asked.times_cut) == (48, [0, 1, 4], 1)
+    assert (asked.calendar.step, asked.quadruples.time.tolist(), asked.times_truncated) == (48, [0, 1, 4], 1)
     assert asked.calendar.labels == ("24", "72", "216")
 
 

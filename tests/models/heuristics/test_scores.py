@@ -18,7 +18,7 @@ from fitcarl.models.heuristics import (
     similar_entities,
     two_hop,
 )
-from fitcarl.models.heuristics.decay import decay, half_time
+from fitcarl.models.heuristics.decay import decay
 from fitcarl.scoring.scores import Scorer
 from fitcarl.tasks.task import Task
 from tests.evaluation.reference import dataset_of, meta_set, queries_of, random_dataset
@@ -109,6 +109,6 @@ def test_decay_halves_after_the_half_time_in_both_directions():
 
 
 def test_the_half_time_follows_the_granularity():
-    assert half_time(Calendar.of_granules("day", [0, 900])) == 30
-    assert half_time(Calendar.of_granules("hour", [0, 900])) == 720
-    assert half_time(Calendar.of_granules("integer", [0, 1199])) == 100
+    assert Calendar.of_granules("day", [0, 900]).half_life == 30
+    assert Calendar.of_granules("hour", [0, 900]).half_life == 720
+    assert Calendar.of_granules("integer", [0, 1199]).half_life == 100

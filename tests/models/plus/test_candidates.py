@@ -38,7 +38,7 @@ def test_copied_and_neighbouring_evidence_is_what_a_slow_loop_adds_up(
     queries, relations = task.queries, surroundings.graph.relations
     observed = [tuple(row) for row in surroundings.facts.rows().tolist() + task.support.facts.rows().tolist()]
     edges = observed + [(o, relations.inverse(r), s, t) for s, r, o, t in observed]
-    turned = task.support.facts.seen_from(task.support.owner, relations)
+    turned = task.support.facts.seen_from(task.support.entity_of_fact, relations)
     copy, near = columns_of("copy_support"), columns_of("neighbours")
     for q in range(0, len(queries), 9):
         e, r, now = int(queries.entity[q]), int(queries.relation[q]), int(queries.time[q])

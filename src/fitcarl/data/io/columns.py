@@ -14,15 +14,15 @@ from fitcarl.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     import polars as pl
 
-ROLES = ("subject", "relation", "object", "time")
-_CALLED = {
+COLUMNS = ("subject", "relation", "object", "time")
+_ALIASES = {
     "subject": "subject subj sub s head h source src from actor actor1 entity1",
     "relation": "relation rel r predicate pred p relationship verb event eventtype edge",
     "object": "object obj o tail target tgt to destination dst dest actor2 entity2 recipient",
     "time": "time t date timestamp ts datetime day month year when tick eventdate",
 }
 """How people call the four columns, without case, spaces, hyphens and the endings ``_id`` and ``_name``."""
-_ROLE_OF = {name: role for role, names in _CALLED.items() for name in names.split()}
+_COLUMN_OF = {name: role for role, names in _ALIASES.items() for name in names.split()}
 _NO_VALUE = ("na", "nan", "nat", "n/a", "null", "none", "nil", "unknown")
 _GIVE_COLUMNS = "--columns (in Python columns=) with four names or positions from 1: subject, relation, object, time"
 _CLEARLY_NAMED = 3
@@ -56,7 +56,7 @@ def has_header(first: Sequence[str], second: Sequence[str] | None, columns: Sequ
     """
     if columns is not None and not all(_position(column) for column in columns):
         return True
-    if columns is None and set(ROLES) <= {_role(name) for name in first}:
+    if columns is None and set(COLUMNS) <= {_role(name) for name in first}:
         return True
     time = 3 if columns is None else _position(columns[3]) - 1
     if time >= len(first):
@@ -64,20 +64,20 @@ def has_header(first: Sequence[str], second: Sequence[str] | None, columns: Sequ
     word = first[time].strip()
     if not word[:1].isalpha() or word.lower() in _NO_VALUE:
         return False
-    if columns is None and len(ROLES) - len(missing_roles(first)) >= _CLEARLY_NAMED:
+    if columns is None and len(COLUMNS) - len(missing_columns(first)) >= _CLEARLY_NAMED:
         return True
     return second is not None and is_time(second[time])
 
 
-def missing_roles(names: Sequence[str]) -> list[str]:
+def missing_columns(names: Sequence[str]) -> list[str]:
     """Those of subject, relation, object and time for which none of these is a known name."""
     there = {_role(name) for name in names}
-    return [role for role in ROLES if role not in there]
+    return [role for role in COLUMNS if role not in there]
 
 
 def check_columns(file: Path, columns: Sequence[str | int] | None) -> None:
     """Raises an InputError unless four columns are asked for, or none."""
-    if columns is not None and len(columns) != len(ROLES):
+    if columns is not None and len(columns) != len(COLUMNS):
         raise _not_four(file, columns)
 
 
@@ -96,15 +96,15 @@ def find_columns(
     """
     if columns is not None:
         places = tuple(_find_column(file, column, names, width) for column in columns)
-        if len(set(places)) < len(ROLES):
+        if len(set(places)) < len(COLUMNS):
             raise _not_four(file, columns)
         return places
     roles = [_role(name) for name in names or ()]
-    if all(roles.count(role) == 1 for role in ROLES):
-        return tuple(roles.index(role) for role in ROLES)
-    if ordered and not any(roles) and width >= len(ROLES):
+    if all(roles.count(role) == 1 for role in COLUMNS):
+        return tuple(roles.index(role) for role in COLUMNS)
+    if ordered and not any(roles) and width >= len(COLUMNS):
         return (0, 1, 2, 3)
-    unclear = next((role for role in ROLES if roles.count(role) != 1), ROLES[0])
+    unclear = next((role for role in COLUMNS if roles.count(role) != 1), COLUMNS[0])
     raise InputError(
         f"cannot tell which column is the {unclear}", file=file, found=", ".join(names or ()), expected=_GIVE_COLUMNS
     )
@@ -113,8 +113,8 @@ def find_columns(
 def field_names(places: Sequence[int], names: Sequence[str] | None) -> tuple[str, ...]:
     """What errors call the four columns: their roles, with their names in the file where those differ."""
     if names is None:
-        return ROLES
-    called = zip(ROLES, (names[place] for place in places), strict=True)
+        return COLUMNS
+    called = zip(COLUMNS, (names[place] for place in places), strict=True)
     return tuple(role if name.lower() == role else f"{role} ({name})" for role, name in called)
 
 
@@ -145,4 +145,4 @@ def _position(column: str | int) -> int:
 
 def _role(name: str) -> str | None:
     plain = re.sub(r"[ _-](id|name)$", "", name.strip().lower())
-    return _ROLE_OF.get(re.sub(r"[ _-]", "", plain))
+    return _COLUMN_OF.get(re.sub(r"[ _-]", "", plain))

@@ -206,7 +206,7 @@ def _write_tables(dataset: Dataset, folder: Path) -> None:
     _write_facts(folder / BACKGROUND, dataset.background, calendar)
     for split in SPLITS:
         meta = dataset.meta(split)
-        _write_facts(folder / META[split], meta.facts, calendar, meta.owner)
+        _write_facts(folder / META[split], meta.facts, calendar, meta.entity_of_fact)
     if len(dataset.dropped):
         _write_facts(folder / DROPPED, dataset.dropped, calendar)
     if len(concepts.ids):

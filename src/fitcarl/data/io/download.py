@@ -8,14 +8,11 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import InputError
-
-Progress = Callable[[str, int, int | None], None]
-"""Told the name of the file, the bytes there so far, and how many there will be if that is known."""
 
 _BLOCK = 1 << 16
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -41,7 +38,7 @@ def fetch(
     timeout: float = 30.0,
     retries: int = 4,
     backoff: float = 1.0,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Path:
     """``target``, which holds exactly the bytes of this checksum, downloaded unless it does so already.
 
@@ -62,7 +59,7 @@ def fetch(
                 time.sleep(backoff * 2 ** (attempt - 1))
             resumed = _length(part) > 0
             try:
-                _transfer(url, part, target.name, size, timeout, progress)
+                _transfer(url, part, target.name, size, timeout, on_progress)
             except _InterruptedError as interruption:
                 trouble = str(interruption)
                 continue
@@ -89,7 +86,9 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _transfer(url: str, part: Path, name: str, size: int | None, timeout: float, progress: Progress | None) -> None:
+def _transfer(
+    url: str, part: Path, name: str, size: int | None, timeout: float, on_progress: OnProgress | None
+) -> None:
     """Brings ``part`` to its full length from whatever length it has."""
     held = _length(part)
     if size is not None and held >= size:
@@ -121,8 +120,8 @@ def _transfer(url: str, part: Path, name: str, size: int | None, timeout: float,
                     break
                 out.write(block)
                 held += len(block)
-                if progress is not None:
-                    progress(name, held, total)
+                if on_progress is not None:
+                    on_progress(Progress(name, held, total or 0, "bytes"))
     if total is not None and held < total:
         raise _InterruptedError(f"the connection closed after {held} of {total} bytes")
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fitcarl.data.io.columns import (
-    ROLES,
+    COLUMNS,
     FactColumns,
     check_columns,
     field_names,
     find_columns,
     has_header,
-    missing_roles,
+    missing_columns,
 )
 from fitcarl.data.io.table import Table, read_bytes, read_table, read_text
 from fitcarl.errors import InputError
@@ -75,8 +75,8 @@ def _from_table(
     table = read_table(path, "," if comma else "\t", quoted=comma)
     if not len(table):
         raise InputError("an empty file", file=path, expected="facts: subject, relation, object, time")
-    if table.width < len(ROLES):
-        kind, missing = "commas" if comma else "tabs", missing_roles(table.row(0))
+    if table.width < len(COLUMNS):
+        kind, missing = "commas" if comma else "tabs", missing_columns(table.row(0))
         named = len(missing) <= 2  # one name alone may be chance: a relation can be called r
         problem = "too few columns" + (f", none for the {' and the '.join(missing)}" if named else "")
         expected, hint = f"at least 4, separated by {kind}", _other_separator(table)
@@ -100,7 +100,7 @@ def _other_separator(table: Table) -> str:
         (b",", "commas", "--format csv reads it so"),
         (b";", "semicolons", "save it with commas or tabs"),
     ):
-        if mark != table.separator.encode() and first.count(mark) >= len(ROLES) - 1:
+        if mark != table.separator.encode() and first.count(mark) >= len(COLUMNS) - 1:
             return f"it looks separated by {name}: {cure}"
     return ""
 
@@ -166,7 +166,7 @@ def _series(path: Path, fields: Sequence[str], values: Sequence[list[str]]) -> t
     import polars as pl
 
     try:
-        return tuple(pl.Series(role, column, dtype=pl.String) for role, column in zip(ROLES, values, strict=True))
+        return tuple(pl.Series(role, column, dtype=pl.String) for role, column in zip(COLUMNS, values, strict=True))
     except UnicodeEncodeError as error:
         # A JSON escape can spell half of a character, which no text file could hold.
         half = error.object
@@ -210,7 +210,7 @@ def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumn
         raise InputError("no facts", file=path, expected="at least one row")
     fields = field_names(places, names)
     raw = FactColumns(path, tuple(frame[names[place]] for place in places), fields, lambda row: row + 1)
-    return FactColumns(path, tuple(_text_of(raw, column) for column in range(len(ROLES))), fields, raw.line)
+    return FactColumns(path, tuple(_text_of(raw, column) for column in range(len(COLUMNS))), fields, raw.line)
 
 
 def _text_of(raw: FactColumns, column: int) -> pl.Series:
@@ -224,8 +224,8 @@ def _text_of(raw: FactColumns, column: int) -> pl.Series:
     kind = series.dtype
     if kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum):
         return series.cast(pl.String)
-    if ROLES[column] != "time" or kind not in (pl.Date, pl.Datetime):
-        types = "text or integers" + (", dates or datetimes" if ROLES[column] == "time" else "")
+    if COLUMNS[column] != "time" or kind not in (pl.Date, pl.Datetime):
+        types = "text or integers" + (", dates or datetimes" if COLUMNS[column] == "time" else "")
         raise raw.error("a column of a wrong type", column, 0, str(kind), types)
     days = series.to_physical() // (_UNITS_A_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1)
     outside = (days < _FIRST_DAY) | (days > _LAST_DAY)

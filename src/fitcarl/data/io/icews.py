@@ -21,7 +21,7 @@ RAW_FILES = (*FACT_FILES, "entity2id.txt", "relation2id.txt", "time2id.txt", "en
 _COLUMNS = ("subject", "relation", "object", "time")
 
 
-def raw_to_facts(raw: Path | Mapping[str, Path], name: str | None = None) -> Facts:
+def read_icews(raw: Path | Mapping[str, Path], name: str | None = None) -> Facts:
     """The facts of a folder in the raw layout, or of raw files wherever they are (file name → path).
 
     Train, valid and test are put one after the other: the out-of-graph split does not know them. Columns may be padded

@@ -58,9 +58,9 @@ def read_facts(
     source = read_columns(path, format_of(path, format), header, columns)
     entities, (subject, object) = _numbered(source, (_SUBJECT, _OBJECT))
     relations, (relation,) = _numbered(source, (_RELATION,))
-    calendar, ticks, exact, times_cut = _times(source, granularity)
+    calendar, ticks, exact, times_truncated = _times(source, granularity)
     quadruples = Quadruples(subject, relation, object, ticks).distinct()
-    before_cut = len(Quadruples(subject, relation, object, exact).distinct()) if times_cut else len(quadruples)
+    before_cut = len(Quadruples(subject, relation, object, exact).distinct()) if times_truncated else len(quadruples)
     vocabulary = Vocabulary(entities, relations)
     kinds = _concept_rows(Path(concepts)) if concepts else []
     used = [(vocabulary.entity_index[o], kind) for o, kind in kinds if o in vocabulary.entity_index]
@@ -76,8 +76,8 @@ def read_facts(
         rows=len(ticks),
         duplicates=len(ticks) - before_cut,
         self_loops=int(np.count_nonzero(quadruples.subject == quadruples.object)),
-        times_cut=times_cut,
-        merged_by_cut=before_cut - len(quadruples),
+        times_truncated=times_truncated,
+        merged_by_truncation=before_cut - len(quadruples),
         concept_rows=len(kinds),
         concept_rows_used=len(used),
     )

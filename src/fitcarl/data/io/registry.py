@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from fitcarl.core.cache import cache_dir
+from fitcarl.core.progress import OnProgress
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.dataset_folder import read_dataset, write_dataset
-from fitcarl.data.io.download import DownloadError, Progress, fetch, file_sha256
-from fitcarl.data.io.icews import raw_to_facts
+from fitcarl.data.io.download import DownloadError, fetch, file_sha256
+from fitcarl.data.io.icews import read_icews
 from fitcarl.data.split import split_facts
 from fitcarl.errors import InputError, did_you_mean
 
@@ -38,7 +39,7 @@ class RawFile:
 
 
 @dataclass(frozen=True)
-class Counts:
+class PublishedCounts:
     """The row of a dataset in the paper's table of datasets; three numbers are train, valid, test."""
 
     entities: int
@@ -50,12 +51,12 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DatasetEntry:
     """What the catalogue knows of a dataset; an entry without files is generated, not downloaded."""
 
     name: str
     title: str
-    counts: Counts | None = None
+    counts: PublishedCounts | None = None
     folder: str = ""
     """Of the raw files, relative to the base address."""
     files: tuple[RawFile, ...] = ()
@@ -70,14 +71,14 @@ def _files(*rows: tuple[str, int, str]) -> tuple[RawFile, ...]:
     return tuple(RawFile(*row) for row in rows)
 
 
-CATALOGUE: dict[str, Entry] = {
+REGISTRY: dict[str, DatasetEntry] = {
     entry.name: entry
     for entry in (
-        Entry(DEMO, "a generated small world of dated events that follow known rules; nothing to download"),
-        Entry(
+        DatasetEntry(DEMO, "a generated small world of dated events that follow known rules; nothing to download"),
+        DatasetEntry(
             "icews14-oog",
             "ICEWS14-OOG: political events of 2014, by day",
-            Counts(7128, 230, 365, (385, 48, 49), 83448, (5772, 718, 705)),
+            PublishedCounts(7128, 230, 365, (385, 48, 49), 83448, (5772, 718, 705)),
             folder="ICEWS14/",
             files=_files(
                 ("train.txt", 1328337, "4ab3f26b8791b6f6c88ea27aa38a95385b3e46e20da468a246ef401e7eb96f10"),
@@ -89,10 +90,10 @@ CATALOGUE: dict[str, Entry] = {
                 ("auxiliary/ent2sec.json", 886478, "66c84c0f695dd8d1064fe888308ee0578938f2005757684d811fd6d4e81a581f"),
             ),
         ),
-        Entry(
+        DatasetEntry(
             "icews18-oog",
             "ICEWS18-OOG: political events of January to October 2018, by day",
-            Counts(23033, 256, 304, (1268, 160, 158), 444269, (19291, 2425, 2373)),
+            PublishedCounts(23033, 256, 304, (1268, 160, 158), 444269, (19291, 2425, 2373)),
             folder="ICEWS18/",
             files=_files(
                 ("train.txt", 8673522, "019cfba096e15abae04e8d8d6f4dbeda2add15f53826681702f25298a9fbc7bf"),
@@ -106,10 +107,10 @@ CATALOGUE: dict[str, Entry] = {
             swap=True,
             rebuilt=("train.txt",),
         ),
-        Entry(
+        DatasetEntry(
             "icews0515-oog",
             "ICEWS0515-OOG: political events of 2005 to 2015, by day",
-            Counts(10488, 251, 4017, (647, 80, 82), 448695, (10115, 1217, 1228)),
+            PublishedCounts(10488, 251, 4017, (647, 80, 82), 448695, (10115, 1217, 1228)),
             folder="ICEWS05-15/",
             files=_files(
                 ("train.txt", 5948791, "50330c8827dfac6c7a8d1fce2b91711f4f661f6c653b39a403d769d26238e613"),
@@ -126,37 +127,23 @@ CATALOGUE: dict[str, Entry] = {
 }
 
 
-def home() -> Path:
-    """Where datasets and downloads are kept: ``$FITCARL_HOME``, or the place for caches on this platform."""
-    given = os.environ.get("FITCARL_HOME")
-    if given:
-        return Path(given).expanduser()
-    if sys.platform == "win32":
-        caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        caches = Path.home() / "Library" / "Caches"
-    else:
-        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return caches / "fitcarl"
-
-
-def entry_of(name: str) -> Entry:
+def registry_entry(name: str) -> DatasetEntry:
     """The catalogue's entry of this name; an unknown name raises an InputError that suggests near ones."""
-    if name in CATALOGUE:
-        return CATALOGUE[name]
-    hint = did_you_mean(name, CATALOGUE)
-    raise InputError("not in the catalogue", found=name, expected="one of " + ", ".join(CATALOGUE), hint=hint)
+    if name in REGISTRY:
+        return REGISTRY[name]
+    hint = did_you_mean(name, REGISTRY)
+    raise InputError("not in the catalogue", found=name, expected="one of " + ", ".join(REGISTRY), hint=hint)
 
 
-def find(name: str) -> Path | None:
-    """The folder of a catalogue's dataset on this machine: in ``$FITCARL_DATA``, in ``home()``, or right here.
+def find_dataset(name: str) -> Path | None:
+    """The folder of a catalogue's dataset on this machine: in ``$FITCARL_DATA``, in ``cache_dir()``, or right here.
 
     None where it is not, and for what is generated.
     """
-    if not entry_of(name).files:
+    if not registry_entry(name).files:
         return None
     given = os.environ.get("FITCARL_DATA")
-    places = ([Path(given).expanduser()] if given else []) + [home() / "datasets", Path()]
+    places = ([Path(given).expanduser()] if given else []) + [cache_dir() / "datasets", Path()]
     # os.path, because it never raises where a folder may not be looked into.
     return next((place / name for place in places if os.path.isfile(place / name / "background.tsv")), None)
 
@@ -164,10 +151,10 @@ def find(name: str) -> Path | None:
 def load_dataset(name_or_folder: str | Path) -> Dataset:
     """The dataset in a folder, or of a name in the catalogue that ``get`` has fetched or that can be generated."""
     name = str(name_or_folder)
-    if name in CATALOGUE:
-        if not CATALOGUE[name].files:
+    if name in REGISTRY:
+        if not REGISTRY[name].files:
             return _generated(name)
-        folder = find(name)
+        folder = find_dataset(name)
         if folder is None:
             expected = f"'fitcarl data get {name}' first, or FITCARL_DATA to name the folder it is in"
             raise InputError(f"{name} is not on this machine", expected=expected)
@@ -178,32 +165,32 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
     if folder.is_file():
         made = f"`fitcarl data split --facts {name} --out DIR` makes one of a file of facts"
         raise InputError("is a file", file=name, expected="a dataset's folder", hint=made)
-    hint = did_you_mean(name, CATALOGUE)
-    raise InputError("no such dataset", found=name, expected="a folder, or one of " + ", ".join(CATALOGUE), hint=hint)
+    hint = did_you_mean(name, REGISTRY)
+    raise InputError("no such dataset", found=name, expected="a folder, or one of " + ", ".join(REGISTRY), hint=hint)
 
 
-def get(
+def download_dataset(
     name: str,
     out: Path | None = None,
     *,
     source: Path | None = None,
-    base_address: str | None = None,
+    base_url: str | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Path:
     """The folder ``out`` (by default one that ``load_dataset`` finds by name), with the dataset of this name in it.
 
-    The raw files come from the folder ``source``, and those that are not there from ``base_address`` (FILT's repository
+    The raw files come from the folder ``source``, and those that are not there from ``base_url`` (FILT's repository
     or anything laid out like it). Each is checked against its sha256 before it is used. Downloads are kept in
-    ``home()``; the folder ``out`` is written only when everything is there.
+    ``cache_dir()``; the folder ``out`` is written only when everything is there.
     """
-    entry = entry_of(name)
-    folder = home() / "datasets" / name if out is None else Path(out)
+    entry = registry_entry(name)
+    folder = cache_dir() / "datasets" / name if out is None else Path(out)
     if folder.exists() and not overwrite and not (folder.is_dir() and not any(folder.iterdir())):
         raise InputError("is there already", file=folder, expected="a new or empty folder, or --overwrite")
     if entry.files:
-        raw = _raw_files(entry, source, FILT if base_address is None else base_address, progress)
-        dataset = split_facts(raw_to_facts(raw, name), swap=entry.swap)
+        raw = _raw_files(entry, source, FILT if base_url is None else base_url, on_progress)
+        dataset = split_facts(read_icews(raw, name), swap=entry.swap)
     else:
         dataset = _generated(name)
     write_dataset(dataset, folder, overwrite=overwrite)
@@ -216,7 +203,9 @@ def _generated(name: str) -> Dataset:
     return split_facts(getattr(import_module(module), function)().facts, name=name)
 
 
-def _raw_files(entry: Entry, source: Path | None, base_address: str, progress: Progress | None) -> dict[str, Path]:
+def _raw_files(
+    entry: DatasetEntry, source: Path | None, base_url: str, on_progress: OnProgress | None
+) -> dict[str, Path]:
     """Checked raw files by name."""
     local = {} if source is None else _local_files(entry, Path(source))
     files = {}
@@ -225,11 +214,11 @@ def _raw_files(entry: Entry, source: Path | None, base_address: str, progress: P
             files[file.name] = _checked(local[file.name], file)
     for file in entry.files:
         if file.name not in local:
-            files[file.name] = _downloaded(entry, file, source, base_address, progress)
+            files[file.name] = _downloaded(entry, file, source, base_url, on_progress)
     return files
 
 
-def _local_files(entry: Entry, source: Path) -> dict[str, Path]:
+def _local_files(entry: DatasetEntry, source: Path) -> dict[str, Path]:
     """Which of an entry's files a folder holds, flat or laid out as published."""
     if not source.is_dir():
         raise InputError("no such folder", file=source, expected=f"a folder with the raw files of {entry.name}")
@@ -254,11 +243,13 @@ def _checked(path: Path, file: RawFile) -> Path:
     return path
 
 
-def _downloaded(entry: Entry, file: RawFile, source: Path | None, base_address: str, progress: Progress | None) -> Path:
-    url = f"{base_address.rstrip('/')}/{entry.folder}{file.path}"
-    target = home() / "downloads" / entry.name / file.name
+def _downloaded(
+    entry: DatasetEntry, file: RawFile, source: Path | None, base_url: str, on_progress: OnProgress | None
+) -> Path:
+    url = f"{base_url.rstrip('/')}/{entry.folder}{file.path}"
+    target = cache_dir() / "downloads" / entry.name / file.name
     try:
-        return fetch(url, target, file.sha256, file.size, progress=progress)
+        return fetch(url, target, file.sha256, file.size, on_progress=on_progress)
     except DownloadError as error:
         problem, missing = error.problem, error.status is not None
         if source is not None:

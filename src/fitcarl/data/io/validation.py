@@ -42,14 +42,14 @@ def validate(dataset: Dataset, folder: str | Path = "") -> None:
     for number, split in enumerate(SPLITS):
         file, meta = place / META[split], dataset.meta(split)
         _check_owners(file, meta, dataset.vocabulary.entities)
-        twice = np.flatnonzero(group[meta.owner] != _SEEN)
+        twice = np.flatnonzero(group[meta.entity_of_fact] != _SEEN)
         if len(twice):
             row = int(twice[0])
-            other = META[SPLITS[int(group[meta.owner[row]])]]
+            other = META[SPLITS[int(group[meta.entity_of_fact[row]])]]
             raise _error(
-                "an entity of two groups", file, row, "unseen entity", int(meta.owner[row]), f"none of {other}"
+                "an entity of two groups", file, row, "unseen entity", int(meta.entity_of_fact[row]), f"none of {other}"
             )
-        group[meta.owner] = number
+        group[meta.entity_of_fact] = number
     _check_groups(place, dataset, group)
 
 
@@ -97,11 +97,11 @@ def _check_owners(file: Path, meta: MetaSet, names: Sequence[str]) -> None:
 
     Listed under both its ends, or twice under one, a fact could be support and query at once.
     """
-    strangers = np.flatnonzero((meta.owner != meta.facts.subject) & (meta.owner != meta.facts.object))
+    strangers = np.flatnonzero((meta.entity_of_fact != meta.facts.subject) & (meta.entity_of_fact != meta.facts.object))
     if len(strangers):
         row = int(strangers[0])
         ends = f"the fact's subject {meta.facts.subject[row]} or object {meta.facts.object[row]}"
-        raise _error("not an end of its fact", file, row, "unseen entity", int(meta.owner[row]), ends)
+        raise _error("not an end of its fact", file, row, "unseen entity", int(meta.entity_of_fact[row]), ends)
     _, first = np.unique(meta.entities, return_index=True)
     if len(first) < len(meta.entities):
         again = int(np.setdiff1d(np.arange(len(meta.entities)), first)[0])

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fitcarl.config.schema import EmbeddingConfig
+from fitcarl.core.cache import cache_dir
 from fitcarl.data.dataset import Dataset
-from fitcarl.data.io.registry import home
 from fitcarl.errors import InputError
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.factorization.triples import Triples
@@ -37,8 +37,8 @@ def embeddings_for(
 ) -> Embeddings:
     """The ComplEx embeddings of a dataset's background: from the cache, or trained now and kept there.
 
-    ``cache`` is a folder, by default ``embeddings`` in ``home()``. A cached file that cannot be read is replaced, and a
-    cache that cannot be written is done without; ``note`` is told of either.
+    ``cache`` is a folder, by default ``embeddings`` in ``cache_dir()``. A cached file that cannot be read is
+    replaced, and a cache that cannot be written is done without; ``note`` is told of either.
     """
     full = config or EmbeddingConfig()
     file = cache_file(dataset, full, seed, cache)
@@ -68,4 +68,4 @@ def cache_file(dataset: Dataset, config: EmbeddingConfig, seed: int, cache: str 
     sha.update(json.dumps([_METHOD, *counts, seed, config.model_dump()], sort_keys=True).encode())
     for column in (triples.entity, triples.relation, triples.offsets, triples.answer, triples.count):
         sha.update(np.ascontiguousarray(column).tobytes() + b"\0")
-    return Path(cache or home() / "embeddings") / f"{sha.hexdigest()}.safetensors"
+    return Path(cache or cache_dir() / "embeddings") / f"{sha.hexdigest()}.safetensors"

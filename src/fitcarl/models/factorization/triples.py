@@ -29,7 +29,7 @@ class Triples:
 
     @classmethod
     def of(cls, facts: Quadruples, relations: RelationIds) -> Triples:
-        both = Quadruples.concat([facts, facts.inverted(relations)])
+        both = facts.both_directions(relations)
         entities = int(both.subject.max(initial=-1)) + 1
         pair = both.subject.astype(np.int64) * relations.directed + both.relation
         triple, count = np.unique(pair * entities + both.object, return_counts=True)

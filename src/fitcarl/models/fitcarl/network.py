@@ -190,7 +190,7 @@ class Fitcarl(nn.Module):
         return Walkers(entity, time, history)
 
     def _neighbourhood(self, support: MetaSet) -> Neighbourhood:
-        turned = support.facts.seen_from(support.owner, self.relations)
+        turned = support.facts.seen_from(support.entity_of_fact, self.relations)
         counts = np.diff(support.offsets)
         row = np.repeat(np.arange(len(counts)), counts)
         column = np.arange(len(support)) - support.offsets[row]

@@ -25,7 +25,7 @@ class CopySupport:
         self.half = half
 
     def answer(self, task: Task, queries: Queries) -> Answers:
-        seen = task.support.facts.seen_from(task.support.owner, self.relations)
+        seen = task.support.facts.seen_from(task.support.entity_of_fact, self.relations)
         query, fact = Groups.of(seen.subject.astype(np.int64)).members(queries.entity.astype(np.int64))
         weight = np.ones(len(query))
         if self.half is not None:

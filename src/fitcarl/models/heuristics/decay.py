@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.calendar import Calendar
 from fitcarl.data.quadruples import Ids
-
-_HALF: dict[str, float] = {"hour": 24 * 30, "day": 30, "month": 3, "year": 1}
-
-
-def half_time(calendar: Calendar) -> float:
-    """Ticks after which a fact counts half: about a month where time is fine, a twelfth of it all where it is bare."""
-    return _HALF.get(calendar.granularity, max(1.0, calendar.span / 12))
 
 
 def decay(then: Ids, now: Ids, half: float) -> NDArray[np.float64]:

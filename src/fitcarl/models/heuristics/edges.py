@@ -23,7 +23,7 @@ class Edges:
 
     @classmethod
     def of(cls, facts: Quadruples, entities: int, relations: RelationIds) -> Edges:
-        return cls(Quadruples.concat([facts, facts.inverted(relations)]), relations, entities)
+        return cls(facts.both_directions(relations), relations, entities)
 
     def same_world(self, facts: Quadruples) -> Edges:
         """Edges of other facts about the same entities and relations."""

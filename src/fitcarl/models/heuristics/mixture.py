@@ -6,7 +6,6 @@ import numpy as np
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.copy_support import CopySupport
-from fitcarl.models.heuristics.decay import half_time
 from fitcarl.models.heuristics.edges import Edges
 from fitcarl.models.heuristics.relation_window import RelationWindow
 from fitcarl.models.heuristics.similar_entities import Peers
@@ -27,7 +26,7 @@ class Mix:
         self.entities = len(dataset.vocabulary.entities)
         background = Edges.of(dataset.background, self.entities, dataset.vocabulary.relation_ids)
         self.scorers: tuple[tuple[float, Scorer], ...] = (
-            (1.0, CopySupport(dataset, half_time(dataset.calendar))),
+            (1.0, CopySupport(dataset, dataset.calendar.half_life)),
             (1.0, RelationWindow(dataset, background)),
             (1.0, TwoHop(dataset, background)),
             (1.0, Peers(dataset, background)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fitcarl.core.arrays import batches, spans
 from fitcarl.data.dataset import Dataset
-from fitcarl.models.heuristics.decay import decay, half_time
+from fitcarl.models.heuristics.decay import decay
 from fitcarl.models.heuristics.edges import Edges
 from fitcarl.scoring.scores import Answers
 from fitcarl.tasks.task import Queries, Task
@@ -20,7 +20,7 @@ class RelationWindow:
     def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
         self.background = background or Edges.of(dataset.background, entities, relations)
-        self.half = half_time(dataset.calendar)
+        self.half = dataset.calendar.half_life
 
     def answer(self, task: Task, queries: Queries) -> Answers:  # noqa: ARG002
         _, cost = self.background.objects_of(queries.relation)

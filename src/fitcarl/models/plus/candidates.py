@@ -83,7 +83,7 @@ def supports_of(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tup
     owner = slot[queries.entity]
     if np.any(owner < 0):
         raise ValueError("a query about an entity that is not in the support")
-    return owner, support.facts.seen_from(support.owner, graph.relations)
+    return owner, support.facts.seen_from(support.entity_of_fact, graph.relations)
 
 
 def support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.bool_], Ids, Ids, Ids]:

@@ -40,7 +40,7 @@ def habits(graph: TemporalGraph) -> tuple[NDArray[np.float32], NDArray[np.float3
     """Two tables, [entities, 16] and [2R, 16], whose product is nearly log(1 + count) of (r, o)."""
     base, n = graph.base, graph.relations.directed
     source = np.repeat(np.arange(graph.entities, dtype=np.int64), np.diff(base.offsets))
-    met_through = (base.relation.astype(np.int64) + graph.relations.count) % n
+    met_through = graph.relations.inverse(base.relation.astype(np.int64))
     counts = np.bincount(source * n + met_through, minlength=graph.entities * n).reshape(graph.entities, n)
     table = torch.from_numpy(np.log1p(counts).astype(np.float32))
     # The eigenvectors of the small square are the right singular vectors.

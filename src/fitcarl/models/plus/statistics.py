@@ -175,7 +175,7 @@ def count(
 ) -> Statistics:
     """All statistics of a background, whose graph is given bare and whose tick is so many days."""
     relations = graph.relations
-    both = Quadruples.concat([background, background.inverted(relations)])
+    both = background.both_directions(relations)
     follows, ever = _followers(both, graph.entities, relations, days)
     rule, rule_tries, second = _rules(both, graph, seed)
     habit, habit_of = habits(graph)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.schema import EncoderConfig
+from fitcarl.core.cache import cache_dir
 from fitcarl.core.storage import read_tensors, write_tensors
-from fitcarl.data.io.registry import home
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import Asking, SupportEncoder, Words, telling_words
@@ -64,7 +64,7 @@ def encoder_for(
     A cached file that cannot be read is replaced, and a cache that cannot be written is done without; ``note`` is told.
     """
     note = note or _log.warning
-    file = (cache or home() / "encoders") / f"{_key(graph, days, names, config, seed, shots)}.safetensors"
+    file = (cache or cache_dir() / "encoders") / f"{_key(graph, days, names, config, seed, shots)}.safetensors"
     if file.exists():
         try:
             weights, about = read_tensors(file)

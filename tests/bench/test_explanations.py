@@ -43,7 +43,7 @@ def test_the_chance_of_a_path_is_that_of_enumeration(
     facts: list[tuple[int, int, int, int]], steps: int, end: int
 ) -> None:
     quadruples = Quadruples.from_rows(facts)
-    graph = TemporalGraph.index(quadruples, 5, RELATIONS)
+    graph = TemporalGraph.from_facts(quadruples, 5, RELATIONS)
     causes = quadruples.take(slice(0, 1))
     edges = list(graph.base.edges())
     bad = {*causes, *causes.inverted(RELATIONS)}
@@ -55,14 +55,14 @@ def test_the_chance_of_a_path_is_that_of_enumeration(
 def test_a_random_walk_meets_the_cause_as_often_as_it_goes_that_way() -> None:
     """From 0 there are two ways, one of them the cause; from 1 one more, beside the way back."""
     facts = Quadruples.from_rows([(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0)])
-    graph = TemporalGraph.index(facts, 4, RELATIONS)
+    graph = TemporalGraph.from_facts(facts, 4, RELATIONS)
     assert Chance.of(graph, 0, 1, facts.take(slice(0, 1)), path_of(1)).walk == pytest.approx(0.5)
     assert Chance.of(graph, 0, 3, facts.take(slice(2, 3)), path_of(2)).walk == pytest.approx(0.5)
 
 
 def test_what_happened_with_others_is_held_against_any_fact_of_the_answer() -> None:
     facts = Quadruples.from_rows([(1, 0, 3, 0), (2, 0, 3, 1), (2, 0, 4, 1), (0, 1, 3, 0)])
-    graph = TemporalGraph.index(facts, 5, RELATIONS)
+    graph = TemporalGraph.from_facts(facts, 5, RELATIONS)
     crowd = Path("", "", 0.0, path_of(1).steps, by_crowd=True)
     found = Chance.of(graph, 0, 3, facts.take(slice(0, 1)), crowd)
     assert (found.path, found.walk) == pytest.approx((1 / 3, 1 / 4))

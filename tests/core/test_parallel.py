@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.core.parallel import in_parallel, spread, thread_count
+from fitcarl.core.parallel import parallel_for, split_range, thread_count
 
 
 @pytest.mark.parametrize(("given_text", "expected"), [("1", 1), ("3", 3), ("0", 1)])
@@ -28,7 +28,7 @@ def test_without_a_number_there_is_a_thread_for_every_core_at_hand(
 def test_ranges_cover_everything_once_and_in_order(count: int, threads: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FITCARL_THREADS", str(threads))
-        ranges = spread(count)
+        ranges = split_range(count)
     assert [i for low, high in ranges for i in range(low, high)] == list(range(count))
     assert 1 <= len(ranges) <= threads
     lengths = [high - low for low, high in ranges]
@@ -39,22 +39,22 @@ def test_ranges_cover_everything_once_and_in_order(count: int, threads: int) -> 
 
 def test_few_items_start_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FITCARL_THREADS", "8")
-    assert spread(100) == [(0, 100)]
-    assert spread(32, worth=16) == [(0, 16), (16, 32)]
+    assert split_range(100) == [(0, 100)]
+    assert split_range(32, min_items=16) == [(0, 16), (16, 32)]
     names = []
-    in_parallel([(0, 100)], lambda *_: names.append(threading.current_thread().name))
+    parallel_for([(0, 100)], lambda *_: names.append(threading.current_thread().name))
     assert names == [threading.current_thread().name]
 
 
 def test_every_range_is_worked_on_once_with_its_number() -> None:
     seen = []
-    in_parallel([(0, 3), (3, 7), (7, 9)], lambda part, low, high: seen.append((part, low, high)))
+    parallel_for([(0, 3), (3, 7), (7, 9)], lambda part, low, high: seen.append((part, low, high)))
     assert sorted(seen) == [(0, 0, 3), (1, 3, 7), (2, 7, 9)]
 
 
 def test_ranges_are_worked_on_at_the_same_time() -> None:
     meeting = threading.Barrier(3, timeout=10)  # passes only when all three are there
-    in_parallel([(0, 1), (1, 2), (2, 3)], lambda *_: meeting.wait() and None)
+    parallel_for([(0, 1), (1, 2), (2, 3)], lambda *_: meeting.wait() and None)
 
 
 def test_an_error_in_any_thread_reaches_the_caller() -> None:
@@ -63,4 +63,4 @@ def test_an_error_in_any_thread_reaches_the_caller() -> None:
             raise RuntimeError("in the middle")
 
     with pytest.raises(RuntimeError, match="in the middle"):
-        in_parallel([(0, 1), (1, 2), (2, 3)], work)
+        parallel_for([(0, 1), (1, 2), (2, 3)], work)

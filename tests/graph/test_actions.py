@@ -24,8 +24,8 @@ SAMPLINGS = st.one_of(
 
 def two_layer_graph(facts: list[Fact]) -> TemporalGraph:
     """Some facts in the background, some in the overlay: the division must not be felt."""
-    graph = TemporalGraph.index(Quadruples.from_rows(facts[::2]), ENTITIES, RELATIONS)
-    return graph.overlay(Quadruples.from_rows(facts[1::2]))
+    graph = TemporalGraph.from_facts(Quadruples.from_rows(facts[::2]), ENTITIES, RELATIONS)
+    return graph.with_facts(Quadruples.from_rows(facts[1::2]))
 
 
 def all_states() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -125,7 +125,7 @@ def test_edge_numbers_point_at_the_edges(facts: list[Fact], sampling: Sampling) 
     graph = two_layer_graph(facts)
     entity, now, asked = all_states()
     space = action_space(graph, entity, now, asked, sampling, 5)
-    everything = Quadruples.concat([graph.base.edges(), graph.over.edges()])
+    everything = Quadruples.concat([graph.base.edges(), graph.overlay.edges()])
     assert ((space.edge >= 0) == (space.mask & (np.arange(space.width) > 0))).all()
     row, column = np.nonzero(space.edge >= 0)
     pointed = everything.take(space.edge[row, column])
@@ -135,7 +135,7 @@ def test_edge_numbers_point_at_the_edges(facts: list[Fact], sampling: Sampling) 
 
 def test_random_draws_every_edge_about_equally_often() -> None:
     facts = [(0, 0, 1, t) for t in range(20)]
-    graph = TemporalGraph.index(Quadruples.from_rows(facts), 2, RelationIds(1))
+    graph = TemporalGraph.from_facts(Quadruples.from_rows(facts), 2, RelationIds(1))
     zero = np.zeros(1, np.int32)
     seen = np.zeros(20)
     for seed in range(2000):
@@ -147,7 +147,7 @@ def test_random_draws_every_edge_about_equally_often() -> None:
 
 def test_random_actions_differ_between_seeds() -> None:
     facts = [(0, 0, 1, t) for t in range(40)]
-    graph = TemporalGraph.index(Quadruples.from_rows(facts), 2, RelationIds(1))
+    graph = TemporalGraph.from_facts(Quadruples.from_rows(facts), 2, RelationIds(1))
     zero = np.zeros(1, np.int32)
     draws = {tuple(chosen(action_space(graph, zero, zero, zero, Random(seed), 5), 0)) for seed in range(10)}
     assert len(draws) > 5
@@ -159,14 +159,14 @@ def test_equal_scores_prefer_the_nearer_then_the_past() -> None:
 
 
 def test_a_time_beyond_the_table_is_noticed() -> None:
-    graph = TemporalGraph.index(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
+    graph = TemporalGraph.from_facts(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
     zero = np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="beyond the table"):
         action_space(graph, zero, zero, zero + 4, Adaptive.by_score(np.zeros(7)), 5)
 
 
 def test_a_node_without_edges_has_only_the_self_loop() -> None:
-    graph = TemporalGraph.index(Quadruples.empty(), 3, RelationIds(1))
+    graph = TemporalGraph.from_facts(Quadruples.empty(), 3, RelationIds(1))
     space = action_space(graph, np.array([2], np.int32), np.array([7]), np.array([9]), Nearest(), 50)
     assert (space.relation.tolist(), space.entity.tolist(), space.time.tolist()) == ([[2]], [[2]], [[7]])
     assert space.mask.tolist() == [[True]]
@@ -174,12 +174,12 @@ def test_a_node_without_edges_has_only_the_self_loop() -> None:
 
 @pytest.mark.parametrize("entity", [-1, 2, 2**31, 5_000_000])
 def test_a_state_at_no_entity_is_refused(entity: int) -> None:
-    graph = TemporalGraph.index(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
+    graph = TemporalGraph.from_facts(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
     with pytest.raises(ValueError, match=f"entity {entity} is out of range: ids are from 0 to 1"):
         action_space(graph, [0, entity], [0, 0], [0, 0], Nearest(), 5)
 
 
 def test_states_need_both_times() -> None:
-    graph = TemporalGraph.index(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
+    graph = TemporalGraph.from_facts(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
     with pytest.raises(ValueError, match="three columns of one length"):
         action_space(graph, [0, 1], [0], [0, 0], Nearest(), 5)

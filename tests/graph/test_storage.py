@@ -18,7 +18,7 @@ from fitcarl.graph.temporal import TemporalGraph
 def graph() -> TemporalGraph:
     rng = np.random.default_rng(0)
     facts = Quadruples.from_rows(np.unique(rng.integers(0, [50, 4, 50, 30], size=(600, 4)), axis=0))
-    return TemporalGraph.index(facts, 50, RelationIds(4))
+    return TemporalGraph.from_facts(facts, 50, RelationIds(4))
 
 
 def test_a_stored_graph_opens_as_it_was(graph: TemporalGraph, tmp_path: Path) -> None:
@@ -39,15 +39,15 @@ def test_an_opened_graph_can_be_walked_and_overlaid(graph: TemporalGraph, tmp_pa
     opened = open_graph(save_graph(graph, tmp_path / "g"))
     support = Quadruples.from_rows([(3, 1, 7, 29), (9, 2, 3, 1)])
     states = np.arange(50, dtype=np.int32), np.full(50, 4, np.int32), np.full(50, 11, np.int32)
-    ours = action_space(opened.overlay(support), *states, Nearest(), 10)
-    theirs = action_space(graph.overlay(support), *states, Nearest(), 10)
+    ours = action_space(opened.with_facts(support), *states, Nearest(), 10)
+    theirs = action_space(graph.with_facts(support), *states, Nearest(), 10)
     assert np.array_equal(ours.edge, theirs.edge)
     assert np.array_equal(ours.entity, theirs.entity)
 
 
 def test_an_overlay_is_not_stored(graph: TemporalGraph, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="bare"):
-        save_graph(graph.overlay(Quadruples.from_rows([(0, 0, 0, 77)])), tmp_path / "g")
+        save_graph(graph.with_facts(Quadruples.from_rows([(0, 0, 0, 77)])), tmp_path / "g")
 
 
 def test_an_existing_folder_is_not_overwritten(graph: TemporalGraph, tmp_path: Path) -> None:

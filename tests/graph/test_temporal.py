@@ -16,7 +16,7 @@ FACTS = st.lists(
 
 
 def graph_of(facts: list[tuple[int, int, int, int]]) -> TemporalGraph:
-    return TemporalGraph.index(Quadruples.from_rows(facts), ENTITIES, RELATIONS)
+    return TemporalGraph.from_facts(Quadruples.from_rows(facts), ENTITIES, RELATIONS)
 
 
 def snapshot(adjacency: Adjacency) -> list[bytes]:
@@ -49,20 +49,20 @@ def test_taking_an_overlay_off_restores_the_graph_exactly(
 ) -> None:
     graph = graph_of(facts)
     before = snapshot(graph.base)
-    covered = graph.overlay(Quadruples.from_rows(support))
+    covered = graph.with_facts(Quadruples.from_rows(support))
     assert covered.base is graph.base
-    assert snapshot(covered.bare.base) == before
-    assert len(covered.bare.over) == 0
+    assert snapshot(covered.without_overlay.base) == before
+    assert len(covered.without_overlay.overlay) == 0
     assert snapshot(graph.base) == before
-    assert len(graph.over) == 0
+    assert len(graph.overlay) == 0
 
 
 @given(FACTS, FACTS)
 def test_an_overlaid_graph_has_the_edges_of_the_union(
     facts: list[tuple[int, int, int, int]], support: list[tuple[int, int, int, int]]
 ) -> None:
-    covered = graph_of(facts).overlay(Quadruples.from_rows(support))
-    together = list(covered.base.edges()) + list(covered.over.edges())
+    covered = graph_of(facts).with_facts(Quadruples.from_rows(support))
+    together = list(covered.base.edges()) + list(covered.overlay.edges())
     union = graph_of(sorted(set(facts) | set(support)))
     assert sorted(together) == sorted(union.base.edges())
     everybody = np.arange(ENTITIES, dtype=np.int32)
@@ -74,23 +74,23 @@ def test_overlays_can_be_laid_over_overlays(
     first: list[tuple[int, int, int, int]], second: list[tuple[int, int, int, int]]
 ) -> None:
     bare = graph_of([])
-    twice = bare.overlay(Quadruples.from_rows(first)).overlay(Quadruples.from_rows(second))
-    once = bare.overlay(Quadruples.from_rows(sorted(set(first) | set(second))))
-    assert snapshot(twice.over) == snapshot(once.over)
+    twice = bare.with_facts(Quadruples.from_rows(first)).with_facts(Quadruples.from_rows(second))
+    once = bare.with_facts(Quadruples.from_rows(sorted(set(first) | set(second))))
+    assert snapshot(twice.overlay) == snapshot(once.overlay)
 
 
 @given(FACTS, FACTS)
 def test_contains_says_which_edges_are_there(
     facts: list[tuple[int, int, int, int]], asked: list[tuple[int, int, int, int]]
 ) -> None:
-    graph = graph_of(facts[::2]).overlay(Quadruples.from_rows(facts[1::2]))
+    graph = graph_of(facts[::2]).with_facts(Quadruples.from_rows(facts[1::2]))
     edges = {(s, r, o, t) for s, r, o, t in facts} | {(o, r + 3, s, t) for s, r, o, t in facts}
     found = graph.contains(Quadruples.from_rows(asked))
     assert found.tolist() == [fact in edges for fact in asked]
 
 
 def test_time_range_is_that_of_all_edges() -> None:
-    graph = graph_of([(0, 0, 1, 3), (2, 1, 3, 7)]).overlay(Quadruples.from_rows([(4, 0, 5, -2)]))
+    graph = graph_of([(0, 0, 1, 3), (2, 1, 3, 7)]).with_facts(Quadruples.from_rows([(4, 0, 5, -2)]))
     assert graph.time_range == (-2, 7)
 
 
@@ -105,7 +105,7 @@ def test_an_id_out_of_range_is_refused_before_compiled_loops_see_it(column: int,
     row = [0, 0, 0, 1]
     row[column] = value
     with pytest.raises(ValueError, match=rf"{value} is out of range"):
-        Adjacency.sort(Quadruples.from_rows([row] * 1000), ENTITIES, RELATIONS)
+        Adjacency.from_edges(Quadruples.from_rows([row] * 1000), ENTITIES, RELATIONS)
 
 
 @pytest.mark.parametrize("subject", [-1, 6, 5_000_000])

@@ -72,15 +72,15 @@ def time_actions(graph: TemporalGraph, states: States, size: int = 50, repeats: 
     )
 
 
-def _wavy_sampling(reach: int) -> Adaptive:
+def _wavy_sampling(max_delta: int) -> Adaptive:
     """Time scores as a model has them: a sum of waves, so that good times lie all over the axis."""
     rng = np.random.default_rng(1)
-    waves = np.cos(np.arange(-reach, reach + 1)[:, None] * 10 ** -np.linspace(0, 4, 16) + rng.normal(size=16))
+    waves = np.cos(np.arange(-max_delta, max_delta + 1)[:, None] * 10 ** -np.linspace(0, 4, 16) + rng.normal(size=16))
     return Adaptive.by_score(waves @ rng.normal(size=16))
 
 
 def _sorted_segment(graph: TemporalGraph, entity: int, query_time: int, sampling: Adaptive, size: int) -> object:
     low, high = graph.base.offsets[entity], graph.base.offsets[entity + 1]
-    rank = sampling.rank[query_time - graph.base.time[low:high] + sampling.reach]
+    rank = sampling.rank[query_time - graph.base.time[low:high] + sampling.max_delta]
     chosen = low + np.argsort(rank, kind="stable")[:size]
     return graph.base.relation[chosen], graph.base.target[chosen], graph.base.time[chosen]

@@ -18,7 +18,7 @@ from fitcarl.core.memory import peak_mb
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Surroundings, concept_guide
+from fitcarl.models.base import Surroundings, concept_prior
 from fitcarl.models.factorization.embeddings import Embeddings, trained_entities
 from fitcarl.models.fitcarl.episode import Episode, play
 from fitcarl.models.fitcarl.network import Fitcarl
@@ -127,25 +127,25 @@ def setting(data: str, shots: int) -> tuple[Dataset, Config, Fitcarl, TemporalGr
     rows, turns = (rng.normal(size=(n, 100)).astype(np.float32) * 0.5 for n in (entities, relations.directed))
     torch.manual_seed(0)
     model = Fitcarl(config.model, Embeddings(rows * trained[:, None], turns, trained), relations)
-    return dataset, config, model, TemporalGraph.index(dataset.background, entities, relations)
+    return dataset, config, model, TemporalGraph.from_facts(dataset.background, entities, relations)
 
 
 def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
     dataset, config, model, background = setting(data, shots)
     way: Play = literal_episode if literal else play
-    guide, reach = concept_guide(Surroundings.of(dataset)), dataset.calendar.span - 1
+    prior, max_delta = concept_prior(Surroundings.of(dataset)), dataset.calendar.span - 1
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
     small = sampled_task(
         dataset.train, shots, dataset.vocabulary.relation_ids, np.random.default_rng(0), queries_per_entity=1
     )
-    way(model, background, small, config, guide, reach, 0).loss.backward()  # compiles, or loads what was compiled
+    way(model, background, small, config, prior, max_delta, 0).loss.backward()  # compiles, or loads what was compiled
     before = peak_mb()
     times, first_loss, queries = [], 0.0, 0
     for number in range(episodes):
         rng = np.random.default_rng([0, number])
         task = sampled_task(dataset.train, shots, dataset.vocabulary.relation_ids, rng, config.learn.queries_per_entity)
         wall, cpu = perf_counter(), process_time()
-        episode = way(model, background, task, config, guide, reach, number)
+        episode = way(model, background, task, config, prior, max_delta, number)
         optimizer.zero_grad(set_to_none=True)
         episode.loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.learn.clip)

@@ -68,7 +68,7 @@ def measure_explanations(
     ranks = rank(answers, task.queries, KnownAnswers.of(dataset), len(dataset.vocabulary.entities), "time-aware")
     right = np.flatnonzero(made & (ranks.of("realistic") == 1))
 
-    graph = run.surroundings.graph.overlay(task.support.facts)
+    graph = run.surroundings.graph.with_facts(task.support.facts)
     found: list[_Held] = []
     for done, number in enumerate(right.tolist()):
         asked, answer = blind.queries.take(slice(number, number + 1)), int(task.queries.answer[number])
@@ -113,7 +113,7 @@ class Chance:
         Where the best path is what happened between the answer and others, any fact of the answer stands for a path,
         and any fact at all for a walk.
         """
-        edges = Quadruples.concat([graph.base.edges(), graph.over.edges()])
+        edges = Quadruples.concat([graph.base.edges(), graph.overlay.edges()])
         cause = _among(edges, causes.both_directions(graph.relations))
         if path.by_crowd:
             return cls(_mean(cause[edges.object == end].tolist()), _mean(cause.tolist()))

@@ -48,11 +48,11 @@ def time_index(facts: int, progress: Callable[[str], None] = lambda _: None) -> 
     quadruples = _generated(facts)
     entities = int(max(quadruples.subject.max(), quadruples.object.max())) + 1
     relations = RelationIds(int(quadruples.relation.max()) + 1)
-    TemporalGraph.index(quadruples.take(slice(0, 10)), entities, relations)  # compiles, or loads what was compiled
+    TemporalGraph.from_facts(quadruples.take(slice(0, 10)), entities, relations)  # compiles, or loads what was compiled
 
     progress("indexing")
     began = perf_counter()
-    graph = TemporalGraph.index(quadruples, entities, relations)
+    graph = TemporalGraph.from_facts(quadruples, entities, relations)
     seconds = perf_counter() - began
     peak = peak_mb()
 
@@ -114,4 +114,4 @@ def _only(graph: TemporalGraph, nodes: np.ndarray[tuple[int], np.dtype[np.int64]
             for column in (base.relation, base.target, base.time)
         ),
     )
-    return TemporalGraph.over_base(corner, graph.relations)
+    return TemporalGraph.from_adjacency(corner, graph.relations)

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fitcarl.bench.episode import setting
 from fitcarl.bench.timing import best_of
-from fitcarl.models.base import Surroundings, concept_guide
+from fitcarl.models.base import Surroundings, concept_prior
 from fitcarl.models.fitcarl.episode import play
 from fitcarl.tasks.task import sampled_task
 
@@ -55,13 +55,13 @@ class Profile:
 def profile_episode(data: str, shots: int) -> Profile:
     """Profiles one episode of preset ``paper`` and measures the machine beside it."""
     dataset, config, model, background = setting(data, shots)
-    guide, reach = concept_guide(Surroundings.of(dataset)), dataset.calendar.span - 1
+    prior, max_delta = concept_prior(Surroundings.of(dataset)), dataset.calendar.span - 1
     relations = dataset.vocabulary.relation_ids
     task = sampled_task(dataset.train, shots, relations, np.random.default_rng(0), config.learn.queries_per_entity)
 
     def episode() -> None:
         model.zero_grad(set_to_none=True)
-        play(model, background, task, config, guide, reach, 0).loss.backward()
+        play(model, background, task, config, prior, max_delta, 0).loss.backward()
 
     episode()
     episode()

@@ -26,7 +26,7 @@ from fitcarl.models.fitcarl.entity_encoder import AttentionLayer
 from fitcarl.models.fitcarl.episode import Episode
 from fitcarl.models.fitcarl.network import Fitcarl
 from fitcarl.models.fitcarl.rewards import reward
-from fitcarl.models.fitcarl.rollout import ConceptGuide, draw
+from fitcarl.models.fitcarl.rollout import ConceptPrior, sample_actions
 from fitcarl.tasks.task import Queries, Task
 
 
@@ -35,26 +35,26 @@ def literal_episode(
     background: TemporalGraph,
     task: Task,
     config: Config,
-    guide: ConceptGuide | None,
-    reach: int,
+    concept_prior: ConceptPrior | None,
+    max_delta: int,
     seed: int,
 ) -> Episode:
     """The loss of a task (Eq. 12), for time-adaptive sampling, as ``play`` gives it for the same arguments."""
     if model.config.sampling != "adaptive" or not model.config.temporal:
         raise ValueError("the literal formulation knows time-adaptive sampling only")
-    walk = _Walk.begin(model, background, task, reach)
+    walk = _Walk.begin(model, background, task, max_delta)
     generator = torch.Generator().manual_seed(seed)
     every = torch.arange(len(task.queries))
     total, gain = torch.zeros((), dtype=torch.float64), torch.zeros(())
     for level in range(model.config.steps):
         log_policy, mask = walk.policy()
-        action = draw(log_policy.detach(), generator)
+        action = sample_actions(log_policy.detach(), generator)
         walk.advance(action)
         with torch.no_grad():
             gain = reward(walk.represent(task.queries.answer), walk.represent(walk.entity), config.learn.margin)
         loss = -log_policy[every, action] * gain
-        if guide is not None:
-            loss = loss + config.learn.regularizer * walk.divergence(log_policy, mask, guide)
+        if concept_prior is not None:
+            loss = loss + config.learn.regularizer * walk.divergence(log_policy, mask, concept_prior)
         total = total + config.learn.discount**level * loss.mean()
     arrived = (walk.entity == task.queries.answer).mean()
     return Episode(total, float(gain.mean()), float(arrived))
@@ -62,7 +62,7 @@ def literal_episode(
 
 @torch.no_grad()
 def literal_paths(
-    model: Fitcarl, background: TemporalGraph, task: Task, reach: int, beam: int, queries_at_once: int = 16
+    model: Fitcarl, background: TemporalGraph, task: Task, max_delta: int, beam: int, queries_at_once: int = 16
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
     """Where the best paths of a task's queries end, and their scores, each [queries, paths]; adaptive sampling only.
 
@@ -71,7 +71,7 @@ def literal_paths(
     for low in range(0, len(task.queries), queries_at_once):
         part = Task(task.support, task.queries.take(slice(low, low + queries_at_once)))
         count = len(part.queries)
-        walk = _Walk.begin(model, background, part, reach)
+        walk = _Walk.begin(model, background, part, max_delta)
         score = torch.zeros(count, 1, dtype=torch.float64)
         for _ in range(model.config.steps):
             log_policy, _mask = walk.policy()
@@ -95,10 +95,10 @@ def select_actions(
     mask = np.zeros(shape, dtype=bool)
     mask[:, 0] = True
     for row, node in enumerate(entity.tolist()):
-        parts = [(layer, layer.offsets[node], layer.offsets[node + 1]) for layer in (graph.base, graph.over)]
+        parts = [(layer, layer.offsets[node], layer.offsets[node + 1]) for layer in (graph.base, graph.overlay)]
         times = np.concatenate([layer.time[low:high] for layer, low, high in parts])
         # The place in the list goes into the key, so that among equals the first stays.
-        key = (sampling.rank[asked[row] - times + sampling.reach].astype(np.int64) << 32) | np.arange(len(times))
+        key = (sampling.rank[asked[row] - times + sampling.max_delta].astype(np.int64) << 32) | np.arange(len(times))
         best = np.sort(np.partition(key, size - 1)[:size] if len(key) > size else key) & 0xFFFFFFFF
         taken = slice(1, len(best) + 1)
         time[row, taken] = times[best]
@@ -128,20 +128,20 @@ class _Walk:
     space: tuple[Ids, Ids, Ids, NDArray[np.bool_]]
 
     @classmethod
-    def begin(cls, model: Fitcarl, background: TemporalGraph, task: Task, reach: int) -> _Walk:
+    def begin(cls, model: Fitcarl, background: TemporalGraph, task: Task, max_delta: int) -> _Walk:
         queries, support = task.queries, task.support
         slot = np.full(background.entities, -1, dtype=np.int32)
         slot[support.entities] = np.arange(len(support.entities), dtype=np.int32)
         last = np.array([support.facts.time[low:high].max() for low, high in _segments(support)], dtype=np.int32)
         resting = encode_entities(model, support, np.arange(len(last), dtype=np.int32), last)
         own = encode_entities(model, support, slot[queries.entity], queries.time)
-        score = model.time(torch.arange(-reach, reach + 1)).detach() @ model.policy.w_delta.detach()
+        score = model.time(torch.arange(-max_delta, max_delta + 1)).detach() @ model.policy.w_delta.detach()
         now = model.time(torch.zeros(len(queries), dtype=torch.int64))
         dummy = model.special_relations[1].expand(len(queries), -1)
         history = model.history.cell(torch.cat([dummy, own, now], 1))
         sampling = Adaptive.by_score(score.double().numpy())
         nowhere = (queries.entity[:, None],) * 3 + (np.ones((len(queries), 1), dtype=bool),)
-        graph = background.overlay(support.facts)
+        graph = background.with_facts(support.facts)
         return cls(model, graph, sampling, queries, own, resting, slot, queries.entity, queries.time, history, nowhere)
 
     def pick(self, rows: Tensor) -> _Walk:
@@ -207,10 +207,10 @@ class _Walk:
         step = torch.cat([self._relation(relation), self.represent(self.entity), since], 1)
         self.history = self.model.history.cell(step, self.history)
 
-    def divergence(self, log_policy: Tensor, mask: Tensor, guide: ConceptGuide) -> Tensor:
+    def divergence(self, log_policy: Tensor, mask: Tensor, concept_prior: ConceptPrior) -> Tensor:
         """L_KL [queries], by Eq. 10 and 11."""
-        of_relation = torch.from_numpy(guide.probability)[_long(self.queries.relation)]
-        fit = of_relation @ torch.from_numpy(guide.concepts.matrix()).double().T
+        of_relation = torch.from_numpy(concept_prior.probability)[_long(self.queries.relation)]
+        fit = of_relation @ torch.from_numpy(concept_prior.concepts.matrix()).double().T
         fit = fit.gather(1, _long(self.space[1])).to(log_policy.dtype)
         log_concept = fit.masked_fill(~mask, float("-inf")).log_softmax(-1)
         return (log_policy.exp() * (log_policy - log_concept).masked_fill(~mask, 0)).sum(-1)

@@ -41,7 +41,7 @@ def actions(
 
     dataset = load_dataset(data)
     entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-    graph = TemporalGraph.index(dataset.background, entities, relations)
+    graph = TemporalGraph.from_facts(dataset.background, entities, relations)
     _show(asdict(time_actions(graph, States.by_degree(graph, states), size)), json)
 
 

@@ -89,8 +89,8 @@ def find_example(world: World, dataset: Dataset, shots: int = 3) -> Example:
     asked = task.queries
     hidden = Quadruples(asked.entity, asked.relation, asked.answer, asked.time)
     forward = hidden.in_real_direction(relations)
-    graph = TemporalGraph.index(dataset.background, len(dataset.vocabulary.entities), relations)
-    graph = graph.overlay(task.support.facts)
+    graph = TemporalGraph.from_facts(dataset.background, len(dataset.vocabulary.entities), relations)
+    graph = graph.with_facts(task.support.facts)
     rows = world.truth.rows_of(forward)
 
     examples = (

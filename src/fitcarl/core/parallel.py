@@ -31,16 +31,16 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def spread(count: int, worth: int = _WORTH_A_THREAD) -> list[tuple[int, int]]:
+def split_range(count: int, min_items: int = _WORTH_A_THREAD) -> list[tuple[int, int]]:
     """``count`` items as contiguous ranges of nearly equal length, one for each thread that is worth starting.
 
-    ``worth`` is how many items a thread needs for that.
+    ``min_items`` is the least number of items per thread.
     """
-    parts = max(1, min(thread_count(), count // worth))
+    parts = max(1, min(thread_count(), count // min_items))
     return [(count * i // parts, count * (i + 1) // parts) for i in range(parts)]
 
 
-def in_parallel(ranges: list[tuple[int, int]], work: Callable[[int, int, int], None]) -> None:
+def parallel_for(ranges: list[tuple[int, int]], work: Callable[[int, int, int], None]) -> None:
     """Calls ``work(part, low, high)`` for every range, each on a thread of its own."""
     if len(ranges) == 1:
         work(0, *ranges[0])

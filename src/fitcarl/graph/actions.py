@@ -40,22 +40,22 @@ class Adaptive:
     """Sampling by time score w·h(t_q - t), the paper's: the n edges whose time difference ranks best."""
 
     rank: NDArray[np.int32]
-    """int32 [2 reach + 1]: the place of Δt among all time differences is ``rank[Δt + reach]``, the best being 0."""
+    """int32 [2 max_delta + 1]: ``rank[Δt + max_delta]`` is the rank of Δt among all time differences; 0 is the best."""
 
     @classmethod
     def by_score(cls, scores: NDArray[np.floating]) -> Adaptive:
-        """Ranking of Δt = -reach..reach from their scores; among equals the nearer, then the past, comes first."""
-        reach = len(scores) // 2
-        if len(scores) != 2 * reach + 1:
-            raise ValueError("a table of time scores has an odd length, for Δt from -reach to reach")
-        difference = np.arange(-reach, reach + 1)
+        """Ranks Δt = -max_delta..max_delta by score; ties are broken by smaller |Δt|, then by the past."""
+        max_delta = len(scores) // 2
+        if len(scores) != 2 * max_delta + 1:
+            raise ValueError("a table of time scores has an odd length, for Δt from -max_delta to max_delta")
+        difference = np.arange(-max_delta, max_delta + 1)
         order = np.lexsort((-difference, np.abs(difference), -np.asarray(scores, dtype=np.float64)))
         rank = np.empty(len(scores), dtype=np.int32)
         rank[order] = np.arange(len(scores), dtype=np.int32)
         return cls(rank)
 
     @property
-    def reach(self) -> int:
+    def max_delta(self) -> int:
         """The largest time difference the table knows."""
         return len(self.rank) // 2
 
@@ -104,10 +104,10 @@ def action_space(
     time = np.repeat(current_time[:, None], shape[1], axis=1)
     edge = np.full(shape, -1, dtype=np.int64)
 
-    rank, reach, seed = _NO_RANK, 0, 0
+    rank, max_delta, seed = _NO_RANK, 0, 0
     if isinstance(sampling, Adaptive):
-        mode, rank, reach = kernels.ADAPTIVE, sampling.rank, sampling.reach
-        _check_reach(graph, query_time, reach)
+        mode, rank, max_delta = kernels.ADAPTIVE, sampling.rank, sampling.max_delta
+        _check_time_differences(graph, query_time, max_delta)
     elif isinstance(sampling, Nearest):
         mode = kernels.NEAREST
     else:
@@ -119,23 +119,23 @@ def action_space(
         current_time,
         query_time,
         rank,
-        reach,
+        max_delta,
         seed,
         *(graph.base.offsets, graph.base.relation, graph.base.target, graph.base.time),
-        *(graph.over.offsets, graph.over.relation, graph.over.target, graph.over.time),
+        *(graph.overlay.offsets, graph.overlay.relation, graph.overlay.target, graph.overlay.time),
         *(relation, target, time, edge),
     )
     mask = np.arange(shape[1]) <= degree[:, None]
     return ActionSpace(relation, target, time, mask, edge)
 
 
-def _check_reach(graph: TemporalGraph, query_time: Ids, reach: int) -> None:
+def _check_time_differences(graph: TemporalGraph, query_time: Ids, max_delta: int) -> None:
     """The compiled loop does not check bounds: a time difference beyond the table must be noticed here."""
     if not len(query_time) or not graph.edges:
         return
     first, last = graph.time_range
     furthest = max(int(query_time.max()) - first, last - int(query_time.min()))
-    if furthest > reach:
+    if furthest > max_delta:
         raise ValueError(
-            f"a time difference of {furthest} ticks is beyond the table of time scores, which ends at {reach}"
+            f"a time difference of {furthest} ticks is beyond the table of time scores, which ends at {max_delta}"
         )

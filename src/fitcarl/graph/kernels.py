@@ -155,7 +155,7 @@ def select_actions(
     current_time: NDArray[np.int32],
     query_time: NDArray[np.int32],
     rank: NDArray[np.int32],
-    reach: int,
+    max_delta: int,
     seed: int,
     base_offsets: NDArray[np.int64],
     base_relation: NDArray[np.int32],
@@ -172,7 +172,7 @@ def select_actions(
 ) -> None:
     """Writes the best ``size`` edges of every state, best first, into columns 1.. of the outputs (edge -1 elsewhere).
 
-    ``rank[Δt + reach]`` is the place of the time difference Δt = t_q - t among all of them, the best being 0.
+    ``rank[Δt + max_delta]`` is the place of the time difference Δt = t_q - t among all of them, the best being 0.
     """
     keys = np.empty(_BUFFER_PER_ACTION * size + 1, dtype=np.int64)
     all_base = len(base_time)
@@ -184,7 +184,7 @@ def select_actions(
             _mixed(np.uint64(seed), np.uint64(node)),
             (np.uint64(np.uint32(query_time[state])) << np.uint64(32)) | np.uint64(np.uint32(current_time[state])),
         )
-        shift = query_time[state] + reach
+        shift = query_time[state] + max_delta
         now = current_time[state]
         bar = _NO_BAR
         count, bar = _offer(mode, keys, 0, bar, size, base_time, low, high, 0, rank, shift, now, salt)

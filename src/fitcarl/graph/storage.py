@@ -26,7 +26,7 @@ _VERSION = 1
 
 def save_graph(graph: TemporalGraph, folder: str | Path) -> Path:
     """Writes a bare graph as one ``.npy`` file a column; the folder appears only when all of it is written."""
-    if len(graph.over):
+    if len(graph.overlay):
         raise ValueError("only a bare graph is stored: overlays belong to tasks")
     folder = Path(folder)
     if folder.exists():
@@ -74,7 +74,7 @@ def open_graph(folder: str | Path, *, thorough: bool = False) -> TemporalGraph:
         _check_sums(folder, columns, about.get("sha256"))
         _check_ids(folder / "target.npy", columns["target"], len(columns["offsets"]) - 1, "entities")
         _check_ids(folder / "relation.npy", columns["relation"], 2 * relations, "relations, inverse ones included")
-    return TemporalGraph.over_base(Adjacency(**columns), RelationIds(relations))
+    return TemporalGraph.from_adjacency(Adjacency(**columns), RelationIds(relations))
 
 
 def _count(file: Path, about: dict[str, Any], key: str) -> int:

@@ -31,7 +31,7 @@ class Adjacency:
     """int32 [edges], ticks."""
 
     @classmethod
-    def sort(cls, edges: Quadruples, entities: int, relations: RelationIds) -> Adjacency:
+    def from_edges(cls, edges: Quadruples, entities: int, relations: RelationIds) -> Adjacency:
         """Edges in canonical order, whatever order they came in. Four passes of a radix sort; times may be negative.
 
         The compiled passes do not check bounds: an id out of range raises a ValueError here.
@@ -86,19 +86,19 @@ class TemporalGraph:
     relations: RelationIds
     base: Adjacency
     """The background, possibly memory-mapped; shared by all graphs that are laid over it."""
-    over: Adjacency
+    overlay: Adjacency
     """Both directions of the facts laid over it; empty for a bare graph."""
 
     @classmethod
-    def index(cls, facts: Quadruples, entities: int, relations: RelationIds) -> TemporalGraph:
+    def from_facts(cls, facts: Quadruples, entities: int, relations: RelationIds) -> TemporalGraph:
         """The graph of these facts; repeated facts are kept as they are (readers merge them)."""
         both = _both_directions(facts, relations)
-        return cls.over_base(Adjacency.sort(both, entities, relations), relations)
+        return cls.from_adjacency(Adjacency.from_edges(both, entities, relations), relations)
 
     @classmethod
-    def over_base(cls, base: Adjacency, relations: RelationIds) -> TemporalGraph:
+    def from_adjacency(cls, base: Adjacency, relations: RelationIds) -> TemporalGraph:
         """The bare graph of edges that are sorted already."""
-        nothing = Adjacency.sort(Quadruples.empty(), len(base.offsets) - 1, relations)
+        nothing = Adjacency.from_edges(Quadruples.empty(), len(base.offsets) - 1, relations)
         return cls(relations, base, nothing)
 
     @property
@@ -108,34 +108,34 @@ class TemporalGraph:
     @property
     def edges(self) -> int:
         """Directed edges, those of the overlay included."""
-        return len(self.base) + len(self.over)
+        return len(self.base) + len(self.overlay)
 
     @property
     def time_range(self) -> tuple[int, int]:
         """The first and the last tick of any edge; the graph must have one."""
-        ranges = [adjacency.time_range for adjacency in (self.base, self.over) if len(adjacency)]
+        ranges = [adjacency.time_range for adjacency in (self.base, self.overlay) if len(adjacency)]
         return min(first for first, _ in ranges), max(last for _, last in ranges)
 
     @property
-    def bare(self) -> TemporalGraph:
+    def without_overlay(self) -> TemporalGraph:
         """The background alone, as it was before anything was laid over it."""
-        return TemporalGraph.over_base(self.base, self.relations)
+        return TemporalGraph.from_adjacency(self.base, self.relations)
 
-    def overlay(self, facts: Quadruples) -> TemporalGraph:
+    def with_facts(self, facts: Quadruples) -> TemporalGraph:
         """This graph with more facts; this one stays as it is. A fact that is already there is not added again."""
         wanted = _both_directions(facts, self.relations)
-        new = wanted.take((self.base.find(wanted) < 0) & (self.over.find(wanted) < 0))
-        rows = np.unique(np.concatenate([self.over.edges().rows(), new.rows()]), axis=0)
-        over = Adjacency.sort(Quadruples.from_rows(rows), self.entities, self.relations)
+        new = wanted.take((self.base.find(wanted) < 0) & (self.overlay.find(wanted) < 0))
+        rows = np.unique(np.concatenate([self.overlay.edges().rows(), new.rows()]), axis=0)
+        over = Adjacency.from_edges(Quadruples.from_rows(rows), self.entities, self.relations)
         return TemporalGraph(self.relations, self.base, over)
 
     def degree(self, entity: Ids) -> NDArray[np.int64]:
         """int64 [entities asked], out-edges of each, overlay included."""
-        return self.base.degree(entity) + self.over.degree(entity)
+        return self.base.degree(entity) + self.overlay.degree(entity)
 
     def contains(self, edges: Quadruples) -> NDArray[np.bool_]:
         """Whether each directed edge is in the graph."""
-        return (self.base.find(edges) >= 0) | (self.over.find(edges) >= 0)
+        return (self.base.find(edges) >= 0) | (self.overlay.find(edges) >= 0)
 
 
 def check_range(what: str, ids: NDArray[np.integer[Any]], count: int) -> None:
@@ -146,7 +146,7 @@ def check_range(what: str, ids: NDArray[np.integer[Any]], count: int) -> None:
 
 
 def _dense_times(time: Ids) -> tuple[Ids, int]:
-    """Times as small numbers in the same order, and how many: memory goes by the edges, however far times reach."""
+    """Times as small numbers in the same order, and how many: memory goes by the edges, however far times max_delta."""
     if not len(time):
         return time, 1
     first, last = int(time.min()), int(time.max())

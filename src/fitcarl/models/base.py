@@ -21,7 +21,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.episode import Episode, play
 from fitcarl.models.fitcarl.network import Fitcarl
-from fitcarl.models.fitcarl.rollout import ConceptGuide
+from fitcarl.models.fitcarl.rollout import ConceptPrior
 from fitcarl.models.fitcarl.scorer import FitcarlScorer
 from fitcarl.models.plus.action_features import choices
 from fitcarl.models.plus.candidates import Shortlist
@@ -50,7 +50,7 @@ class Surroundings:
     @classmethod
     def of(cls, dataset: Dataset) -> Surroundings:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-        graph = TemporalGraph.index(dataset.background, entities, relations)
+        graph = TemporalGraph.from_facts(dataset.background, entities, relations)
         return cls.over(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
 
     @classmethod
@@ -61,7 +61,7 @@ class Surroundings:
         """The same with room for so many more entities, of which nothing is known."""
         ends = self.graph.base.offsets
         base = replace(self.graph.base, offsets=np.append(ends, np.full(extra, ends[-1])))
-        graph = TemporalGraph.over_base(base, self.graph.relations)
+        graph = TemporalGraph.from_adjacency(base, self.graph.relations)
         ends = self.concepts.offsets
         concepts = replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1])))
         return replace(self, graph=graph, concepts=concepts)
@@ -134,10 +134,10 @@ class PaperAgent:
         self._config = config
         self._background = surroundings.graph
         self._reach = surroundings.span - 1
-        self._guide = concept_guide(surroundings) if config.model.concepts else None
+        self._concept_prior = concept_prior(surroundings) if config.model.concepts else None
 
     def play(self, task: Task, seed: int) -> Episode:
-        return play(self.module, self._background, task, self._config, self._guide, self._reach, seed)
+        return play(self.module, self._background, task, self._config, self._concept_prior, self._reach, seed)
 
     def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002
         return FitcarlScorer(self.module, self._background, self._config, max(self._reach, reach))
@@ -180,7 +180,7 @@ class PlusAgent:
         """Learns from some of the task's queries, drawn at random."""
         order = np.random.default_rng(seed).permutation(len(task.queries))
         queries = task.queries.take(np.sort(order[: self._config.queries]))
-        graph = self._background.overlay(task.support.facts)
+        graph = self._background.with_facts(task.support.facts)
         shortlist = Shortlist(self._config.learned_from, self._config.learned_from // 2, seed)
         size = self._config.action_space
         options = choices(graph, task.support, self.statistics, queries, size, shortlist, self._reader)
@@ -245,7 +245,7 @@ def names_for(config: Config, surroundings: Surroundings) -> Names:
     return Names.of(surroundings.names, graph) if config.features.names else Names.none(graph.entities)
 
 
-def concept_guide(surroundings: Surroundings) -> ConceptGuide:
+def concept_prior(surroundings: Surroundings) -> ConceptPrior:
     """C_e and P(c | r), counted on the background."""
     concepts, relations = surroundings.concepts, surroundings.graph.relations
-    return ConceptGuide(concepts, concept_distribution(surroundings.facts, concepts, relations))
+    return ConceptPrior(concepts, concept_distribution(surroundings.facts, concepts, relations))

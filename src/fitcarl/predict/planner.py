@@ -141,7 +141,7 @@ class QueryPlanner:
     def scene(self, view: VisibleFacts, asked: list[_Asked], questions: Sequence[Query]) -> AnsweredBatch:
         cut = view.as_of if view.as_of is None or view.as_of < self._background.time_range[1] else None
         sight = self.sights.of(len(self.roster.newcomers), cut, self._in_background(view.hidden))
-        graph = sight.graph.overlay(self._visible(view))
+        graph = sight.graph.with_facts(self._visible(view))
         for one in asked:
             if not graph.degree(np.array([one.entity], dtype=np.int32))[0]:
                 raise self._nothing_known(questions[one.number])
@@ -200,7 +200,7 @@ class QueryPlanner:
     def _other_newcomers(self, graph: TemporalGraph, asked: set[int]) -> dict[int, int]:
         """Who else is known by observed facts only, with the last tick: their latest facts speak for them."""
         ends = np.unique(np.concatenate([self.observed.subject, self.observed.object]))
-        new = ends[(graph.base.degree(ends) == 0) & (graph.over.degree(ends) > 0)]
+        new = ends[(graph.base.degree(ends) == 0) & (graph.overlay.degree(ends) > 0)]
         last = graph.time_range[1]
         return {int(entity): last for entity in new if int(entity) not in asked}
 

@@ -23,7 +23,7 @@ def supports(graph: TemporalGraph, actors: Sequence[tuple[int, int]]) -> MetaSet
 
 def nearest_facts(graph: TemporalGraph, actor: int, tick: int) -> Quadruples:
     """An actor's facts nearest in time to a tick, in their real direction, by time."""
-    edges = Quadruples.concat([edges_of(graph.base, actor), edges_of(graph.over, actor)])
+    edges = Quadruples.concat([edges_of(graph.base, actor), edges_of(graph.overlay, actor)])
     rows = np.unique(
         edges.in_real_direction(graph.relations).rows(), axis=0
     )  # a deed to oneself is both an edge and its inverse

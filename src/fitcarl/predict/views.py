@@ -113,4 +113,4 @@ def _kept(graph: TemporalGraph, keep: NDArray[np.bool_]) -> TemporalGraph:
     base = graph.base
     before = offsets_of(keep.astype(np.int64))
     kept = Adjacency(before[base.offsets], base.relation[keep], base.target[keep], base.time[keep])
-    return TemporalGraph.over_base(kept, graph.relations)
+    return TemporalGraph.from_adjacency(kept, graph.relations)

@@ -161,7 +161,7 @@ class RunFolder:
             shutil.rmtree(self.path / "graph.unfinished", ignore_errors=True)
             entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
             facts = dataset.everything if whole else dataset.background
-            save_graph(TemporalGraph.index(facts, entities, relations), self.graph)
+            save_graph(TemporalGraph.from_facts(facts, entities, relations), self.graph)
 
     def check(self) -> None:
         """Raises unless this is a run, finished or not."""

@@ -81,7 +81,7 @@ class Lessons(Generic[A]):
         assert self.newcomers is not None
         names, rng = self._dataset.vocabulary, np.random.default_rng([self._config.seed, 0, 1 + number])
         fold = hide(self._dataset.background, self.newcomers.groups[number], len(names.entities), rng)
-        graph = TemporalGraph.index(fold.background, len(names.entities), names.relation_ids)
+        graph = TemporalGraph.from_facts(fold.background, len(names.entities), names.relation_ids)
         return agent.recounted(graph), fold.hidden
 
     def _newcomers(self) -> Newcomers:

@@ -184,7 +184,7 @@ def _encoder(
 ) -> tuple[SupportEncoder, float]:
     """An encoder that has never met those who will play newcomers."""
     names, seen = dataset.vocabulary, lessons.never_hidden
-    graph = TemporalGraph.index(seen, len(names.entities), names.relation_ids)
+    graph = TemporalGraph.from_facts(seen, len(names.entities), names.relation_ids)
     surroundings = Surroundings.over(graph, dataset.concepts, dataset.calendar, names)
 
     told = -math.inf

@@ -7,41 +7,43 @@ import pytest
 import torch
 from torch import Tensor
 
-from fitcarl.models.fitcarl.action_scores import ActionIndex, Rows, dot_with_actions
+from fitcarl.models.fitcarl.action_scores import ActionEmbeddings, ActionIndex, action_scores
 
 D, RELATIONS, ENTITIES, TIMES, UNSEEN = 5, 8, 12, 9, 3
 
 
-def made(walkers: int, dtype: torch.dtype, frozen: int, learn: bool) -> tuple[Tensor, Tensor, Rows, ActionIndex]:
+def made(
+    states: int, dtype: torch.dtype, frozen: int, learn: bool
+) -> tuple[Tensor, Tensor, ActionEmbeddings, ActionIndex]:
     """Random vectors, tables and actions; entities 0 to 2 are unseen and each walker's own is one of them."""
-    rng = np.random.default_rng(walkers)
+    rng = np.random.default_rng(states)
 
     def table(*shape: int) -> Tensor:
         return torch.tensor(rng.normal(size=shape), dtype=dtype)
 
-    slot = np.full(ENTITIES, -1, dtype=np.int32)
-    slot[:UNSEEN] = [2, 0, 1]
+    unseen_row = np.full(ENTITIES, -1, dtype=np.int32)
+    unseen_row[:UNSEEN] = [2, 0, 1]
     width = 7
     index = ActionIndex(
-        rng.integers(0, UNSEEN, walkers).astype(np.int32),
-        rng.integers(0, RELATIONS, (walkers, width)).astype(np.int32),
-        rng.integers(0, ENTITIES, (walkers, width)).astype(np.int32),
-        rng.integers(0, TIMES, (walkers, width)).astype(np.int32),
-        rng.integers(1, width + 1, walkers),
+        rng.integers(0, UNSEEN, states).astype(np.int32),
+        rng.integers(0, RELATIONS, (states, width)).astype(np.int32),
+        rng.integers(0, ENTITIES, (states, width)).astype(np.int32),
+        rng.integers(0, TIMES, (states, width)).astype(np.int32),
+        rng.integers(1, width + 1, states),
     )
-    rows = Rows(
+    rows = ActionEmbeddings(
         table(RELATIONS, D).requires_grad_(),
         frozen,
         table(ENTITIES, D).requires_grad_(learn),
         table(TIMES, D).requires_grad_(),
         table(UNSEEN, D).requires_grad_(),
-        slot,
+        unseen_row,
     )
-    return table(walkers, 5, 3 * D).requires_grad_(), table(walkers, D).requires_grad_(), rows, index
+    return table(states, 5, 3 * D).requires_grad_(), table(states, D).requires_grad_(), rows, index
 
 
-def dense(vectors: Tensor, own: Tensor, rows: Rows, index: ActionIndex) -> Tensor:
-    """The same by gathering [walkers, actions, 3d]."""
+def dense(vectors: Tensor, own: Tensor, rows: ActionEmbeddings, index: ActionIndex) -> Tensor:
+    """The same by gathering [states, actions, 3d]."""
     relation = rows.relation[torch.from_numpy(index.relation.astype(np.int64))]
     relation = torch.cat([rows.relation[: rows.frozen_relations].detach(), rows.relation[rows.frozen_relations :]])[
         torch.from_numpy(index.relation.astype(np.int64))
@@ -50,10 +52,10 @@ def dense(vectors: Tensor, own: Tensor, rows: Rows, index: ActionIndex) -> Tenso
     for walker in range(len(vectors)):
         line = []
         for node in index.entity[walker].tolist():
-            if node == index.own[walker]:
+            if node == index.query_entity[walker]:
                 line.append(own[walker])
-            elif rows.slot[node] >= 0:
-                line.append(rows.resting[int(rows.slot[node])])
+            elif rows.unseen_row[node] >= 0:
+                line.append(rows.unseen_embeddings[int(rows.unseen_row[node])])
             else:
                 line.append(rows.entity[node])
         entity.append(torch.stack(line))
@@ -70,11 +72,11 @@ def test_products_and_gradients_equal_those_of_gathered_rows(
     dtype: torch.dtype, tolerance: float, frozen: int, learn: bool
 ) -> None:
     vectors, own, rows, index = made(30, dtype, frozen, learn)
-    ours, theirs = dot_with_actions(vectors, own, rows, index), dense(vectors, own, rows, index)
+    ours, theirs = action_scores(vectors, own, rows, index), dense(vectors, own, rows, index)
     assert ours.dtype == dtype
     assert torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
     weights = torch.randn(ours.shape, generator=torch.Generator().manual_seed(0)).to(dtype)
-    inputs = [vectors, own, rows.relation, rows.time, rows.resting] + [rows.entity] * learn
+    inputs = [vectors, own, rows.relation, rows.time, rows.unseen_embeddings] + [rows.entity] * learn
     found = torch.autograd.grad((ours * weights).sum(), inputs)
     expected = torch.autograd.grad((theirs * weights).sum(), inputs)
     for one, other in zip(found, expected, strict=True):
@@ -86,11 +88,11 @@ def test_products_and_gradients_equal_those_of_gathered_rows(
 @pytest.mark.parametrize("threads", ["2", "3", "7"])
 def test_any_number_of_threads_gives_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
     vectors, own, rows, index = made(470, torch.float64, 0, True)
-    inputs = [vectors, own, rows.relation, rows.time, rows.resting, rows.entity]
+    inputs = [vectors, own, rows.relation, rows.time, rows.unseen_embeddings, rows.entity]
 
     def run(count: str) -> tuple[Tensor, ...]:
         monkeypatch.setenv("FITCARL_THREADS", count)
-        out = dot_with_actions(vectors, own, rows, index)
+        out = action_scores(vectors, own, rows, index)
         return out.detach(), *torch.autograd.grad(out.pow(2).sum(), inputs)
 
     alone, together, again = run("1"), run(threads), run(threads)
@@ -110,8 +112,8 @@ def test_what_stands_behind_the_last_action_is_not_looked_at() -> None:
         difference=np.where(behind, 0, index.difference).astype(np.int32),
     )
     assert behind.any()
-    inputs = [vectors, own, rows.relation, rows.time, rows.resting, rows.entity]
-    out, changed = dot_with_actions(vectors, own, rows, index), dot_with_actions(vectors, own, rows, other)
+    inputs = [vectors, own, rows.relation, rows.time, rows.unseen_embeddings, rows.entity]
+    out, changed = action_scores(vectors, own, rows, index), action_scores(vectors, own, rows, other)
     assert torch.equal(out, changed)
     assert not out.detach().numpy().transpose(0, 2, 1)[behind].any()
     weights = torch.randn_like(out)
@@ -129,7 +131,7 @@ def test_rows_of_unseen_entities_in_the_pretrained_table_are_not_looked_at() -> 
         spoilt = rows.entity.clone()
         spoilt[:UNSEEN] = torch.nan
     spoilt.requires_grad_()
-    out = dot_with_actions(vectors, own, replace(rows, entity=spoilt), index)
-    assert torch.equal(out, dot_with_actions(vectors, own, rows, index))
+    out = action_scores(vectors, own, replace(rows, entity=spoilt), index)
+    assert torch.equal(out, action_scores(vectors, own, rows, index))
     (gradient,) = torch.autograd.grad(out.sum(), [spoilt])
     assert not gradient[:UNSEEN].any()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fitcarl.models.fitcarl import beam as beam_module
-from fitcarl.models.fitcarl.beam import Paths, Trail, answers_of, beam_search
+from fitcarl.models.fitcarl.beam import BeamPaths, BeamStep, beam_search, entity_scores
 from fitcarl.models.fitcarl.network import Fitcarl
 from tests.models.fitcarl.paper.reference import Agent, Edge, weights_of
 from tests.models.fitcarl.paper.tiny import Query, Tiny, build, opened, random_task
@@ -31,19 +31,19 @@ def literal_paths(model: Fitcarl, task: Tiny, query: Query, beam: int) -> dict[P
     return kept
 
 
-def found_paths(paths: Paths, row: int) -> dict[Path, float]:
+def found_paths(paths: BeamPaths, row: int) -> dict[Path, float]:
     columns = np.flatnonzero(np.isfinite(paths.score[row])).tolist()
     steps = {
-        c: tuple(Edge(*(int(x[row, c]) for x in (s.relation, s.entity, s.time))) for s in paths.trail) for c in columns
+        c: tuple(Edge(*(int(x[row, c]) for x in (s.relation, s.entity, s.time))) for s in paths.steps) for c in columns
     }
     return {steps[column]: float(paths.score[row, column]) for column in columns}
 
 
 def search(model: Fitcarl, task: Tiny, beam: int) -> list[dict[Path, float]]:
-    scene, _ = opened(model, task)
+    context, _ = opened(model, task)
     return [
         found_paths(paths, row)
-        for paths in beam_search(model, scene, task.asked(), beam)
+        for paths in beam_search(model, context, task.query_batch(), beam)
         for row in range(len(paths.score))
     ]
 
@@ -51,8 +51,8 @@ def search(model: Fitcarl, task: Tiny, beam: int) -> list[dict[Path, float]]:
 @torch.no_grad()
 def test_an_endless_beam_equals_full_enumeration_for_both_aggregations() -> None:
     model = build(TASK)
-    scene, _ = opened(model, TASK)
-    found = list(beam_search(model, scene, TASK.asked(), ENDLESS))
+    context, _ = opened(model, TASK)
+    found = list(beam_search(model, context, TASK.query_batch(), ENDLESS))
     assert len(found) == len(TASK.queries)  # so wide a beam takes one query at a time
     for paths, query in zip(found, TASK.queries, strict=True):
         every = literal_paths(model, TASK, query, ENDLESS)
@@ -66,7 +66,7 @@ def test_an_endless_beam_equals_full_enumeration_for_both_aggregations() -> None
                     expected[end] = max(expected.get(end, -math.inf), score)
                 else:
                     expected[end] = math.log(math.exp(expected.get(end, -math.inf)) + math.exp(score))
-            answers = answers_of(paths, aggregate)
+            answers = entity_scores(paths, aggregate)
             ours = dict(zip(answers.entity.tolist(), answers.score.tolist(), strict=True))
             assert ours == pytest.approx(expected, rel=1e-10)
 
@@ -110,24 +110,24 @@ def test_every_path_is_a_walk_along_true_edges_or_self_loops_from_the_start(beam
 
 def test_a_path_s_score_is_the_sum_of_its_steps() -> None:
     model = build(TASK)
-    scene, _ = opened(model, TASK)
-    for paths in beam_search(model, scene, TASK.asked(), 25):
-        total = sum(step.log_probability for step in paths.trail)
+    context, _ = opened(model, TASK)
+    for paths in beam_search(model, context, TASK.query_batch(), 25):
+        total = sum(step.log_probability for step in paths.steps)
         finite = np.isfinite(paths.score)
         assert finite.any()
         assert np.allclose(paths.score[finite], total[finite], rtol=1e-12)
-        assert all(((step.confidence > 0) & (step.confidence <= 1))[finite].all() for step in paths.trail)
+        assert all(((step.confidence > 0) & (step.confidence <= 1))[finite].all() for step in paths.steps)
 
 
-@pytest.mark.parametrize("walkers", [1, 20, 50])
+@pytest.mark.parametrize("states", [1, 20, 50])
 @pytest.mark.parametrize("aggregate", ["max", "sum"])
-def test_chunks_of_queries_change_no_answer(monkeypatch: pytest.MonkeyPatch, walkers: int, aggregate: str) -> None:
+def test_chunks_of_queries_change_no_answer(monkeypatch: pytest.MonkeyPatch, states: int, aggregate: str) -> None:
     task = random_task(21, (1, 3, 2, 1, 2), queries=3)
     model = build(task)
-    scene, _ = opened(model, task)
+    context, _ = opened(model, task)
 
     def answers() -> tuple[int, list[dict[int, float]]]:
-        chunks = [answers_of(paths, aggregate) for paths in beam_search(model, scene, task.asked(), 10)]
+        chunks = [entity_scores(paths, aggregate) for paths in beam_search(model, context, task.query_batch(), 10)]
         rows = [
             dict(zip(c.take(slice(i, i + 1)).entity.tolist(), c.take(slice(i, i + 1)).score.tolist(), strict=True))
             for c in chunks
@@ -137,31 +137,31 @@ def test_chunks_of_queries_change_no_answer(monkeypatch: pytest.MonkeyPatch, wal
 
     count, whole = answers()
     assert count == 1
-    monkeypatch.setattr(beam_module, "_WALKERS_AT_ONCE", walkers)
+    monkeypatch.setattr(beam_module, "_WALKERS_AT_ONCE", states)
     count, parts = answers()
-    assert count == math.ceil(15 / max(1, walkers // 10))
+    assert count == math.ceil(15 / max(1, states // 10))
     for one, other in zip(whole, parts, strict=True):
         assert one == pytest.approx(other, rel=1e-10)
 
 
 def test_without_confidence_a_trail_has_none() -> None:
     model = build(TASK, confidence=False)
-    scene, _ = opened(model, TASK)
-    (paths,) = beam_search(model, scene, TASK.asked(), 5)
-    assert all(np.isnan(step.confidence).all() for step in paths.trail)
+    context, _ = opened(model, TASK)
+    (paths,) = beam_search(model, context, TASK.query_batch(), 5)
+    assert all(np.isnan(step.confidence).all() for step in paths.steps)
 
 
-def by_hand(score: list[list[float]], entity: list[list[int]]) -> Paths:
+def by_hand(score: list[list[float]], entity: list[list[int]]) -> BeamPaths:
     ends = np.array(entity, dtype=np.int32)
     nothing = np.zeros(ends.shape)
-    return Paths(np.array(score), [Trail(ends, ends, ends, nothing, nothing)])
+    return BeamPaths(np.array(score), [BeamStep(ends, ends, ends, nothing, nothing)])
 
 
 def test_answers_are_scored_by_the_best_path_or_by_all_of_them() -> None:
     # Query 0 ends at 7 twice (.2 + .1) and at 3 once (.25); query 1 has one path, to 5.
     logs = [[math.log(0.25), math.log(0.2), math.log(0.1)], [math.log(0.4), -math.inf, -math.inf]]
     paths = by_hand(logs, [[3, 7, 7], [5, 7, 7]])
-    best, total = answers_of(paths, "max"), answers_of(paths, "sum")
+    best, total = entity_scores(paths, "max"), entity_scores(paths, "sum")
     for answers in (best, total):
         assert answers.offsets.tolist() == [0, 2, 3]
         assert answers.entity.tolist() == [3, 7, 5]
@@ -170,5 +170,5 @@ def test_answers_are_scored_by_the_best_path_or_by_all_of_them() -> None:
 
 
 def test_sums_of_very_improbable_paths_do_not_vanish() -> None:
-    answers = answers_of(by_hand([[-2000.0, -2000.0]], [[1, 1]]), "sum")
+    answers = entity_scores(by_hand([[-2000.0, -2000.0]], [[1, 1]]), "sum")
     assert answers.score.tolist() == pytest.approx([-2000 + math.log(2)])

@@ -65,9 +65,9 @@ def test_padding_takes_no_part_in_the_divergence(count: int, scores: list[float]
 
 def test_relations_have_the_concepts_of_their_distinct_objects() -> None:
     task = random_task(0)
-    guide = task.guide()
+    concept_prior = task.concept_prior()
     for relation in range(2 * task.relations):
         given_relation = concepts_given_relation(task, relation)
         assert sum(given_relation.values()) == pytest.approx(1)
-        expected = [given_relation[name] for name in guide.concepts.names]
-        assert guide.probability[relation].tolist() == pytest.approx(expected)
+        expected = [given_relation[name] for name in concept_prior.concepts.names]
+        assert concept_prior.probability[relation].tolist() == pytest.approx(expected)

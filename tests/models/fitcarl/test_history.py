@@ -52,15 +52,15 @@ def test_a_history_goes_on_as_in_equation_3() -> None:
     assert went[0].tolist() == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("walkers", [3, 40])
-def test_steps_equal_a_gru_cell_on_the_concatenated_input(walkers: int) -> None:
-    # 20 rows in each table: fewer than 40 walkers and more than 3, so both ways of multiplying are used
-    torch.manual_seed(walkers)
+@pytest.mark.parametrize("states", [3, 40])
+def test_steps_equal_a_gru_cell_on_the_concatenated_input(states: int) -> None:
+    # 20 rows in each table: fewer than 40 states and more than 3, so both ways of multiplying are used
+    torch.manual_seed(states)
     d = 4
     encoder = HistoryEncoder(d).double()
     relation_rows, time_rows = torch.randn(2, 20, d, dtype=torch.float64)
-    relation, difference = torch.randint(0, 20, (2, walkers))
-    entity, hidden = torch.randn(walkers, d).double(), torch.randn(walkers, 3 * d).double()
+    relation, difference = torch.randint(0, 20, (2, states))
+    entity, hidden = torch.randn(states, d).double(), torch.randn(states, 3 * d).double()
     x = torch.cat([relation_rows[relation], entity, time_rows[difference]], 1)
     ours = encoder.step(hidden, relation_rows, relation, entity, time_rows, difference)
     assert torch.allclose(ours, encoder.cell(x, hidden), rtol=1e-12, atol=1e-14)
@@ -68,6 +68,6 @@ def test_steps_equal_a_gru_cell_on_the_concatenated_input(walkers: int) -> None:
     literal = torch.stack([gru(weights, *pair) for pair in zip(x, hidden, strict=True)])
     assert torch.allclose(ours, literal, rtol=1e-12, atol=1e-14)
 
-    start = torch.cat([relation_rows[3].expand(walkers, -1), entity, time_rows[7].expand(walkers, -1)], 1)
+    start = torch.cat([relation_rows[3].expand(states, -1), entity, time_rows[7].expand(states, -1)], 1)
     begun = encoder.begin(relation_rows[3], entity, time_rows[7])
     assert torch.allclose(begun, encoder.cell(start), rtol=1e-12, atol=1e-14)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.models.fitcarl.rollout import draw, roll_out
+from fitcarl.models.fitcarl.rollout import sample_actions, sample_rollout
 from tests.models.fitcarl.paper.reference import concept_probability, concepts_given_relation, divergence
 from tests.models.fitcarl.paper.tiny import build, opened, random_task
 from tests.models.fitcarl.paper.walks import by_policy, walk
@@ -23,7 +23,7 @@ def policy(*probabilities: float) -> torch.Tensor:
 def test_actions_are_drawn_as_often_as_the_policy_says() -> None:
     probabilities = [0.05, 0.3, 0.01, 0.44, 0.2]
     count = 40_000
-    drawn = draw(policy(*probabilities, 0, 0).expand(count, 7), torch.Generator().manual_seed(0))
+    drawn = sample_actions(policy(*probabilities, 0, 0).expand(count, 7), torch.Generator().manual_seed(0))
     seen = torch.bincount(drawn, minlength=7)
     assert not seen[5:].any()  # padding
     expected = torch.tensor(probabilities, dtype=torch.float64) * count
@@ -34,25 +34,27 @@ def test_actions_are_drawn_as_often_as_the_policy_says() -> None:
 @given(st.lists(st.floats(-40, 0), min_size=1, max_size=6), st.integers(0, 4), st.integers(0, 2**31))
 def test_padding_is_never_drawn(logits: list[float], padding: int, seed: int) -> None:
     rows = torch.tensor([logits + [-math.inf] * padding], dtype=torch.float64).log_softmax(-1).expand(500, -1)
-    assert draw(rows, torch.Generator().manual_seed(seed)).max() < len(logits)
+    assert sample_actions(rows, torch.Generator().manual_seed(seed)).max() < len(logits)
 
 
 def test_a_row_of_single_precision_that_sums_to_less_than_one_draws_no_padding() -> None:
     rows = torch.tensor([[math.log(0.3), math.log(0.3), -math.inf]]).expand(20_000, 3)
-    drawn = draw(rows, torch.Generator().manual_seed(1))
+    drawn = sample_actions(rows, torch.Generator().manual_seed(1))
     assert set(drawn.tolist()) == {0, 1}
 
 
 def test_a_certain_action_is_drawn() -> None:
-    assert draw(policy(0, 0, 1, 0).expand(100, 4), torch.Generator().manual_seed(0)).tolist() == [2] * 100
+    assert sample_actions(policy(0, 0, 1, 0).expand(100, 4), torch.Generator().manual_seed(0)).tolist() == [2] * 100
 
 
 @pytest.mark.parametrize("confidence", [True, False])
 def test_a_rollout_holds_what_the_steps_of_its_walks_say(confidence: bool) -> None:
     model = build(TASK, confidence=confidence)
-    scene, asked = opened(model, TASK)
-    rollout = roll_out(model, scene, asked, torch.Generator().manual_seed(9), TASK.guide(), with_entropy=True)
-    taken = walk(model, scene, asked, by_policy(9))
+    context, encoded = opened(model, TASK)
+    rollout = sample_rollout(
+        model, context, encoded, torch.Generator().manual_seed(9), TASK.concept_prior(), with_entropy=True
+    )
+    taken = walk(model, context, encoded, by_policy(9))
     assert len(rollout.log_policy) == len(rollout.divergence) == len(rollout.entropy) == len(rollout.entity) == 3
     for level, step in enumerate(taken):
         for row, query in enumerate(TASK.queries):
@@ -68,14 +70,17 @@ def test_a_rollout_holds_what_the_steps_of_its_walks_say(confidence: bool) -> No
 
 def test_a_rollout_asks_for_no_more_than_it_was_told() -> None:
     model = build(TASK)
-    rollout = roll_out(model, *opened(model, TASK), torch.Generator().manual_seed(0))
+    rollout = sample_rollout(model, *opened(model, TASK), torch.Generator().manual_seed(0))
     assert rollout.divergence == []
     assert rollout.entropy == []
 
 
 def test_the_same_seed_walks_the_same_way_and_another_one_does_not() -> None:
     model = build(TASK)
-    scene, asked = opened(model, TASK)
-    walks = [np.stack(roll_out(model, scene, asked, torch.Generator().manual_seed(seed)).entity) for seed in (5, 5, 6)]
+    context, encoded = opened(model, TASK)
+    walks = [
+        np.stack(sample_rollout(model, context, encoded, torch.Generator().manual_seed(seed)).entity)
+        for seed in (5, 5, 6)
+    ]
     assert np.array_equal(walks[0], walks[1])
     assert not np.array_equal(walks[0], walks[2])

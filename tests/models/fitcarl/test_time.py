@@ -35,7 +35,7 @@ def test_a_table_has_every_difference_in_its_place(encoding: TimeEncoding) -> No
     table = encoding.table(3)
     assert table.rows.shape == (7, 2)
     for difference, expected in BY_HAND.items():
-        assert table.rows[difference + table.reach].tolist() == pytest.approx(expected, abs=1e-6)
+        assert table.rows[difference + table.max_delta].tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_weight_scores_every_difference(encoding: TimeEncoding) -> None:

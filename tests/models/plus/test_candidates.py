@@ -27,7 +27,7 @@ from tests.models.plus.features import columns_of
 
 
 def of(surroundings: Surroundings, statistics: Statistics, task: Task, shortlist: Shortlist) -> Candidates:
-    graph = surroundings.graph.overlay(task.support.facts)
+    graph = surroundings.graph.with_facts(task.support.facts)
     return candidates(graph, task.support, statistics, task.queries, shortlist)
 
 
@@ -70,8 +70,8 @@ def test_a_support_fact_links_once_however_often_its_actor_is_seen_with_somebody
     link = columns_of("neighbours").start + 4
     facts, relations = surroundings.facts, surroundings.graph.relations.count
     again = replace(facts, relation=(facts.relation + 1) % relations)  # the same two, the same day, another deed
-    graph = surroundings.graph.overlay(Quadruples.concat([task.support.facts, again]))
-    assert len(graph.over) > len(graph.base) / 2
+    graph = surroundings.graph.with_facts(Quadruples.concat([task.support.facts, again]))
+    assert len(graph.overlay) > len(graph.base) / 2
     once = of(surroundings, statistics, task, Shortlist(2000))
     twice = candidates(graph, task.support, statistics, task.queries, Shortlist(2000))
     assert np.array_equal(once.offsets, twice.offsets)
@@ -159,7 +159,7 @@ def test_names_are_looked_at_only_where_they_are_switched_on(
 def small_names() -> tuple[Names, TemporalGraph]:
     texts = ["Police (Nigeria)", "Citizen (Nigeria)", "Police (Chad)", "Police (Peru)", "Ann", "Nigeria"]
     facts = Quadruples.from_rows([(4, 0, 0, 1), (4, 0, 1, 2), (4, 0, 3, 3), (2, 1, 3, 4)])
-    graph = TemporalGraph.index(facts, len(texts), RelationIds(2))
+    graph = TemporalGraph.from_facts(facts, len(texts), RelationIds(2))
     return Names.of(texts, graph), graph
 
 
@@ -190,7 +190,7 @@ def test_newcomers_can_be_named() -> None:
 
 def test_who_is_hidden_has_no_home_by_its_contacts() -> None:
     names, graph = small_names()
-    nobody = TemporalGraph.index(Quadruples.from_rows([(2, 1, 3, 4)]), graph.entities, graph.relations)
+    nobody = TemporalGraph.from_facts(Quadruples.from_rows([(2, 1, 3, 4)]), graph.entities, graph.relations)
     assert names.counted_on(nobody).home[4] == -1
 
 
@@ -198,7 +198,7 @@ def test_every_family_has_a_switch_and_what_is_off_is_not_looked_at(
     surroundings: Surroundings, statistics: Statistics, task: Task
 ) -> None:
     assert set(FeaturesConfig.model_fields) == FAMILIES.keys() - {"query"}
-    graph = surroundings.graph.overlay(task.support.facts)
+    graph = surroundings.graph.with_facts(task.support.facts)
     options = choices(graph, task.support, statistics, task.queries, 20, Shortlist(50))
     for family in FeaturesConfig.model_fields:
         torch.manual_seed(0)

@@ -45,7 +45,7 @@ def test_it_learns_whom_one_with_such_a_support_deals_with() -> None:
     rows += [(p, 1, 2 * w + 1, 50 + 3 * t) for t in range(2) for p, w in zip(people, which, strict=True)]
     facts = Quadruples(*np.array(rows, dtype=np.int32).T)
     entities = 2 * pairs + visitors + 1
-    graph = TemporalGraph.index(facts, entities, relations)
+    graph = TemporalGraph.from_facts(facts, entities, relations)
     names = Names.none(entities)
     no_concepts = Concepts((), np.zeros(entities + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
     statistics = count(facts, graph, no_concepts)
@@ -71,7 +71,7 @@ def test_the_asked_fact_itself_changes_nothing(
 ) -> None:
     """Facts of the newcomer, planted in the memory of days at the asked time, are not remembered for it."""
     queries = task.queries.take(np.arange(1))
-    graph = surroundings.graph.overlay(task.support.facts)
+    graph = surroundings.graph.with_facts(task.support.facts)
     e, r, x, t = (int(column[0]) for column in (queries.entity, queries.relation, queries.answer, queries.time))
     planted = {
         "day_time": np.append(statistics.day_time, [t, t]),
@@ -92,7 +92,7 @@ def test_the_asked_fact_itself_changes_nothing(
 def test_without_an_encoder_its_evidence_is_blank(
     surroundings: Surroundings, statistics: Statistics, task: Task
 ) -> None:
-    graph = surroundings.graph.overlay(task.support.facts)
+    graph = surroundings.graph.with_facts(task.support.facts)
     assert not said_of(candidates(graph, task.support, statistics, task.queries, Shortlist(100))).any()
 
 
@@ -107,7 +107,7 @@ def test_room_for_more_entities_changes_nothing_for_the_others(
     ]
     found = [
         candidates(
-            graph.overlay(task.support.facts), task.support, counts, queries, Shortlist(500), Reader(own, counts)
+            graph.with_facts(task.support.facts), task.support, counts, queries, Shortlist(500), Reader(own, counts)
         )
         for graph, counts, own in given
     ]
@@ -119,7 +119,7 @@ def test_rare_words_do_not_tell_who_somebody_is() -> None:
     texts = [f"Police (Land {i % 2}) unique{i}" for i in range(50)]
     relations, known = RelationIds(1), np.ones(50, dtype=np.bool_)
     ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
-    names = Names.of(texts, TemporalGraph.index(ring, 50, relations))
+    names = Names.of(texts, TemporalGraph.from_facts(ring, 50, relations))
     telling = telling_words(names, known)
     words = Words.of(names, telling)
     assert {word for word, number in names.number.items() if telling[number] > 0} == {"police", "land", "0", "1"}
@@ -138,7 +138,7 @@ def test_who_came_later_is_average_and_who_is_not_there_yet_no_answer(
     known[busy] = False
     stranger.settle(known)
     gone = replace(statistics, degree=np.where(known, statistics.degree, 0).astype(np.int32))
-    graph = surroundings.graph.overlay(task.support.facts)
+    graph = surroundings.graph.with_facts(task.support.facts)
 
     def said(reader: Reader) -> np.ndarray:
         found = candidates(graph, task.support, statistics, task.queries, Shortlist(500), reader)

@@ -120,7 +120,7 @@ def test_a_stop_before_the_first_episode_loses_nothing(data: Path, tmp_path: Pat
 
 def test_a_support_of_itself_and_of_the_asked_fact_is_never_drawn() -> None:
     base = Quadruples(*np.array([(0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 3), (1, 0, 2, 3)], dtype=np.int32).T)
-    graph = TemporalGraph.index(base, 3, RelationIds(1))
+    graph = TemporalGraph.from_facts(base, 3, RelationIds(1))
     rehearsal = Rehearsal(graph, 1.0, Names.none(3), EncoderConfig(batch=500), shots=3)
     edge, support, known = rehearsal._draw(np.random.default_rng(0))
     subject = np.repeat(np.arange(3), np.diff(graph.base.offsets))[edge]
@@ -134,7 +134,7 @@ def test_a_support_of_itself_and_of_the_asked_fact_is_never_drawn() -> None:
 def test_newcomers_come_without_a_name_as_often_as_said() -> None:
     texts = [f"Police {i % 2}" for i in range(50)]
     ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
-    graph = TemporalGraph.index(ring, 50, RelationIds(1))
+    graph = TemporalGraph.from_facts(ring, 50, RelationIds(1))
     names, everybody = Names.of(texts, graph), np.arange(50).repeat(20)
     for nameless, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)):
         config = EncoderConfig(size=4, nameless=nameless)

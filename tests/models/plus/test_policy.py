@@ -23,7 +23,7 @@ def agent(surroundings: Surroundings) -> PlusAgent:
 
 
 def options_of(surroundings: Surroundings, statistics: Statistics, task: Task, queries: Queries) -> Choices:
-    graph = surroundings.graph.overlay(task.support.facts)
+    graph = surroundings.graph.with_facts(task.support.facts)
     return choices(graph, task.support, statistics, queries, 20, Shortlist(50))
 
 
@@ -104,10 +104,10 @@ def test_planting_the_fact_that_is_asked_for_changes_nothing(
     asked, relations = task.queries.take(slice(number, number + 1)), surroundings.graph.relations
     own = Quadruples(asked.entity, asked.relation, asked.answer, asked.time)
     own = own if own.relation[0] < relations.count else own.inverted(relations)
-    graph = surroundings.graph.overlay(task.support.facts)
+    graph = surroundings.graph.with_facts(task.support.facts)
     # Wide enough for every edge: among the nearest only, one more edge may push another one out.
     clean, planted = (
-        choices(seen, task.support, statistics, asked, 3000, Shortlist(500)) for seen in (graph, graph.overlay(own))
+        choices(seen, task.support, statistics, asked, 3000, Shortlist(500)) for seen in (graph, graph.with_facts(own))
     )
     assert np.array_equal(clean.first, planted.first)
     assert np.array_equal(clean.query, planted.query)

@@ -23,7 +23,7 @@ FACTS = st.lists(
 
 def statistics_of(facts: list[tuple[int, int, int, int]], entities: int = 4) -> Statistics:
     quadruples = Quadruples.from_rows(facts)
-    graph = TemporalGraph.index(quadruples, entities, RELATIONS)
+    graph = TemporalGraph.from_facts(quadruples, entities, RELATIONS)
     return count(quadruples, graph, Concepts.none(entities))
 
 

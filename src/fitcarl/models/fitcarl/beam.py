@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.data.quadruples import Ids
-from fitcarl.models.fitcarl.network import Fitcarl, Scene, Walkers
+from fitcarl.models.fitcarl.network import Fitcarl, SearchState, TaskContext
 from fitcarl.scoring.scores import Answers
 from fitcarl.tasks.task import Queries
 
@@ -19,7 +19,7 @@ _WALKERS_AT_ONCE = 4096  # bounds memory: each walker costs about 20 kB at d = 1
 
 
 @dataclass(frozen=True, eq=False)
-class Trail:
+class BeamStep:
     """One step of every kept path."""
 
     relation: Ids
@@ -33,9 +33,9 @@ class Trail:
     confidence: NDArray[np.float64]
     """float64 [queries, paths], conf_{a|q}; nan where the confidence learner is off."""
 
-    def take(self, path: NDArray[np.int64]) -> Trail:
+    def take(self, path: NDArray[np.int64]) -> BeamStep:
         """Each query's paths in another order, [queries, chosen]."""
-        return Trail(
+        return BeamStep(
             np.take_along_axis(self.relation, path, axis=1),
             np.take_along_axis(self.entity, path, axis=1),
             np.take_along_axis(self.time, path, axis=1),
@@ -45,38 +45,38 @@ class Trail:
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class BeamPaths:
     """What a beam search kept: paths of every query, best first."""
 
     score: NDArray[np.float64]
     """float64 [queries, paths], log-probability of the whole path; -inf where a query has fewer paths."""
-    trail: list[Trail]
+    steps: list[BeamStep]
     """One entry per step."""
 
     @property
     def entity(self) -> Ids:
         """int32 [queries, paths], where each path ends."""
-        return self.trail[-1].entity
+        return self.steps[-1].entity
 
 
 @torch.no_grad()
-def beam_search(model: Fitcarl, scene: Scene, queries: Queries, beam: int) -> Iterator[Paths]:
+def beam_search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -> Iterator[BeamPaths]:
     """Paths of the queries in chunks of consecutive queries, so that memory stays bounded."""
     chunk = max(1, _WALKERS_AT_ONCE // beam)
     for low in range(0, len(queries), chunk):
-        yield _search(model, scene, queries.take(slice(low, low + chunk)), beam)
+        yield _search(model, context, queries.take(slice(low, low + chunk)), beam)
 
 
-def _search(model: Fitcarl, scene: Scene, queries: Queries, beam: int) -> Paths:
-    asked = model.ask(scene, queries)
+def _search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -> BeamPaths:
+    encoded = model.encode_queries(context, queries)
     count = len(queries)
-    everybody = asked
-    walkers = model.start(scene, asked)
+    everybody = encoded
+    state = model.start(context, encoded)
     score = torch.zeros(count, 1, dtype=torch.float64)
-    trail: list[Trail] = []
+    steps: list[BeamStep] = []
     for level in range(model.config.steps):
-        space = model.actions(scene, everybody, walkers)
-        step = model.step(scene, everybody, walkers, space)
+        space = model.actions(context, everybody, state)
+        step = model.step(context, everybody, state, space)
         # [queries, kept paths × actions]: everything that could come next
         total = (score.flatten().unsqueeze(1) + step.log_policy.double()).view(count, -1)
         score, place = total.topk(min(beam, total.shape[1]), dim=1)
@@ -86,21 +86,21 @@ def _search(model: Fitcarl, scene: Scene, queries: Queries, beam: int) -> Paths:
         chosen = rows.numpy(), action.flatten().numpy()
         confidence = torch.full_like(step.probability, torch.nan) if step.confidence is None else step.confidence
         shape = tuple(score.shape)
-        trail = [earlier.take(parent.numpy()) for earlier in trail]
-        trail.append(
-            Trail(
+        steps = [earlier.take(parent.numpy()) for earlier in steps]
+        steps.append(
+            BeamStep(
                 *(column[chosen].reshape(shape) for column in (space.relation, space.entity, space.time)),
                 *(column.double().numpy()[chosen].reshape(shape) for column in (step.log_policy, confidence)),
             )
         )
         if level + 1 < model.config.steps:
-            everybody = asked.take(torch.arange(count).repeat_interleave(shape[1]))
-            before = Walkers(walkers.entity[chosen[0]], walkers.time[chosen[0]], walkers.history.index_select(0, rows))
-            now = trail[-1]
-            walkers = model.advance(
-                scene, everybody, before, now.relation.ravel(), now.entity.ravel(), now.time.ravel()
+            everybody = encoded.take(torch.arange(count).repeat_interleave(shape[1]))
+            before = SearchState(state.entity[chosen[0]], state.time[chosen[0]], state.history.index_select(0, rows))
+            now = steps[-1]
+            state = model.advance(
+                context, everybody, before, now.relation.ravel(), now.entity.ravel(), now.time.ravel()
             )
-    return Paths(score.numpy(), trail)
+    return BeamPaths(score.numpy(), steps)
 
 
 def _without_dead_columns(score: Tensor, place: Tensor) -> tuple[Tensor, Tensor]:
@@ -109,7 +109,7 @@ def _without_dead_columns(score: Tensor, place: Tensor) -> tuple[Tensor, Tensor]
     return score[:, :alive], place[:, :alive]
 
 
-def answers_of(paths: Paths, aggregate: str) -> Answers:
+def entity_scores(paths: BeamPaths, aggregate: str) -> Answers:
     """Distinct entities that each query's paths end at, scored by the best path's log-probability or all paths' sum."""
     row, column = np.nonzero(np.isfinite(paths.score))
     entity, score = paths.entity[row, column], paths.score[row, column]

@@ -19,7 +19,7 @@ class ConfidenceLearner(nn.Module):
     def forward(self, entity: Tensor, now: Tensor, relation_rows: Tensor, relation: Tensor) -> Tensor:
         """z [queries, 2d] with ψ_{a|q} = z · h_(e_a, t_a), for h_e' [queries, d], h_0 [d] and r_q (a row number).
 
-        W ×₂ h_r depends on the relation alone, so it is contracted once for each relation that is asked about; the
+        W ×₂ h_r depends on the relation alone, so it is contracted once for each relation that is encoded about; the
         time half of h_(e', t_q) is h_0 for every query, so it is contracted once.
         """
         distinct, which = torch.unique(relation, return_inverse=True)

@@ -90,7 +90,7 @@ class EntityEncoder(nn.Module):
         known = torch.cat([neighbours.known.new_ones(len(meta), 1), neighbours.known], 1)[owner]
         moment = torch.cat([query_time.unsqueeze(1), neighbours.time[owner]], 1)
         # t_u - t_v; padding may lie anywhere in time, so keep it within the table
-        difference = (moment.unsqueeze(2) - moment.unsqueeze(1)).clamp(-time.reach, time.reach) + time.reach
+        difference = (moment.unsqueeze(2) - moment.unsqueeze(1)).clamp(-time.max_delta, time.max_delta) + time.max_delta
         for depth, layer in enumerate(self.layers):
             assert isinstance(layer, AttentionLayer)
             last = depth == len(self.layers) - 1

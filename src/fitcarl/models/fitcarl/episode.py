@@ -11,9 +11,9 @@ from fitcarl.config.schema import Config
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.fitcarl.loss import task_loss
-from fitcarl.models.fitcarl.network import Asked, Fitcarl, Scene
+from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
 from fitcarl.models.fitcarl.rewards import reward
-from fitcarl.models.fitcarl.rollout import ConceptGuide, Rollout, roll_out
+from fitcarl.models.fitcarl.rollout import ConceptPrior, Rollout, sample_rollout
 from fitcarl.tasks.task import Queries, Task
 
 
@@ -34,27 +34,29 @@ def play(
     background: TemporalGraph,
     task: Task,
     config: Config,
-    guide: ConceptGuide | None,
-    reach: int,
+    concept_prior: ConceptPrior | None,
+    max_delta: int,
     seed: int,
 ) -> Episode:
     """Encodes the task's entities, walks once for every query, and weighs the walks."""
-    scene = model.scene(background, task.support, reach, seed)
-    asked = model.ask(scene, task.queries)
+    context = model.encode_task(background, task.support, max_delta, seed)
+    encoded = model.encode_queries(context, task.queries)
     generator = torch.Generator().manual_seed(seed)
-    rollout = roll_out(model, scene, asked, generator, guide, with_entropy=config.learn.entropy > 0)
-    rewards = step_rewards(scene, asked, task.queries, rollout, config.learn.margin)
+    rollout = sample_rollout(model, context, encoded, generator, concept_prior, with_entropy=config.learn.entropy > 0)
+    rewards = step_rewards(context, encoded, task.queries, rollout, config.learn.margin)
     arrived = (rollout.entity[-1] == task.queries.answer).mean()
     return Episode(task_loss(rollout, rewards, config.learn), float(rewards[-1].mean()), float(arrived))
 
 
 @torch.no_grad()
-def step_rewards(scene: Scene, asked: Asked, queries: Queries, rollout: Rollout, margin: float) -> Tensor:
+def step_rewards(
+    context: TaskContext, encoded: EncodedQueries, queries: Queries, rollout: Rollout, margin: float
+) -> Tensor:
     """R of every step, [steps, queries]; e' is measured by that query's own h_e', as a step and as an answer."""
 
     def represented(entity: Ids) -> Tensor:
         own = torch.from_numpy(entity == queries.entity).unsqueeze(1)
-        return torch.where(own, asked.own, scene.represent(entity))
+        return torch.where(own, encoded.entity_embedding, context.represent(entity))
 
     answer = represented(queries.answer)
     return torch.stack([reward(answer, represented(entity), margin) for entity in rollout.entity])

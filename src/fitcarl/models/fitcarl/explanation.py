@@ -8,19 +8,21 @@ import numpy as np
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.models.fitcarl.beam import Paths
+from fitcarl.models.fitcarl.beam import BeamPaths
 from fitcarl.scoring.path import Path, Step, step_of
 
 
-def path_of(paths: Paths, query: int, place: int, start: int, vocabulary: Vocabulary, calendar: Calendar) -> Path:
+def explanation_path(
+    paths: BeamPaths, query: int, place: int, start: int, vocabulary: Vocabulary, calendar: Calendar
+) -> Path:
     """The path at ``place`` (0 is the best) of a query that started at entity ``start``."""
     here = start
     steps: list[Step] = []
-    for trail in paths.trail:
-        relation, there, time = (int(part[query, place]) for part in (trail.relation, trail.entity, trail.time))
+    for step in paths.steps:
+        relation, there, time = (int(part[query, place]) for part in (step.relation, step.entity, step.time))
         if relation != vocabulary.relation_ids.self_loop:
-            probability = math.exp(trail.log_probability[query, place])
-            confidence = float(trail.confidence[query, place])
+            probability = math.exp(step.log_probability[query, place])
+            confidence = float(step.confidence[query, place])
             known = None if math.isnan(confidence) else confidence
             steps.append(step_of(here, relation, there, time, probability, known, vocabulary, calendar))
         here = there
@@ -28,7 +30,7 @@ def path_of(paths: Paths, query: int, place: int, start: int, vocabulary: Vocabu
     return Path(names[start], names[here], float(paths.score[query, place]), tuple(steps))
 
 
-def paths_to(paths: Paths, query: int, entity: int, most: int) -> list[int]:
+def best_paths_to(paths: BeamPaths, query: int, entity: int, most: int) -> list[int]:
     """Places of a query's best paths that end at an entity, best first."""
     there = np.flatnonzero((paths.entity[query] == entity) & np.isfinite(paths.score[query]))
     return [int(place) for place in there[:most]]

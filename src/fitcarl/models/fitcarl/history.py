@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class HistoryEncoder(nn.Module):
-    """h_hist, [walkers, 3d], from a relation, an entity and a time difference a step."""
+    """h_hist, [states, 3d], from a relation, an entity and a time difference a step."""
 
     def __init__(self, dimension: int) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class HistoryEncoder(nn.Module):
         time_rows: Tensor,
         difference: Tensor,
     ) -> Tensor:
-        """hist⁽ˡ⁾ after a step along ``relation`` (row numbers) to ``entity`` [walkers, d] at ``difference``."""
+        """hist⁽ˡ⁾ after a step along ``relation`` (row numbers) to ``entity`` [states, d] at ``difference``."""
         by_relation, by_entity, by_time = self._input_weights()
         inputs = entity @ by_entity.T + self.cell.bias_ih
         inputs = inputs + _project(relation_rows, relation, by_relation) + _project(time_rows, difference, by_time)
@@ -48,7 +48,7 @@ class HistoryEncoder(nn.Module):
 
 
 def _project(rows: Tensor, index: Tensor, weight: Tensor) -> Tensor:
-    """``rows[index] @ weightᵀ``, multiplying whichever is fewer: the rows, or those that are asked for."""
+    """``rows[index] @ weightᵀ``, multiplying whichever is fewer: the rows, or those that are encoded for."""
     if len(rows) < len(index):
         return (rows @ weight.T).index_select(0, index)
     return rows.index_select(0, index) @ weight.T

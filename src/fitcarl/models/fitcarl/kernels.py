@@ -3,8 +3,8 @@
 The five are spelled out because that lets them share every load of a row; a loop over them is three times slower.
 
 An action is a relation row, a node's entity row and a row of the time table. An entity row is frozen unless the entity
-is unseen in this task: then it is the query's own h_e', or the resting representation of another unseen entity. Nothing
-of size walkers × actions × d is ever stored, in either direction.
+is unseen in this task: then it is h_e' of the query entity, or the embedding of another unseen entity. Nothing
+of size states × actions × d is ever stored, in either direction.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ def dot_actions(
     relation_rows: Floats,
     entity_rows: Floats,
     time_rows: Floats,
-    own_rows: Floats,
-    resting_rows: Floats,
-    slot: NDArray[np.int32],
-    own: NDArray[np.int32],
+    query_embedding: Floats,
+    unseen_embeddings: Floats,
+    unseen_row: NDArray[np.int32],
+    query_entity: NDArray[np.int32],
     relation: NDArray[np.int32],
     entity: NDArray[np.int32],
     difference: NDArray[np.int32],
     count: NDArray[np.int64],
     out: Floats,
 ) -> None:
-    """``out[w, j, a] = vectors[w, j] · (h_r ‖ h_e ‖ h_Δt)`` for walkers ``low:high`` and their ``count`` actions."""
+    """``out[w, j, a] = vectors[w, j] · (h_r ‖ h_e ‖ h_Δt)`` for state ``low:high`` and their ``count`` actions."""
     width = relation_rows.shape[1]
     x = np.empty(3 * width, dtype=vectors.dtype)
     for w in range(low, high):
         y0, y1, y2, y3, y4 = vectors[w, 0], vectors[w, 1], vectors[w, 2], vectors[w, 3], vectors[w, 4]
         for a in range(count[w]):
             node = entity[w, a]
-            place = slot[node]
+            place = unseen_row[node]
             x[:width] = relation_rows[relation[w, a]]
             if place < 0:
                 x[width : 2 * width] = entity_rows[node]
-            elif node == own[w]:
-                x[width : 2 * width] = own_rows[w]
+            elif node == query_entity[w]:
+                x[width : 2 * width] = query_embedding[w]
             else:
-                x[width : 2 * width] = resting_rows[place]
+                x[width : 2 * width] = unseen_embeddings[place]
             x[2 * width :] = time_rows[difference[w, a]]
             s0 = s1 = s2 = s3 = s4 = x.dtype.type(0)
             for k in range(3 * width):
@@ -71,10 +71,10 @@ def dot_actions_backward(
     relation_rows: Floats,
     entity_rows: Floats,
     time_rows: Floats,
-    own_rows: Floats,
-    resting_rows: Floats,
-    slot: NDArray[np.int32],
-    own: NDArray[np.int32],
+    query_embedding: Floats,
+    unseen_embeddings: Floats,
+    unseen_row: NDArray[np.int32],
+    query_entity: NDArray[np.int32],
     relation: NDArray[np.int32],
     entity: NDArray[np.int32],
     difference: NDArray[np.int32],
@@ -83,8 +83,8 @@ def dot_actions_backward(
     d_relation: Floats,
     d_entity: Floats,
     d_time: Floats,
-    d_own: Floats,
-    d_resting: Floats,
+    d_query: Floats,
+    d_unseen: Floats,
     relations_from: int,
     entities_learn: bool,
 ) -> None:
@@ -97,14 +97,14 @@ def dot_actions_backward(
         z0, z1, z2, z3, z4 = d_vectors[w, 0], d_vectors[w, 1], d_vectors[w, 2], d_vectors[w, 3], d_vectors[w, 4]
         for a in range(count[w]):
             which, node, when = relation[w, a], entity[w, a], difference[w, a]
-            place = slot[node]
+            place = unseen_row[node]
             x[:width] = relation_rows[which]
             if place < 0:
                 x[width : 2 * width] = entity_rows[node]
-            elif node == own[w]:
-                x[width : 2 * width] = own_rows[w]
+            elif node == query_entity[w]:
+                x[width : 2 * width] = query_embedding[w]
             else:
-                x[width : 2 * width] = resting_rows[place]
+                x[width : 2 * width] = unseen_embeddings[place]
             x[2 * width :] = time_rows[when]
             g0, g1, g2, g3, g4 = (
                 gradient[w, 0, a],
@@ -129,10 +129,10 @@ def dot_actions_backward(
             if place < 0:
                 if entities_learn:
                     d_entity[node] += d_x[width : 2 * width]
-            elif node == own[w]:
-                d_own[w] += d_x[width : 2 * width]
+            elif node == query_entity[w]:
+                d_query[w] += d_x[width : 2 * width]
             else:
-                d_resting[place] += d_x[width : 2 * width]
+                d_unseen[place] += d_x[width : 2 * width]
             d_time[when] += d_x[2 * width :]
 
 

@@ -13,15 +13,15 @@ class PolicyStep:
     """The distribution over one step's actions and what it was made of; padding has probability exactly 0."""
 
     log_policy: Tensor
-    """log π(a | s), [walkers, actions]; -inf on padding (Eq. 9; without confidence π is P)."""
+    """log π(a | s), [states, actions]; -inf on padding (Eq. 9; without confidence π is P)."""
     probability: Tensor
-    """P(a | s, hist), [walkers, actions] (Eq. 7)."""
+    """P(a | s, hist), [states, actions] (Eq. 7)."""
     confidence: Tensor | None
-    """conf_{a|q}, [walkers, actions] (Eq. 8), or None where the confidence learner is off."""
+    """conf_{a|q}, [states, actions] (Eq. 8), or None where the confidence learner is off."""
 
 
 class PolicyNetwork(nn.Module):
-    """W₁ to W₄ and w_Δt. Maps act on walkers, never on (walker, action) pairs.
+    """W₁ to W₄ and w_Δt. Maps act on state, never on (walker, action) pairs.
 
     h̄_a = W₃ x_a (x_a = h_r_a ‖ h_e_a ‖ h_Δt) is only ever met in dot products with four vectors, so W₃ moves to their
     side: x_a · W₃ᵀ v. Each of the four is one 3d × 3d map of the history or the query, folded once per update.
@@ -38,7 +38,7 @@ class PolicyNetwork(nn.Module):
             nn.init.xavier_uniform_(weight)
 
     def history_vectors(self, history: Tensor) -> Tensor:
-        """[walkers, 2, 3d]: with x_a they give h̄_aᵀ h̄_hist and h̄_aᵀ W₄ h̄_hist."""
+        """[states, 2, 3d]: with x_a they give h̄_aᵀ h̄_hist and h̄_aᵀ W₄ h̄_hist."""
         return self._fold(history, self.w1)
 
     def query_vectors(self, query: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class PolicyNetwork(nn.Module):
     def step(dots: Tensor, history_time: Tensor, query_time: Tensor, psi: Tensor | None, mask: Tensor) -> PolicyStep:
         """The policy from dot products with the actions.
 
-        ``dots`` [walkers, 4, actions]: h̄_aᵀh̄_hist, h̄_aᵀW₄h̄_hist, h̄_aᵀh̄_q, h̄_aᵀW₄h̄_q. The two times are
+        ``dots`` [states, 4, actions]: h̄_aᵀh̄_hist, h̄_aᵀW₄h̄_hist, h̄_aᵀh̄_q, h̄_aᵀW₄h̄_q. The two times are
         w_Δtᵀh_{t_a - t_l} and w_Δtᵀh_{t_a - t_q}; ``psi`` is the confidence learner's score.
         """
         to_history, score_history, to_query, score_query = dots.unbind(1)

@@ -12,11 +12,11 @@ from torch import Tensor
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.fitcarl.concepts import concept_divergence, concept_fit
-from fitcarl.models.fitcarl.network import Asked, Fitcarl, Scene
+from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
 
 
 @dataclass(frozen=True)
-class ConceptGuide:
+class ConceptPrior:
     """What the concept regulariser knows: C_e and P(c | r)."""
 
     concepts: Concepts
@@ -33,30 +33,30 @@ class Rollout:
     divergence: list[Tensor]
     """L_KL, [queries]; empty where the concept regulariser is off."""
     entropy: list[Tensor]
-    """Entropy of π, [queries]; empty unless asked for."""
+    """Entropy of π, [queries]; empty unless encoded for."""
     entity: list[Ids]
     """e⁽ˡ⁺¹⁾, int32 [queries]."""
 
 
-def roll_out(
+def sample_rollout(
     model: Fitcarl,
-    scene: Scene,
-    asked: Asked,
+    context: TaskContext,
+    encoded: EncodedQueries,
     generator: torch.Generator,
-    guide: ConceptGuide | None = None,
+    concept_prior: ConceptPrior | None = None,
     with_entropy: bool = False,
 ) -> Rollout:
     """Walks L steps for every query, drawing each action from π."""
-    walkers = model.start(scene, asked)
+    state = model.start(context, encoded)
     out = Rollout([], [], [], [])
-    every = torch.arange(len(asked))
+    every = torch.arange(len(encoded))
     for level in range(model.config.steps):
-        space = model.actions(scene, asked, walkers)
-        step = model.step(scene, asked, walkers, space)
-        action = draw(step.log_policy.detach(), generator)
+        space = model.actions(context, encoded, state)
+        step = model.step(context, encoded, state, space)
+        action = sample_actions(step.log_policy.detach(), generator)
         out.log_policy.append(step.log_policy[every, action])
-        if guide is not None:
-            fit = concept_fit(guide.probability, guide.concepts, asked.relation, space.entity)
+        if concept_prior is not None:
+            fit = concept_fit(concept_prior.probability, concept_prior.concepts, encoded.relation, space.entity)
             out.divergence.append(concept_divergence(step.log_policy, fit, torch.from_numpy(space.mask)))
         if with_entropy:
             finite = step.log_policy.masked_fill(~torch.from_numpy(space.mask), 0)
@@ -64,14 +64,14 @@ def roll_out(
         chosen = every.numpy(), action.numpy()
         out.entity.append(space.entity[chosen])
         if level + 1 < model.config.steps:
-            walkers = model.advance(
-                scene, asked, walkers, space.relation[chosen], space.entity[chosen], space.time[chosen]
+            state = model.advance(
+                context, encoded, state, space.relation[chosen], space.entity[chosen], space.time[chosen]
             )
     return out
 
 
-def draw(log_policy: Tensor, generator: torch.Generator) -> Tensor:
-    """int64 [walkers]: one action each, drawn with probability π by inverting its distribution function."""
+def sample_actions(log_policy: Tensor, generator: torch.Generator) -> Tensor:
+    """int64 [states]: one action each, drawn with probability π by inverting its distribution function."""
     cumulative = log_policy.double().exp().cumsum(-1)
     point = torch.rand(len(log_policy), 1, dtype=torch.float64, generator=generator) * cumulative[:, -1:]
     # The point lies strictly below the total, so padding, which adds nothing behind the last action, is never drawn.

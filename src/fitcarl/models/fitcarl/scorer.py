@@ -11,9 +11,9 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.fitcarl.beam import answers_of, beam_search
-from fitcarl.models.fitcarl.explanation import path_of, paths_to
-from fitcarl.models.fitcarl.network import Fitcarl, Scene
+from fitcarl.models.fitcarl.beam import beam_search, entity_scores
+from fitcarl.models.fitcarl.explanation import best_paths_to, explanation_path
+from fitcarl.models.fitcarl.network import Fitcarl, TaskContext
 from fitcarl.scoring.path import Path
 from fitcarl.scoring.scores import Answers
 from fitcarl.tasks.task import Queries, Task
@@ -22,19 +22,19 @@ from fitcarl.tasks.task import Queries, Task
 class FitcarlScorer:
     """Answers by beam search over the background and a task's supports."""
 
-    def __init__(self, model: Fitcarl, background: TemporalGraph, config: Config, reach: int) -> None:
+    def __init__(self, model: Fitcarl, background: TemporalGraph, config: Config, max_delta: int) -> None:
         self.name = f"fitcarl ({config.preset})"
         self._model = model
         self._background = background
         self._config = config
-        self._reach = reach
-        self._last: tuple[MetaSet, Scene] | None = None
+        self._max_delta = max_delta
+        self._last: tuple[MetaSet, TaskContext] | None = None
 
     def answer(self, task: Task, queries: Queries) -> Answers:
         """Entities that the agent's best paths end at."""
-        scene = self._scene(task.support)
-        found = beam_search(self._model, scene, queries, self._config.search.beam)
-        return Answers.concat([answers_of(paths, self._config.search.aggregate) for paths in found])
+        context = self._encode_task(task.support)
+        found = beam_search(self._model, context, queries, self._config.search.beam)
+        return Answers.concat([entity_scores(paths, self._config.search.aggregate) for paths in found])
 
     def explain(
         self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
@@ -52,16 +52,22 @@ class FitcarlScorer:
         most: int = 3,
     ) -> list[list[Path]]:
         """The same for several entities; the search is made once."""
-        [paths] = beam_search(self._model, self._scene(task.support), query, self._config.search.beam)
+        [paths] = beam_search(self._model, self._encode_task(task.support), query, self._config.search.beam)
         start = int(query.entity[0])
         return [
-            [path_of(paths, 0, place, start, vocabulary, calendar) for place in paths_to(paths, 0, entity, most)]
+            [
+                explanation_path(paths, 0, place, start, vocabulary, calendar)
+                for place in best_paths_to(paths, 0, entity, most)
+            ]
             for entity in entities
         ]
 
-    def _scene(self, support: MetaSet) -> Scene:
-        """Chunks of one task share a scene."""
+    def _encode_task(self, support: MetaSet) -> TaskContext:
+        """Chunks of one task share a context."""
         if self._last is None or self._last[0] is not support:
             with torch.no_grad():
-                self._last = support, self._model.scene(self._background, support, self._reach, self._config.seed)
+                self._last = (
+                    support,
+                    self._model.encode_task(self._background, support, self._max_delta, self._config.seed),
+                )
         return self._last[1]

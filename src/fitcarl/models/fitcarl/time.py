@@ -22,11 +22,11 @@ class TimeEncoding(nn.Module):
         angle = difference.to(self.omega.dtype).unsqueeze(-1) * self.omega + self.phi
         return torch.cos(angle) * len(self.omega) ** -0.5
 
-    def table(self, reach: int, temporal: bool = True) -> TimeTable:
-        """All differences from -reach to reach; without temporal reasoning (ablation E) every row is zero."""
+    def table(self, max_delta: int, temporal: bool = True) -> TimeTable:
+        """All differences from -max_delta to max_delta; without temporal reasoning (ablation E) every row is zero."""
         if not temporal:
-            return TimeTable(self.omega.new_zeros(2 * reach + 1, len(self.omega)), reach)
-        return TimeTable(self(torch.arange(-reach, reach + 1)), reach)
+            return TimeTable(self.omega.new_zeros(2 * max_delta + 1, len(self.omega)), max_delta)
+        return TimeTable(self(torch.arange(-max_delta, max_delta + 1)), max_delta)
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class TimeTable:
     """h_Δt for every difference that can occur: there are far fewer of them than (query, action) pairs."""
 
     rows: Tensor
-    """[2 reach + 1, d]; row Δt + reach is h_Δt."""
-    reach: int
+    """[2 max_delta + 1, d]; row Δt + max_delta is h_Δt."""
+    max_delta: int
     """The largest difference in ticks."""
 
     def at(self, difference: Tensor) -> Tensor:
         """h_Δt, [..., d]."""
-        found = self.rows.index_select(0, (difference + self.reach).flatten())
+        found = self.rows.index_select(0, (difference + self.max_delta).flatten())
         return found.unflatten(0, difference.shape) if difference.ndim != 1 else found
 
     def weigh(self, weight: Tensor) -> Tensor:
-        """weightᵀ h_Δt for every difference, [2 reach + 1]."""
+        """weightᵀ h_Δt for every difference, [2 max_delta + 1]."""
         return self.rows @ weight

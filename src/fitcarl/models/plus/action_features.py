@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.parallel import in_parallel, spread
+from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
@@ -188,7 +188,7 @@ def _describe(
         *(statistics.concepts.offsets, statistics.concepts.ids, statistics.concept_probability),
         *(statistics.scales, statistics.entities, flat),
     )
-    in_parallel(spread(len(query)), lambda _, low, high: describe_entities(low, high, *given))
+    parallel_for(split_range(len(query)), lambda _, low, high: describe_entities(low, high, *given))
 
 
 def gap_buckets(gap: NDArray[np.floating[Any]]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import offsets_of
-from fitcarl.core.parallel import in_parallel, spread
+from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
@@ -66,12 +66,12 @@ def candidates(
     weight = np.zeros((len(queries), width), dtype=np.float32)
     features = np.empty((len(queries), width, EVIDENCE), dtype=np.float32)
     given = (
-        *(asked, _edges(graph.base), _edges(graph.over), _counts(statistics)),
+        *(asked, _edges(graph.base), _edges(graph.overlay), _counts(statistics)),
         said,
         *(shortlist.most, shortlist.extra, shortlist.seed),
         *(size, entity, weight, features),
     )
-    in_parallel(spread(len(queries)), lambda _, low, high: gather(low, high, *given))
+    parallel_for(split_range(len(queries)), lambda _, low, high: gather(low, high, *given))
     there = np.arange(width) < size[:, None]
     return Candidates(offsets_of(size), entity[there], features[there], weight[there])
 

@@ -154,7 +154,7 @@ class PlusScorer:
         if kept is not None and kept[0] is support and kept[1].asks_the_same(queries):
             return kept[2]
         if self._last is None or self._last[0] is not support:
-            self._last = support, self._background.overlay(support.facts)
+            self._last = support, self._background.with_facts(support.facts)
         given = self._statistics, queries, self._size, self._shortlist, self._reader
         options = choices(self._last[1], support, *given)
         with torch.no_grad():

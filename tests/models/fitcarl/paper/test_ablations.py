@@ -13,7 +13,7 @@ from torch import Tensor
 from fitcarl.config.schema import Config, LearnConfig, ModelConfig
 from fitcarl.graph.actions import ActionSpace
 from fitcarl.models.fitcarl.episode import play
-from fitcarl.models.fitcarl.network import Asked, Fitcarl, Scene
+from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
 from fitcarl.models.fitcarl.policy import PolicyStep
 from tests.models.fitcarl.paper.reference import Edge
 from tests.models.fitcarl.paper.tiny import REACH, Tiny, build, opened, random_task
@@ -29,11 +29,11 @@ def twin(model: Fitcarl, **config: object) -> Fitcarl:
     return other
 
 
-def first_step(model: Fitcarl, task: Tiny = TASK) -> tuple[Scene, Asked, ActionSpace, PolicyStep]:
-    scene, asked = opened(model, task)
-    walkers = model.start(scene, asked)
-    space = model.actions(scene, asked, walkers)
-    return scene, asked, space, model.step(scene, asked, walkers, space)
+def first_step(model: Fitcarl, task: Tiny = TASK) -> tuple[TaskContext, EncodedQueries, ActionSpace, PolicyStep]:
+    context, encoded = opened(model, task)
+    state = model.start(context, encoded)
+    space = model.actions(context, encoded, state)
+    return context, encoded, space, model.step(context, encoded, state, space)
 
 
 @pytest.mark.parametrize("sampling", ["random", "nearest"])
@@ -41,19 +41,19 @@ def test_a1_and_a2_change_the_action_space_and_nothing_else(sampling: str) -> No
     model = build(TASK, action_space=3)
     ablated = twin(model, sampling=sampling)
     assert set(model.state_dict()) == set(ablated.state_dict())
-    scene, asked = opened(model, TASK)
+    context, encoded = opened(model, TASK)
     other_scene, other_asked = opened(ablated, TASK)
     different = 0
-    for step in walk(model, scene, asked, at_random(0)):
+    for step in walk(model, context, encoded, at_random(0)):
         # the same states: what each would choose from, and what each makes of one and the same space
-        place = np.arange(len(asked)), step.column.numpy()
+        place = np.arange(len(encoded)), step.column.numpy()
         columns = step.space.relation[place], step.space.entity[place], step.space.time[place]
-        walkers = model.advance(scene, asked, model.start(scene, asked), *columns)
-        ours, theirs = model.actions(scene, asked, walkers), ablated.actions(other_scene, other_asked, walkers)
+        state = model.advance(context, encoded, model.start(context, encoded), *columns)
+        ours, theirs = model.actions(context, encoded, state), ablated.actions(other_scene, other_asked, state)
         assert np.array_equal(ours.mask, theirs.mask)
         different += int((ours.edge != theirs.edge).sum())
         one, two = (
-            m.step(s, a, walkers, ours) for m, s, a in ((model, scene, asked), (ablated, other_scene, other_asked))
+            m.step(s, a, state, ours) for m, s, a in ((model, context, encoded), (ablated, other_scene, other_asked))
         )
         assert torch.equal(one.log_policy, two.log_policy)
     assert different > 0
@@ -61,13 +61,13 @@ def test_a1_and_a2_change_the_action_space_and_nothing_else(sampling: str) -> No
 
 def test_a2_takes_the_edges_nearest_to_the_current_node() -> None:
     model = build(TASK, action_space=3, sampling="nearest")
-    scene, asked = opened(model, TASK)
-    for before, step in zip([None, *(taken := walk(model, scene, asked, at_random(0)))], taken, strict=False):
+    context, encoded = opened(model, TASK)
+    for before, step in zip([None, *(taken := walk(model, context, encoded, at_random(0)))], taken, strict=False):
         for row, query in enumerate(TASK.queries):
             now = query.time if before is None else before.chosen(row).time
             gaps = [abs(edge.time - now) for edge in step.actions(row)[1:]]
             node = step.actions(row)[0].entity
-            everything = scene.graph.base.edges().rows().tolist() + scene.graph.over.edges().rows().tolist()
+            everything = context.graph.base.edges().rows().tolist() + context.graph.overlay.edges().rows().tolist()
             assert gaps == sorted(abs(t - now) for s, _, _, t in everything if s == node)[:3]
 
 
@@ -96,8 +96,8 @@ def test_b_is_a_policy_without_confidence() -> None:
 
 def played(model: Fitcarl, concepts: bool, regularizer: float) -> Tensor:
     config = Config(model=model.config, learn=LearnConfig(regularizer=regularizer))
-    guide = TASK.guide() if concepts else None
-    return play(model, TASK.graph(), TASK.task(), config, guide, REACH, 4).loss
+    concept_prior = TASK.concept_prior() if concepts else None
+    return play(model, TASK.graph(), TASK.task(), config, concept_prior, REACH, 4).loss
 
 
 def test_c_takes_the_divergence_out_of_the_loss_and_leaves_the_policy() -> None:
@@ -117,13 +117,14 @@ def test_d_takes_time_out_of_the_new_entity_s_representation_and_nothing_else() 
     ablated = twin(model, time_bias=False)
     moved = TASK.at_times(lambda time: (time * 5) % 13)
     own = {
-        name: opened(m, t)[1].own for name, m, t in (("a", ablated, TASK), ("b", ablated, moved), ("c", model, TASK))
+        name: opened(m, t)[1].entity_embedding
+        for name, m, t in (("a", ablated, TASK), ("b", ablated, moved), ("c", model, TASK))
     }
     assert torch.equal(own["a"], own["b"])
     assert (own["a"] - own["c"]).abs().max() > 1e-3
-    scene, _, space, _ = first_step(ablated)
+    context, _, space, _ = first_step(ablated)
     expected_scene, _, expected_space, _ = first_step(model)
-    assert torch.equal(scene.time.rows, expected_scene.time.rows)
+    assert torch.equal(context.time.rows, expected_scene.time.rows)
     assert np.array_equal(space.edge, expected_space.edge)
     with torch.no_grad():  # and that is all: without the bias's weight the two are one
         for name, parameter in model.named_parameters():
@@ -155,8 +156,8 @@ def test_e_depends_on_no_time_at_all(moment: Callable[[int], int]) -> None:
         return torch.from_numpy(np.lexsort((space.relation, space.entity * space.mask), axis=1)[:, -1])
 
     other = TASK.at_times(moment)
-    scene = model.scene(other.graph(), other.meta(), 20_000)
-    moved = walk(model, scene, model.ask(scene, other.asked()), loops)
+    context = model.encode_task(other.graph(), other.meta(), 20_000)
+    moved = walk(model, context, model.encode_queries(context, other.query_batch()), loops)
     for step, same in zip(walk(model, *opened(model, TASK), loops), moved, strict=True):
         assert probabilities(step) == probabilities(same)
 

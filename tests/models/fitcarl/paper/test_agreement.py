@@ -52,31 +52,31 @@ def literal(model: Fitcarl, task: Tiny) -> Agent:
 def test_the_new_entity_is_represented_as_in_equation_2(shots: tuple[int, ...], variant: str) -> None:
     task = random_task(1, shots)
     model = build(task, **VARIANTS[variant])
-    scene, asked = opened(model, task)
+    context, encoded = opened(model, task)
     agent = literal(model, task)
-    assert_near(asked.own, torch.stack([agent.unseen(q.entity, q.time) for q in task.queries]))
-    resting = [agent.unseen(e, max(t for _, _, t in agent.neighbourhood(e))) for e in task.unseen]
-    assert_near(scene.rows.resting, torch.stack(resting))
+    assert_near(encoded.entity_embedding, torch.stack([agent.unseen(q.entity, q.time) for q in task.queries]))
+    unseen_embeddings = [agent.unseen(e, max(t for _, _, t in agent.neighbourhood(e))) for e in task.unseen]
+    assert_near(context.embeddings.unseen_embeddings, torch.stack(unseen_embeddings))
 
 
 @pytest.mark.parametrize("variant", ["paper", "E no time", "finetune"])
 def test_histories_are_encoded_as_in_equation_3(variant: str) -> None:
     task = random_task(2, queries=1)
     model = build(task, **VARIANTS[variant])
-    scene, asked = opened(model, task)
-    agent, walkers = literal(model, task), model.start(scene, asked)
+    context, encoded = opened(model, task)
+    agent, state = literal(model, task), model.start(context, encoded)
     rng = np.random.default_rng(0)
     path: list[list[Edge]] = [[] for _ in task.queries]
     for _ in range(3):
         expected = [agent.history(query, edges) for query, edges in zip(task.queries, path, strict=True)]
-        assert_near(walkers.history, torch.stack(expected))
-        space = model.actions(scene, asked, walkers)
+        assert_near(state.history, torch.stack(expected))
+        space = model.actions(context, encoded, state)
         taken = Taken(space, None, torch.from_numpy(rng.integers(0, space.mask.sum(1))))  # type: ignore[arg-type]
         for row, edges in enumerate(path):
             edges.append(taken.chosen(row))
-        place = np.arange(len(asked)), taken.column.numpy()
+        place = np.arange(len(encoded)), taken.column.numpy()
         columns = space.relation[place], space.entity[place], space.time[place]
-        walkers = model.advance(scene, asked, walkers, *columns)
+        state = model.advance(context, encoded, state, *columns)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def learning(model: Fitcarl, regularizer: float = 0.5) -> Config:
 
 
 def fast_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:
-    guide = task.guide() if config.model.concepts else None
-    return play(model, task.graph(), task.task(), config, guide, REACH, seed).loss
+    concept_prior = task.concept_prior() if config.model.concepts else None
+    return play(model, task.graph(), task.task(), config, concept_prior, REACH, seed).loss
 
 
 def literal_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:

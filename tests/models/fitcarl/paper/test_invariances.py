@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.models.fitcarl.beam import answers_of, beam_search
+from fitcarl.models.fitcarl.beam import beam_search, entity_scores
 from fitcarl.models.fitcarl.network import Fitcarl
 from tests.models.fitcarl.paper.reference import Edge
 from tests.models.fitcarl.paper.tiny import Query, Tiny, build, opened, random_task
@@ -21,13 +21,13 @@ TASK = random_task(9, queries=1)
 
 def everything_said(model: Fitcarl, task: Tiny) -> list[dict[tuple[Edge, ...], float]]:
     """Every path of two steps with its log-probability, for every query; model.config.steps must be 2."""
-    scene, _ = opened(model, task)
+    context, _ = opened(model, task)
     out = []
-    for paths in beam_search(model, scene, task.asked(), beam=10**6):
+    for paths in beam_search(model, context, task.query_batch(), beam=10**6):
         for row in range(len(paths.score)):
             said = {}
             for column in np.flatnonzero(np.isfinite(paths.score[row])).tolist():
-                steps = (Edge(*(int(x[row, column]) for x in (s.relation, s.entity, s.time))) for s in paths.trail)
+                steps = (Edge(*(int(x[row, column]) for x in (s.relation, s.entity, s.time))) for s in paths.steps)
                 said[tuple(steps)] = float(paths.score[row, column])
             out.append(said)
     return out
@@ -70,8 +70,8 @@ def test_relabelling_entities_permutes_answers_and_nothing_else() -> None:
     assert_same_up_to(lambda edge: edge._replace(entity=int(number[edge.entity])), before, after)
 
     def scores(of: Fitcarl, task: Tiny) -> list[dict[int, float]]:
-        scene, _ = opened(of, task)
-        found = [answers_of(paths, "sum") for paths in beam_search(of, scene, task.asked(), beam=10**6)]
+        context, _ = opened(of, task)
+        found = [entity_scores(paths, "sum") for paths in beam_search(of, context, task.query_batch(), beam=10**6)]
         return [dict(zip(a.entity.tolist(), a.score.tolist(), strict=True)) for a in found]
 
     for one, two in zip(scores(model, TASK), scores(other, renamed), strict=True):
@@ -95,7 +95,7 @@ def test_an_inverse_query_equals_the_forward_query_on_the_inverted_graph() -> No
         swapped.relation_rows.copy_(model.relation_rows[[3, 4, 5, 0, 1, 2]])
     before, after = everything_said(model, task), everything_said(swapped, inverted)
     assert_same_up_to(lambda edge: edge._replace(relation=inverse(edge.relation)), before, after)
-    assert np.array_equal(task.guide().probability[3:], inverted.guide().probability[:3])
+    assert np.array_equal(task.concept_prior().probability[3:], inverted.concept_prior().probability[:3])
 
 
 @pytest.mark.parametrize("config", [{}, {"confidence": False}, {"time_bias": False}], ids=str)
@@ -116,9 +116,9 @@ def test_any_number_of_threads_says_the_same(monkeypatch: pytest.MonkeyPatch, th
 
     def outcome(count: str) -> list[torch.Tensor]:
         monkeypatch.setenv("FITCARL_THREADS", count)
-        scene, asked = opened(model, task)
-        walkers = model.start(scene, asked)
-        policy = model.step(scene, asked, walkers, model.actions(scene, asked, walkers)).log_policy
+        context, encoded = opened(model, task)
+        state = model.start(context, encoded)
+        policy = model.step(context, encoded, state, model.actions(context, encoded, state)).log_policy
         finite = policy.masked_fill(torch.isinf(policy), 0)
         weights = torch.linspace(-1, 1, finite.numel(), dtype=torch.float64).view(finite.shape)
         found = torch.autograd.grad((finite * weights).sum(), list(model.parameters()), allow_unused=True)

@@ -19,8 +19,8 @@ from tests.models.fitcarl.paper.tiny import REACH, Tiny, build, random_task
 
 def episodes(model: Fitcarl, task: Tiny, seed: int) -> tuple[Episode, Episode]:
     config = Config(model=model.config, learn=LearnConfig(regularizer=0.5, margin=1.5, discount=0.8))
-    guide = task.guide() if model.config.concepts else None
-    given = model, task.graph(), task.task(), config, guide, REACH, seed
+    concept_prior = task.concept_prior() if model.config.concepts else None
+    given = model, task.graph(), task.task(), config, concept_prior, REACH, seed
     return literal_episode(*given), play(*given)
 
 
@@ -57,11 +57,11 @@ def test_loss_and_gradients_equal_the_fast_ones_to_four_digits_in_single_precisi
 def test_the_same_actions_are_chosen_in_the_same_order() -> None:
     task = random_task(42, facts=80)
     rng = np.random.default_rng(0)
-    entity, now, asked = (rng.integers(0, top, 50).astype(np.int32) for top in (task.entities, 12, 12))
-    graph = task.graph().overlay(task.meta().facts)
+    entity, now, encoded = (rng.integers(0, top, 50).astype(np.int32) for top in (task.entities, 12, 12))
+    graph = task.graph().with_facts(task.meta().facts)
     sampling = Adaptive.by_score(rng.normal(size=2 * REACH + 1))
-    *columns, mask = select_actions(graph, sampling, entity, now, asked, 6)
-    space = action_space(graph, entity, now, asked, sampling, 6)
+    *columns, mask = select_actions(graph, sampling, entity, now, encoded, 6)
+    space = action_space(graph, entity, now, encoded, sampling, 6)
     assert space.width == 7
     assert np.array_equal(mask, space.mask)
     for ours, theirs in zip(columns, (space.relation, space.entity, space.time), strict=True):
@@ -72,13 +72,13 @@ def test_the_literal_search_finds_the_same_paths() -> None:
     beam = 10_000  # all of them: a smaller beam may cut among equals, which either does in its own order
     task = random_task(43, (2, 3), queries=10)
     model = build(task, d=6, steps=2)
-    graph, asked = task.graph(), task.task()
+    graph, encoded = task.graph(), task.task()
     with torch.no_grad():
-        scene = model.scene(graph, asked.support, REACH)
-    ours = list(beam_search(model, scene, asked.queries, beam))
-    theirs = list(literal_paths(model, graph, asked, REACH, beam, queries_at_once=4))
+        context = model.encode_task(graph, encoded.support, REACH)
+    ours = list(beam_search(model, context, encoded.queries, beam))
+    theirs = list(literal_paths(model, graph, encoded, REACH, beam, queries_at_once=4))
     by_query = [row[np.isfinite(row)] for paths in ours for row in paths.score]
     literally = [row[np.isfinite(row)] for _, score in theirs for row in score]
-    assert len(by_query) == len(literally) == len(asked.queries)
+    assert len(by_query) == len(literally) == len(encoded.queries)
     for one, other in zip(by_query, literally, strict=True):
         np.testing.assert_allclose(np.sort(one), np.sort(other), rtol=1e-9)

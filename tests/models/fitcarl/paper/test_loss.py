@@ -33,20 +33,23 @@ def test_a_walk_that_stays_at_the_answer_is_at_no_distance_from_it() -> None:
     """Also where the answer is the new entity itself, which every query sees with other eyes."""
     task = random_task(50, queries=1)
     model = build(task)
-    scene, asked = opened(model, task)
-    for queries in (task.asked(), type(task.asked())(asked.entity, asked.relation, asked.time, asked.entity)):
-        gain = step_rewards(scene, asked, queries, Rollout([], [], [], [queries.answer]), 2.0)
+    context, encoded = opened(model, task)
+    for queries in (
+        task.query_batch(),
+        type(task.query_batch())(encoded.entity, encoded.relation, encoded.time, encoded.entity),
+    ):
+        gain = step_rewards(context, encoded, queries, Rollout([], [], [], [queries.answer]), 2.0)
         assert gain.flatten().tolist() == pytest.approx([1 / (1 + math.exp(-2))] * len(queries))
 
 
 def test_rewards_are_measured_with_what_each_query_sees() -> None:
     task = random_task(51)
     model = build(task)
-    scene, asked = opened(model, task)
+    context, encoded = opened(model, task)
     agent = reference.Agent(reference.weights_of(model), task, model.config)
     ends = np.random.default_rng(0).integers(0, task.entities, len(task.queries)).astype(np.int32)
     ends[0] = task.queries[0].entity
-    gain = step_rewards(scene, asked, task.asked(), Rollout([], [], [], [ends]), 1.5)[0]
+    gain = step_rewards(context, encoded, task.query_batch(), Rollout([], [], [], [ends]), 1.5)[0]
     for row, query in enumerate(task.queries):
         here = agent.entity(query.answer, query), agent.entity(int(ends[row]), query)
         assert gain[row].item() == pytest.approx(reference.reward(*here, 1.5).item(), rel=1e-12)

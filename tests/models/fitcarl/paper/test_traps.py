@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fitcarl.graph.actions import ActionSpace
-from fitcarl.models.fitcarl.network import Fitcarl, Scene, Walkers
+from fitcarl.models.fitcarl.network import Fitcarl, SearchState, TaskContext
 from fitcarl.tasks.task import Queries
 from tests.models.fitcarl.paper.tiny import REACH, Query, Tiny, build, opened, random_task
 from tests.models.fitcarl.paper.walks import Taken, at_random, walk
@@ -24,12 +24,12 @@ def with_answers_at_home(task: Tiny) -> Tiny:
 def test_supports_of_an_earlier_task_are_gone() -> None:
     model, background = build(TASK), TASK.graph()
     edges = background.edges
-    first = model.scene(background, TASK.meta(), REACH)
+    first = model.encode_task(background, TASK.meta(), REACH)
     other = replace(TASK, support=[(owner, (s, r, o, t + 100)) for owner, (s, r, o, t) in TASK.support])
-    second = model.scene(background, other.meta(), REACH + 100)
+    second = model.encode_task(background, other.meta(), REACH + 100)
     assert background.edges == edges
-    assert len(first.graph.over) > 0
-    assert min(second.graph.over.time) >= 100
+    assert len(first.graph.overlay) > 0
+    assert min(second.graph.overlay.time) >= 100
 
 
 def test_padding_gets_no_probability_in_either_softmax() -> None:
@@ -45,9 +45,9 @@ def test_padding_gets_no_probability_in_either_softmax() -> None:
 
 def test_what_padding_holds_changes_nothing() -> None:
     model = build(TASK)
-    scene, asked = opened(model, TASK)
-    walkers = model.start(scene, asked)
-    space = model.actions(scene, asked, walkers)
+    context, encoded = opened(model, TASK)
+    state = model.start(context, encoded)
+    space = model.actions(context, encoded, state)
 
     def filled(column: np.ndarray, value: int) -> np.ndarray:
         return np.where(space.mask, column, value).astype(np.int32)
@@ -58,7 +58,7 @@ def test_what_padding_holds_changes_nothing() -> None:
     parameters = list(model.parameters())
 
     def outcome(actions: ActionSpace) -> list[torch.Tensor]:
-        step = model.step(scene, asked, walkers, actions)
+        step = model.step(context, encoded, state, actions)
         mask = torch.from_numpy(actions.mask)
         weights = torch.linspace(-1, 1, mask.numel(), dtype=torch.float64).view(mask.shape)
         loss = (step.log_policy.masked_fill(~mask, 0) * weights).sum()
@@ -70,12 +70,15 @@ def test_what_padding_holds_changes_nothing() -> None:
 
 def test_a_query_is_answered_the_same_in_any_batch() -> None:
     model = build(TASK)
-    scene, asked = opened(model, TASK)
-    queries = TASK.asked()
-    together = walk(model, scene, asked, lambda _, space: torch.from_numpy(space.mask.sum(1) - 1))
+    context, encoded = opened(model, TASK)
+    queries = TASK.query_batch()
+    together = walk(model, context, encoded, lambda _, space: torch.from_numpy(space.mask.sum(1) - 1))
     order = np.random.default_rng(0).permutation(len(queries))
     shuffled = walk(
-        model, scene, model.ask(scene, queries.take(order)), lambda _, space: torch.from_numpy(space.mask.sum(1) - 1)
+        model,
+        context,
+        model.encode_queries(context, queries.take(order)),
+        lambda _, space: torch.from_numpy(space.mask.sum(1) - 1),
     )
     for step, other in zip(together, shuffled, strict=True):
         for row, original in enumerate(order.tolist()):
@@ -87,32 +90,32 @@ def test_a_query_is_answered_the_same_in_any_batch() -> None:
 
 def test_the_new_entity_is_encoded_at_the_time_of_its_own_query() -> None:
     model = build(TASK)
-    scene, asked = opened(model, TASK)
-    queries = TASK.asked()
+    context, encoded = opened(model, TASK)
+    queries = TASK.query_batch()
     later = Queries(
         queries.entity, queries.relation, queries.time + np.eye(len(queries), dtype=np.int32)[1], queries.answer
     )
-    moved = model.ask(scene, later).own
-    assert (moved == asked.own).all(1).tolist() == [row != 1 for row in range(len(queries))]
-    assert (moved[1] - asked.own[1]).abs().max() > 1e-4
+    moved = model.encode_queries(context, later).entity_embedding
+    assert (moved == encoded.entity_embedding).all(1).tolist() == [row != 1 for row in range(len(queries))]
+    assert (moved[1] - encoded.entity_embedding[1]).abs().max() > 1e-4
 
 
 def test_actions_are_sampled_by_the_time_of_the_query_not_of_the_current_node() -> None:
     model = build(TASK, action_space=3)
-    scene, asked = opened(model, TASK)
-    walkers = model.start(scene, asked)
-    everywhere = Walkers(np.arange(len(asked), dtype=np.int32) % 7, walkers.time, walkers.history)
+    context, encoded = opened(model, TASK)
+    state = model.start(context, encoded)
+    everywhere = SearchState(np.arange(len(encoded), dtype=np.int32) % 7, state.time, state.history)
 
     def edges(time: np.ndarray) -> list[set[tuple[int, ...]]]:
-        space = model.actions(scene, asked, replace(everywhere, time=time.astype(np.int32)))
+        space = model.actions(context, encoded, replace(everywhere, time=time.astype(np.int32)))
         taken = Taken(space, None, torch.zeros(0))  # type: ignore[arg-type]
-        return [set(taken.actions(row)[1:]) for row in range(len(asked))]
+        return [set(taken.actions(row)[1:]) for row in range(len(encoded))]
 
-    assert edges(walkers.time) == edges(walkers.time + 3) == edges(walkers.time * 0)
-    later = model.ask(scene, Queries(asked.entity, asked.relation, asked.time + 3, asked.entity))
-    space = model.actions(scene, later, everywhere)
+    assert edges(state.time) == edges(state.time + 3) == edges(state.time * 0)
+    later = model.encode_queries(context, Queries(encoded.entity, encoded.relation, encoded.time + 3, encoded.entity))
+    space = model.actions(context, later, everywhere)
     taken = Taken(space, None, torch.zeros(0))  # type: ignore[arg-type]
-    assert [set(taken.actions(row)[1:]) for row in range(len(asked))] != edges(walkers.time)
+    assert [set(taken.actions(row)[1:]) for row in range(len(encoded))] != edges(state.time)
 
 
 @pytest.mark.parametrize("finetune", [False, True])
@@ -137,41 +140,41 @@ def test_rows_of_unseen_entities_are_never_looked_at_and_never_learn(finetune: b
         assert torch.equal(one, two)
 
 
-def met(model: Fitcarl, scene: Scene, asking: Query, relation: int, entity: int, time: int) -> torch.Tensor:
+def met(model: Fitcarl, context: TaskContext, asking: Query, relation: int, entity: int, time: int) -> torch.Tensor:
     """The history of a walk that has just gone to a node."""
     one = np.array([[asking.entity, asking.relation, asking.time, asking.answer]], dtype=np.int32).T
-    asked = model.ask(scene, Queries(*one))
+    encoded = model.encode_queries(context, Queries(*one))
     step = (np.array([value], dtype=np.int32) for value in (relation, entity, time))
-    return model.advance(scene, asked, model.start(scene, asked), *step).history
+    return model.advance(context, encoded, model.start(context, encoded), *step).history
 
 
 def test_another_unseen_entity_on_the_way_is_what_its_own_support_says() -> None:
     model = build(TASK)
     here, there = TASK.unseen[:2]
     asking = Query(here, 0, 4, 0)
-    before = met(model, model.scene(TASK.graph(), TASK.meta(), REACH), asking, 1, there, 5)
+    before = met(model, model.encode_task(TASK.graph(), TASK.meta(), REACH), asking, 1, there, 5)
     changed = replace(
         TASK, support=[(owner, (s, (r + 1) % 3 if owner == there else r, o, t)) for owner, (s, r, o, t) in TASK.support]
     )
-    after = met(model, model.scene(TASK.graph(), changed.meta(), REACH), asking, 1, there, 5)
+    after = met(model, model.encode_task(TASK.graph(), changed.meta(), REACH), asking, 1, there, 5)
     assert (before - after).abs().max() > 1e-4
 
 
 def test_a_walk_back_to_the_start_finds_the_entity_as_its_query_sees_it() -> None:
     model = build(TASK)
-    scene = model.scene(TASK.graph(), TASK.meta(), REACH)
+    context = model.encode_task(TASK.graph(), TASK.meta(), REACH)
     here = TASK.unseen[0]
-    early, late = (met(model, scene, Query(here, 0, t, 0), 1, here, t) for t in (1, 9))
+    early, late = (met(model, context, Query(here, 0, t, 0), 1, here, t) for t in (1, 9))
     assert (early - late).abs().max() > 1e-4  # the time of the node relative to its query is 0 in both
 
 
 def test_inverse_queries_look_up_the_row_of_the_inverse_relation() -> None:
     model = build(TASK)
-    scene = model.scene(TASK.graph(), TASK.meta(), REACH)
+    context = model.encode_task(TASK.graph(), TASK.meta(), REACH)
     here = np.full(6, TASK.unseen[0], np.int32)
     queries = Queries(here, np.arange(6, dtype=np.int32), here * 0 + 4, here)
-    before = model.ask(scene, queries).vectors
+    before = model.encode_queries(context, queries).vectors
     with torch.no_grad():
         model.relation_rows[4] += 1  # the inverse of relation 1; supports were encoded before
-    after = model.ask(scene, queries).vectors
+    after = model.encode_queries(context, queries).vectors
     assert [bool((before[r] != after[r]).any()) for r in range(6)] == [False, False, False, False, True, False]

@@ -15,8 +15,8 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.fitcarl.network import Asked, Fitcarl, Scene
-from fitcarl.models.fitcarl.rollout import ConceptGuide
+from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
+from fitcarl.models.fitcarl.rollout import ConceptPrior
 from fitcarl.tasks.task import Queries, Task
 
 Fact = tuple[int, int, int, int]
@@ -54,24 +54,24 @@ class Tiny:
         return RelationIds(self.relations)
 
     def graph(self) -> TemporalGraph:
-        return TemporalGraph.index(Quadruples.from_rows(self.background), self.entities, self.ids)
+        return TemporalGraph.from_facts(Quadruples.from_rows(self.background), self.entities, self.ids)
 
     def meta(self) -> MetaSet:
         owner = np.array([owner for owner, _ in self.support], dtype=np.int32)
         return MetaSet(owner, Quadruples.from_rows([fact for _, fact in self.support]))
 
-    def asked(self) -> Queries:
+    def query_batch(self) -> Queries:
         return Queries(*np.array(self.queries, dtype=np.int32).reshape(-1, 4).T.copy())
 
     def task(self) -> Task:
-        return Task(self.meta(), self.asked())
+        return Task(self.meta(), self.query_batch())
 
-    def guide(self) -> ConceptGuide:
+    def concept_prior(self) -> ConceptPrior:
         concepts = Concepts.from_pairs(
             self.entities, [(entity, name) for entity, names in enumerate(self.concepts) for name in names]
         )
         background = Quadruples.from_rows(self.background)
-        return ConceptGuide(concepts, concept_distribution(background, concepts, self.ids))
+        return ConceptPrior(concepts, concept_distribution(background, concepts, self.ids))
 
     def moved(self, shift: int) -> Tiny:
         """The same task at another time."""
@@ -98,7 +98,7 @@ def random_task(
         for _ in range(facts)
     }
     support: list[tuple[int, Fact]] = []
-    asked: list[Query] = []
+    encoded: list[Query] = []
     for entity, count in enumerate(shots, start=seen):
         about: set[Fact] = set()
         while len(about) < count:
@@ -106,13 +106,13 @@ def random_task(
             pair = (entity, other) if rng.random() < 0.5 else (other, entity)
             about.add((pair[0], int(rng.integers(relations)), pair[1], int(rng.integers(ticks))))
         support += [(entity, fact) for fact in sorted(about)]
-        asked += [
+        encoded += [
             Query(entity, int(rng.integers(2 * relations)), int(rng.integers(ticks)), int(rng.integers(entities)))
             for _ in range(queries)
         ]
     names = ["army", "church", "party", "press"]
     concepts = [{name for name in names if rng.random() < 0.4} for _ in range(entities)]
-    return Tiny(entities, relations, sorted(background), support, asked, concepts)
+    return Tiny(entities, relations, sorted(background), support, encoded, concepts)
 
 
 def build(task: Tiny, seed: int = 0, d: int = 4, dtype: torch.dtype = torch.float64, **config: Any) -> Fitcarl:
@@ -137,7 +137,7 @@ def build(task: Tiny, seed: int = 0, d: int = 4, dtype: torch.dtype = torch.floa
     return model
 
 
-def opened(model: Fitcarl, task: Tiny, seed: int = 0) -> tuple[Scene, Asked]:
-    """The scene of a task and its queries, asked."""
-    scene = model.scene(task.graph(), task.meta(), REACH, seed)
-    return scene, model.ask(scene, task.asked())
+def opened(model: Fitcarl, task: Tiny, seed: int = 0) -> tuple[TaskContext, EncodedQueries]:
+    """The context of a task and its queries, encoded."""
+    context = model.encode_task(task.graph(), task.meta(), REACH, seed)
+    return context, model.encode_queries(context, task.query_batch())

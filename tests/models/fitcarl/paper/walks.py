@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from fitcarl.graph.actions import ActionSpace
-from fitcarl.models.fitcarl.network import Asked, Fitcarl, Scene
+from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
 from fitcarl.models.fitcarl.policy import PolicyStep
-from fitcarl.models.fitcarl.rollout import draw
+from fitcarl.models.fitcarl.rollout import sample_actions
 from tests.models.fitcarl.paper.reference import Edge
 
 Choice = Callable[[PolicyStep, ActionSpace], Tensor]
@@ -37,17 +37,17 @@ class Taken:
         return self.actions(row)[int(self.column[row])]
 
 
-def walk(model: Fitcarl, scene: Scene, asked: Asked, choose: Choice) -> list[Taken]:
+def walk(model: Fitcarl, context: TaskContext, encoded: EncodedQueries, choose: Choice) -> list[Taken]:
     """Every query's walk of L steps, where ``choose`` says which column is taken."""
-    walkers = model.start(scene, asked)
+    state = model.start(context, encoded)
     out = []
     for _ in range(model.config.steps):
-        space = model.actions(scene, asked, walkers)
-        step = model.step(scene, asked, walkers, space)
+        space = model.actions(context, encoded, state)
+        step = model.step(context, encoded, state, space)
         column = choose(step, space)
         out.append(Taken(space, step, column))
-        place = np.arange(len(asked)), column.numpy()
-        walkers = model.advance(scene, asked, walkers, space.relation[place], space.entity[place], space.time[place])
+        place = np.arange(len(encoded)), column.numpy()
+        state = model.advance(context, encoded, state, space.relation[place], space.entity[place], space.time[place])
     return out
 
 
@@ -66,7 +66,7 @@ def by_policy(seed: int) -> Choice:
     generator = torch.Generator().manual_seed(seed)
 
     def choose(step: PolicyStep, _: ActionSpace) -> Tensor:
-        return draw(step.log_policy.detach(), generator)
+        return sample_actions(step.log_policy.detach(), generator)
 
     return choose
 

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fitcarl.core.parallel import in_parallel, spread
+from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.models.plus.features.accumulate import Floats, Ints, Longs
 
 _AROUND = 2.0
@@ -96,7 +96,7 @@ class _Happened(torch.autograd.Function):
     def forward(ctx: Any, days: Days, *parts: Tensor) -> Tensor:
         weights = Weights(*(part.detach().contiguous().numpy() for part in parts))
         mass = np.zeros((len(weights.newcomer), int(days.place.max(initial=-1)) + 1), dtype=np.float32)
-        in_parallel(spread(len(mass)), lambda _, low, high: _remember(low, high, days, weights, mass))
+        parallel_for(split_range(len(mass)), lambda _, low, high: _remember(low, high, days, weights, mass))
         ctx.days, ctx.weights = days, weights
         return torch.from_numpy(mass)
 
@@ -110,10 +110,11 @@ class _Happened(torch.autograd.Function):
         by_gap = np.zeros((queries, len(weights.fading)), dtype=np.float32)
         to_newcomer, to_kin = np.zeros_like(weights.newcomer), np.zeros_like(weights.kin)
         given = days, weights, slope.contiguous().numpy(), by_fact, by_relation, by_gap, to_newcomer
-        in_parallel(spread(queries), lambda _, low, high: _remember_back(low, high, *given))
+        parallel_for(split_range(queries), lambda _, low, high: _remember_back(low, high, *given))
         # Several queries remember the same y: threads share the directions, so that the order of the sum is fixed.
-        in_parallel(
-            spread(directions, worth=8), lambda _, low, high: _kin_back(low, high, days, weights, by_fact, to_kin)
+        parallel_for(
+            split_range(directions, min_items=8),
+            lambda _, low, high: _kin_back(low, high, days, weights, by_fact, to_kin),
         )
         to_between = torch.zeros(weights.between.shape)
         to_between = to_between.index_add(0, torch.from_numpy(days.relation), torch.from_numpy(by_relation))

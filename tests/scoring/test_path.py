@@ -9,32 +9,32 @@ import pytest
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.models.fitcarl.beam import Paths, Trail
-from fitcarl.models.fitcarl.explanation import path_of, paths_to
+from fitcarl.models.fitcarl.beam import BeamPaths, BeamStep
+from fitcarl.models.fitcarl.explanation import best_paths_to, explanation_path
 from fitcarl.scoring.path import Path, Step, step_of
 
 VOCABULARY = Vocabulary(("Ann", "Bob", "Cy"), ("meets", "sues"))
 CALENDAR = Calendar.of_granules("day", [19_000, 19_001, 19_009])
 
 
-def trail(relation: list[int], entity: list[int], time: list[int], log_probability: float) -> Trail:
+def beam_step(relation: list[int], entity: list[int], time: list[int], log_probability: float) -> BeamStep:
     ids = (np.array([column], dtype=np.int32) for column in (relation, entity, time))
-    return Trail(*ids, np.full((1, len(relation)), log_probability), np.array([[0.25] * len(relation)]))
+    return BeamStep(*ids, np.full((1, len(relation)), log_probability), np.array([[0.25] * len(relation)]))
 
 
 @pytest.fixture
-def paths() -> Paths:
+def paths() -> BeamPaths:
     """From Ann: along 'meets' to Bob, along the inverse of 'sues' to Cy, staying; and staying all the way."""
     steps = [
-        trail([0, 4], [1, 0], [0, 9], -1.0),
-        trail([3, 4], [2, 0], [1, 9], -2.0),
-        trail([4, 4], [2, 0], [1, 9], -0.5),
+        beam_step([0, 4], [1, 0], [0, 9], -1.0),
+        beam_step([3, 4], [2, 0], [1, 9], -2.0),
+        beam_step([4, 4], [2, 0], [1, 9], -0.5),
     ]
-    return Paths(np.array([[-3.5, -9.0]]), steps)
+    return BeamPaths(np.array([[-3.5, -9.0]]), steps)
 
 
-def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: Paths) -> None:
-    path = path_of(paths, 0, 0, 0, VOCABULARY, CALENDAR)
+def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: BeamPaths) -> None:
+    path = explanation_path(paths, 0, 0, 0, VOCABULARY, CALENDAR)
     assert [(s.subject, s.relation, s.object, s.forward) for s in path.steps] == [
         ("Ann", "meets", "Bob", True),
         ("Cy", "sues", "Bob", False),
@@ -49,8 +49,8 @@ def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: 
     )
 
 
-def test_a_path_that_never_moves_says_so(paths: Paths) -> None:
-    assert path_of(paths, 0, 1, 0, VOCABULARY, CALENDAR).text == "The agent stays at Ann."
+def test_a_path_that_never_moves_says_so(paths: BeamPaths) -> None:
+    assert explanation_path(paths, 0, 1, 0, VOCABULARY, CALENDAR).text == "The agent stays at Ann."
 
 
 def test_what_others_did_is_not_told_as_a_path_from_the_start() -> None:
@@ -83,7 +83,7 @@ def test_times_are_told_as_people_would(time: str, told: str) -> None:
     )
 
 
-def test_paths_to_an_entity_come_best_first(paths: Paths) -> None:
-    assert paths_to(paths, 0, 2, 5) == [0]
-    assert paths_to(paths, 0, 0, 5) == [1]
-    assert paths_to(paths, 0, 1, 5) == []
+def test_paths_to_an_entity_come_best_first(paths: BeamPaths) -> None:
+    assert best_paths_to(paths, 0, 2, 5) == [0]
+    assert best_paths_to(paths, 0, 0, 5) == [1]
+    assert best_paths_to(paths, 0, 1, 5) == []

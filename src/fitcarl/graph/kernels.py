@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -10,6 +12,25 @@ ADAPTIVE, NEAREST, RANDOM = 0, 1, 2
 
 _NO_BAR = 0x7FFFFFFFFFFFFFFF
 _BUFFER_PER_ACTION = 4  # a larger buffer means fewer selections, a smaller one fewer cache lines
+
+
+@njit(cache=True, nogil=True)
+def inverse_relation(relation: int, directed_count: int) -> int:
+    """The inverse of a relation among ``directed_count`` = 2R directed ones: ``RelationIds.inverse`` for kernels."""
+    half = directed_count // 2
+    return relation + half if relation < half else relation - half
+
+
+@njit(cache=True, nogil=True)
+def lower_bound(values: NDArray[np.integer[Any]], low: int, high: int, value: int) -> int:
+    """The first position in the ascending ``values[low:high]`` that is not below ``value``; ``high`` if none is."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True, nogil=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from fitcarl.bench.explanations import Chance, measure_explanations
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.scoring.path import Path, Step
+from fitcarl.scoring.path import ExplanationPath, PathStep
 from fitcarl.synthetic import generate_world
 from fitcarl.training.api import train
 from tests.small import SMALL, write_tiny
@@ -22,8 +22,8 @@ RELATIONS = RelationIds(2)
 _FACT = st.tuples(st.integers(0, 4), st.integers(0, 1), st.integers(0, 4), st.integers(0, 3))
 
 
-def path_of(steps: int) -> Path:
-    return Path("", "", 0.0, tuple(Step("", "", "", "", 0.5, None, True) for _ in range(steps)))
+def path_of(steps: int) -> ExplanationPath:
+    return ExplanationPath("", "", 0.0, tuple(PathStep("", "", "", "", 0.5, None, True) for _ in range(steps)))
 
 
 def enumerated(edges: list[tuple[int, ...]], bad: set[tuple[int, ...]], start: int, end: int, steps: int) -> float:
@@ -63,12 +63,12 @@ def test_a_random_walk_meets_the_cause_as_often_as_it_goes_that_way() -> None:
 def test_what_happened_with_others_is_held_against_any_fact_of_the_answer() -> None:
     facts = Quadruples.from_rows([(1, 0, 3, 0), (2, 0, 3, 1), (2, 0, 4, 1), (0, 1, 3, 0)])
     graph = TemporalGraph.from_facts(facts, 5, RELATIONS)
-    crowd = Path("", "", 0.0, path_of(1).steps, by_crowd=True)
+    crowd = ExplanationPath("", "", 0.0, path_of(1).steps, is_context=True)
     found = Chance.of(graph, 0, 3, facts.take(slice(0, 1)), crowd)
     assert (found.path, found.walk) == pytest.approx((1 / 3, 1 / 4))
 
 
-def test_counts_of_a_tiny_world_fit_together(tmp_path: FilePath) -> None:
+def test_counts_of_a_tiny_world_fit_together(tmp_path: Path) -> None:
     run = train(write_tiny(tmp_path / "tiny"), out=tmp_path / "run", shots=1, episodes=4, settings=SMALL)
     found = measure_explanations(run, generate_world("tiny", seed=7))
     assert 0 < found.right <= found.asked

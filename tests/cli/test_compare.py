@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fitcarl.cli import run
-from fitcarl.models.heuristics import BASELINES
+from fitcarl.models.heuristics import HEURISTICS
 from tests.cli.conftest import Command
 from tests.cli.test_train import assert_one_line
 from tests.small import SMALL, write_tiny
@@ -33,7 +33,7 @@ def test_rows_are_those_of_evaluate_with_differences_to_the_first_run(trained: T
     outcome = fitcarl("compare", data, "--shots", 2, "--run", first, "--json")
     assert outcome.code == 0
     found = json.loads(outcome.stdout)
-    assert [row["scorer"] for row in found["rows"]] == [*BASELINES, "fitcarl (plus)"]
+    assert [row["scorer"] for row in found["rows"]] == [*HEURISTICS, "fitcarl (plus)"]
     alone = json.loads(fitcarl("evaluate", first, "--json").stdout)
     row = found["rows"][-1]
     assert row["run"] == str(first) == found["reference"]["run"]
@@ -75,7 +75,7 @@ def test_a_run_for_other_shots_is_compared_and_said_to_be(trained: Trained, fitc
     data, two, three = trained
     outcome = fitcarl("compare", data, "--shots", 2, "--run", two, "--run", three, "--draws", 1)
     assert outcome.code == 0
-    assert f"{three}: trained for 3 shots, judged at 2" in outcome.stdout
+    assert f"{three}: trained for 3 shots, evaluated at 2" in outcome.stdout
     assert f"{two}: trained" not in outcome.stdout
     assert "the official supports and 1 resampled" in outcome.stdout
     told = fitcarl("compare", data, "--shots", 2, "--run", three, "--json")

@@ -77,7 +77,13 @@ def test_ranks_are_ordered_from_optimistic_to_pessimistic(trained: Trained, fitc
 def test_evaluate_for_people_shows_both_protocols_and_the_signature(trained: Trained, fitcarl: Command) -> None:
     outcome = fitcarl("evaluate", trained[1], "--split", "valid")
     assert outcome.code == 0
-    for part in ("honest", "paper", "reach", "95 % interval", "ranks:realistic|filter:time-aware|cand:all|split:valid"):
+    for part in (
+        "realistic",
+        "paper",
+        "coverage",
+        "95 % interval",
+        "ranks:realistic|filter:time-aware|cand:all|split:valid",
+    ):
         assert part in outcome.stdout
     whole = json.loads(fitcarl("evaluate", trained[1], "--split", "valid", "--json").stdout)["signature"]
     assert outcome.stdout.replace("\n", "").endswith(whole)

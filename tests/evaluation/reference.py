@@ -12,7 +12,7 @@ from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.evaluation.filtering import Filter
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries
 
 Fact = tuple[int, int, int, int]
@@ -76,10 +76,10 @@ def queries_of(rows: Sequence[Fact]) -> Queries:
     return Queries(*(np.ascontiguousarray(table[:, column]) for column in (0, 1, 3, 2)))
 
 
-def answers_of(listed: Sequence[Mapping[int, float]]) -> Answers:
-    """Answers from one mapping entity → score a query."""
+def answers_of(listed: Sequence[Mapping[int, float]]) -> Scores:
+    """Scores from one mapping entity → score a query."""
     counts = [len(scores) for scores in listed]
-    return Answers(
+    return Scores(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.array([entity for scores in listed for entity in scores], dtype=np.int32),
         np.array([score for scores in listed for score in scores.values()], dtype=np.float64),
@@ -94,7 +94,7 @@ def plain_counts(
     relations: int,
     filter: Filter,
 ) -> tuple[int, int, int, bool]:
-    """(greater, equal, candidates, reached) of one query (entity, relation, answer, time), by loops over everything."""
+    """(greater, equal, candidates, covered) of one query (entity, relation, answer, time), by loops over everything."""
     entity, relation, answer, time = query
     true = set()
     for s, r, o, t in facts:

@@ -7,69 +7,71 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.evaluation.calibration import PLAIN, Calibration, fit
-from fitcarl.scoring.scores import Answers
+from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration, fit_calibration
+from fitcarl.scoring.scores import Scores
 from tests.evaluation.reference import answers_of
 
 SCORES = st.lists(st.dictionaries(st.integers(0, 30), st.floats(-700, 0), max_size=12), min_size=1, max_size=6)
 
 
 def spoken(calibration: Calibration, queries: int = 3000, entities: int = 30, seed: int = 0):
-    """Answers to queries, and truths drawn by the shares that a calibration gives them; -1 for somebody else."""
+    """Scores to queries, and truths drawn by the shares that a calibration gives them; -1 for somebody else."""
     rng = np.random.default_rng(seed)
-    answers = Answers.from_dense(2 * rng.normal(size=(queries, entities)))
+    answers = Scores.from_dense(2 * rng.normal(size=(queries, entities)))
     shares = calibration.shares(answers).score.reshape(queries, entities)
     drawn = (shares.cumsum(axis=1) < rng.random((queries, 1))).sum(axis=1)
     return answers, np.where(drawn < entities, drawn, -1).astype(np.int32)
 
 
 @given(SCORES, st.floats(0.05, 20), st.floats(0, 1))
-def test_shares_of_a_query_leave_the_rest_for_others_and_keep_the_order(listed, temperature, elsewhere):
+def test_shares_of_a_query_leave_the_rest_for_others_and_keep_the_order(listed, temperature, unlisted_mass):
     answers = answers_of(listed)
-    shares = Calibration(temperature, elsewhere).shares(answers)
+    shares = Calibration(temperature, unlisted_mass).shares(answers)
     np.testing.assert_array_equal(shares.entity, answers.entity)
     for query in range(len(answers)):
         part = slice(answers.offsets[query], answers.offsets[query + 1])
         share = shares.score[part][np.argsort(answers.score[part])]
         assert (np.diff(share) >= 0).all()
         if len(share):
-            assert share.sum() == pytest.approx(1 - elsewhere)
+            assert share.sum() == pytest.approx(1 - unlisted_mass)
 
 
 def test_plain_shares_are_the_probabilities_that_scores_claim():
-    assert PLAIN.shares(answers_of([{1: np.log(0.6), 4: np.log(0.3)}])).score == pytest.approx([2 / 3, 1 / 3])
+    assert UNCALIBRATED.shares(answers_of([{1: np.log(0.6), 4: np.log(0.3)}])).score == pytest.approx([2 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize("truth", [Calibration(0.5, 0.02), Calibration(1.0, 0.3), Calibration(3.0, 0.1)])
 def test_what_made_the_answers_is_recovered_from_them(truth):
-    found = fit(*spoken(truth))
+    found = fit_calibration(*spoken(truth))
     assert found.temperature == pytest.approx(truth.temperature, rel=0.1)
-    assert found.elsewhere == pytest.approx(truth.elsewhere, abs=0.03)
+    assert found.unlisted_mass == pytest.approx(truth.unlisted_mass, abs=0.03)
 
 
 def test_no_other_temperature_makes_the_answers_likelier():
     answers, answer = spoken(Calibration(1.7, 0.2), queries=400)
     right = np.flatnonzero(answers.entity == answer[answers.query])
-    best = fit(answers, answer)
+    best = fit_calibration(answers, answer)
 
     def log_likelihood(temperature: float) -> float:
-        return float(np.log(Calibration(temperature, best.elsewhere).shares(answers).score[right]).sum())
+        return float(np.log(Calibration(temperature, best.unlisted_mass).shares(answers).score[right]).sum())
 
     assert log_likelihood(best.temperature) >= max(log_likelihood(t) for t in np.geomspace(0.3, 10, 60))
 
 
 def test_scores_moved_or_stretched_give_the_same_shares():
     answers, answer = spoken(Calibration(1.0, 0.1), queries=500)
-    other = Answers(answers.offsets, answers.entity, 4 * answers.score - 7)
+    other = Scores(answers.offsets, answers.entity, 4 * answers.score - 7)
     np.testing.assert_allclose(
-        fit(other, answer).shares(other).score, fit(answers, answer).shares(answers).score, rtol=1e-3
+        fit_calibration(other, answer).shares(other).score,
+        fit_calibration(answers, answer).shares(answers).score,
+        rtol=1e-3,
     )
 
 
 @pytest.mark.parametrize("listed", [[{}, {}], [{1: -1.0}, {2: -2.0}]])
 def test_answers_that_were_never_found_are_elsewhere(listed):
-    found = fit(answers_of(listed), np.array([5, 6], dtype=np.int32))
-    assert (found.temperature, found.elsewhere) == (1.0, 0.75)
+    found = fit_calibration(answers_of(listed), np.array([5, 6], dtype=np.int32))
+    assert (found.temperature, found.unlisted_mass) == (1.0, 0.75)
 
 
 def test_a_calibration_survives_json():
@@ -77,7 +79,9 @@ def test_a_calibration_survives_json():
     assert Calibration.from_json(made.to_json()) == made
 
 
-@pytest.mark.parametrize("values", [{}, [], {"temperature": 0, "elsewhere": 0}, {"temperature": 1, "elsewhere": 2}])
+@pytest.mark.parametrize(
+    "values", [{}, [], {"temperature": 0, "unlisted_mass": 0}, {"temperature": 1, "unlisted_mass": 2}]
+)
 def test_what_is_no_calibration_is_refused(values):
     with pytest.raises(ValueError, match="no calibration"):
         Calibration.from_json(values)

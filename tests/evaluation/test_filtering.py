@@ -14,7 +14,7 @@ from tests.evaluation.test_ranks import IDS, facts
 
 
 def others(known, row, filter):
-    return known.others(queries_of([row]), filter).entity.tolist()
+    return known.filtered_answers(queries_of([row]), filter).entity.tolist()
 
 
 @pytest.fixture

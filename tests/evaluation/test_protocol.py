@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fitcarl.core.progress import Progress
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
-from fitcarl.evaluation import evaluate
+from fitcarl.evaluation import evaluate_scorer
 from fitcarl.evaluation.filtering import FILTERS, KnownAnswers
 from fitcarl.evaluation.protocol import peak_mb
 from fitcarl.evaluation.ranks import RANK_TYPES
 from fitcarl.models.heuristics import AllEqual, CopySupport
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task, official_task
 from tests.evaluation.reference import dataset_of, meta_set, random_dataset
 
@@ -30,9 +31,9 @@ class Perfect:
     def __init__(self, answer: np.ndarray) -> None:
         self.answer_to = iter(answer.tolist())
 
-    def answer(self, task: Task, queries: Queries) -> Answers:  # noqa: ARG002
+    def score(self, task: Task, queries: Queries) -> Scores:  # noqa: ARG002
         answers = [next(self.answer_to) for _ in range(len(queries))]
-        return Answers(np.arange(len(queries) + 1), np.array(answers, np.int32), np.zeros(len(queries)))
+        return Scores(np.arange(len(queries) + 1), np.array(answers, np.int32), np.zeros(len(queries)))
 
 
 class Witness(CopySupport):
@@ -42,14 +43,14 @@ class Witness(CopySupport):
         super().__init__(dataset)
         self.seen: list[tuple[Task, Queries]] = []
 
-    def answer(self, task: Task, queries: Queries) -> Answers:
+    def score(self, task: Task, queries: Queries) -> Scores:
         self.seen.append((task, queries))
-        return super().answer(task, queries)
+        return super().score(task, queries)
 
 
 def test_no_answer_is_handed_to_a_scorer():
     witness = Witness(DATASET)
-    evaluate(witness, DATASET, "test", 3, draws=2, chunk=5)
+    evaluate_scorer(witness, DATASET, "test", 3, draws=2, chunk=5)
     assert len(witness.seen) > 3
     for task, queries in witness.seen:
         assert set(queries.answer.tolist()) == set(task.queries.answer.tolist()) == {-1}
@@ -57,7 +58,7 @@ def test_no_answer_is_handed_to_a_scorer():
 
 def test_a_scorer_sees_the_support_and_no_other_fact_of_the_unseen():
     witness = Witness(DATASET)
-    evaluate(witness, DATASET, "test", 3)
+    evaluate_scorer(witness, DATASET, "test", 3)
     official = official_task(DATASET.test, 3, RELATIONS)
     for task, _ in witness.seen:
         assert task.support == official.support
@@ -66,38 +67,38 @@ def test_a_scorer_sees_the_support_and_no_other_fact_of_the_unseen():
 
 def test_chunks_cover_every_query_once_and_in_order():
     witness = Witness(DATASET)
-    report = evaluate(witness, DATASET, "test", 3, chunk=7)
+    report = evaluate_scorer(witness, DATASET, "test", 3, chunk=7)
     sizes = [len(queries) for _, queries in witness.seen]
     assert max(sizes) == 7
-    assert sum(sizes) == report.honest.queries
+    assert sum(sizes) == report.realistic.queries
     joined = np.concatenate([queries.time for _, queries in witness.seen])
     np.testing.assert_array_equal(joined, report.official.queries.time)
 
 
 @pytest.mark.parametrize("chunk", [1, 7])
 def test_the_size_of_chunks_changes_no_rank(chunk):
-    whole = evaluate(CopySupport(DATASET), DATASET, "test", 3)
-    parts = evaluate(CopySupport(DATASET), DATASET, "test", 3, chunk=chunk)
+    whole = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3)
+    parts = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, chunk=chunk)
     for filter in FILTERS:
         np.testing.assert_array_equal(whole.official.ranks[filter].greater, parts.official.ranks[filter].greater)
         np.testing.assert_array_equal(whole.official.ranks[filter].equal, parts.official.ranks[filter].equal)
 
 
 def test_a_perfect_scorer_gets_1_everywhere():
-    report = evaluate(Perfect(official_task(DATASET.test, 3, RELATIONS).queries.answer), DATASET, "test", 3)
+    report = evaluate_scorer(Perfect(official_task(DATASET.test, 3, RELATIONS).queries.answer), DATASET, "test", 3)
     for row in (*report.results.values(), report.paper):
         assert (row.mrr, row.amri, row.ci_low, row.ci_high) == (1, 1, 1, 1)
         assert set(row.hits.values()) == {1}
-    assert report.reach == 1
+    assert report.coverage == 1
     assert not report.tie_alarm.alarm
 
 
 def test_all_equal_scores_get_amri_0_and_set_off_the_tie_alarm():
-    report = evaluate(AllEqual(DATASET), DATASET, "test", 3)
+    report = evaluate_scorer(AllEqual(DATASET), DATASET, "test", 3)
     for filter in FILTERS:
         assert report.results["realistic", filter].amri == pytest.approx(0, abs=1e-12)
         assert report.results["optimistic", filter].mrr == 1
-    assert report.honest.mrr < 0.06
+    assert report.realistic.mrr < 0.06
     assert report.tie_alarm.alarm
     assert report.tie_alarm.tied == 1
     assert report.paper.mrr == 1  # which is why the honest table exists
@@ -105,12 +106,12 @@ def test_all_equal_scores_get_amri_0_and_set_off_the_tie_alarm():
 
 def test_saying_nothing_is_as_bad_as_saying_the_same_of_all():
     class Silent(AllEqual):
-        def answer(self, task: Task, queries: Queries) -> Answers:  # noqa: ARG002
-            return Answers.summed([], [], [], len(queries), self.entities)
+        def score(self, task: Task, queries: Queries) -> Scores:  # noqa: ARG002
+            return Scores.summed([], [], [], len(queries), self.entities)
 
-    silent, equal = (evaluate(scorer(DATASET), DATASET, "test", 1) for scorer in (Silent, AllEqual))
+    silent, equal = (evaluate_scorer(scorer(DATASET), DATASET, "test", 1) for scorer in (Silent, AllEqual))
     assert silent.results == equal.results
-    assert silent.reach == 0
+    assert silent.coverage == 0
     assert silent.paper.mrr == pytest.approx(1 / ENTITIES)
 
 
@@ -130,7 +131,10 @@ def test_relabelling_entities_leaves_every_metric_unchanged():
         dropped=moved(DATASET.dropped),
         concepts=DATASET.concepts,
     )
-    here, there = evaluate(CopySupport(DATASET), DATASET, "test", 3), evaluate(CopySupport(other), other, "test", 3)
+    here, there = (
+        evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3),
+        evaluate_scorer(CopySupport(other), other, "test", 3),
+    )
     for key, row in here.results.items():
         assert there.results[key].mrr == pytest.approx(row.mrr)
         assert there.results[key].hits == row.hits
@@ -142,9 +146,9 @@ def _sets(dataset: Dataset) -> dict[str, MetaSet]:
 
 
 def test_draws_are_reproducible_and_a_longer_list_begins_like_a_shorter_one():
-    three = evaluate(CopySupport(DATASET), DATASET, "test", 3, draws=3, seed=5)
-    five = evaluate(CopySupport(DATASET), DATASET, "test", 3, draws=5, seed=5)
-    other = evaluate(CopySupport(DATASET), DATASET, "test", 3, draws=3, seed=6)
+    three = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=3, seed=5)
+    five = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=5, seed=5)
+    other = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=3, seed=6)
     assert three.mrr_by_draw == five.mrr_by_draw[:4]
     assert three.mrr_by_draw[0] == other.mrr_by_draw[0]
     assert three.mrr_by_draw[1:] != other.mrr_by_draw[1:]
@@ -152,33 +156,34 @@ def test_draws_are_reproducible_and_a_longer_list_begins_like_a_shorter_one():
 
 
 def test_results_are_those_of_the_official_draw_whatever_else_is_drawn():
-    alone = evaluate(CopySupport(DATASET), DATASET, "test", 3)
-    more = evaluate(CopySupport(DATASET), DATASET, "test", 3, draws=4)
+    alone = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3)
+    more = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=4)
     assert [alone.results[kind, filter].mrr for kind in RANK_TYPES for filter in FILTERS] == [
         more.results[kind, filter].mrr for kind in RANK_TYPES for filter in FILTERS
     ]
 
 
 def test_progress_counts_up_to_all_queries():
-    told: list[tuple[int, int]] = []
-    report = evaluate(AllEqual(DATASET), DATASET, "test", 3, draws=1, chunk=10, progress=lambda *now: told.append(now))
+    updates: list[Progress] = []
+    report = evaluate_scorer(AllEqual(DATASET), DATASET, "test", 3, draws=1, chunk=10, on_progress=updates.append)
     total = sum(len(draw.queries) for draw in report.draws)
-    assert told[-1] == (total, total)
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert (updates[-1].done, updates[-1].total) == (total, total)
+    done = [update.done for update in updates]
+    assert done == sorted(set(done))
 
 
 def test_known_answers_can_be_shared_between_evaluations():
     known = KnownAnswers.of(DATASET)
-    shared = evaluate(CopySupport(DATASET), DATASET, "test", 3, known=known)
-    assert shared.results == evaluate(CopySupport(DATASET), DATASET, "test", 3).results
+    shared = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, known=known)
+    assert shared.results == evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3).results
 
 
 def test_a_split_without_queries_is_the_users_problem_told_in_one_line():
     dataset = dataset_of([(0, 0, 1, 0)], entities=4, relations=1, test=meta_set([(3, 3, 0, 1, 0)]))
-    with pytest.raises(InputError, match="no query to ask at 3 shots"):
-        evaluate(AllEqual(dataset), dataset, "test", 3)
+    with pytest.raises(InputError, match="no query at 3 shots"):
+        evaluate_scorer(AllEqual(dataset), dataset, "test", 3)
     with pytest.raises(InputError, match="shots"):
-        evaluate(AllEqual(dataset), dataset, "test", 0)
+        evaluate_scorer(AllEqual(dataset), dataset, "test", 0)
 
 
 def test_peak_memory_is_in_megabytes():

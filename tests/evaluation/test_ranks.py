@@ -13,7 +13,7 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.evaluation.filtering import FILTERS, KnownAnswers
 from fitcarl.evaluation.ranks import RANK_TYPES, rank
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from tests.evaluation.reference import answers_of, plain_counts, queries_of
 
 ENTITIES, RELATIONS, TIMES = 6, 2, 3
@@ -48,7 +48,7 @@ def known(rows: list[tuple[int, int, int, int]]) -> KnownAnswers:
 def test_fast_counts_equal_the_slow_reference(filter, rows, batch):
     ranks = rank(answers_of([s for _, s in batch]), queries_of([q for q, _ in batch]), known(rows), ENTITIES, filter)
     expected = [plain_counts(s, q, rows, ENTITIES, RELATIONS, filter) for q, s in batch]
-    found = list(zip(ranks.greater, ranks.equal, ranks.candidates, ranks.reached, strict=True))
+    found = list(zip(ranks.greater, ranks.equal, ranks.candidates, ranks.covered, strict=True))
     assert found == expected
 
 
@@ -80,7 +80,7 @@ def test_three_kinds_of_rank_of_a_tie():
 
 def test_an_unreached_answer_ties_with_all_that_are_not_listed():
     ranks = rank(answers_of([{0: 3.0, 1: 2.0}]), queries_of([(5, 0, 4, 0)]), known([]), 10, "time-aware")
-    assert not ranks.reached[0]
+    assert not ranks.covered[0]
     assert [float(ranks.of(kind)[0]) for kind in RANK_TYPES] == [3.0, 6.5, 10.0]
     assert ranks.paper(10)[0] == 10
 
@@ -115,7 +115,7 @@ def test_scores_that_float32_cannot_tell_apart_are_no_tie():
 def test_memory_does_not_grow_with_entities_times_queries():
     queries, entities, listed = 2_000, 1_000_000, 5
     rng = np.random.default_rng(0)
-    answers = Answers(
+    answers = Scores(
         np.arange(0, queries * listed + 1, listed),
         np.sort(rng.integers(0, entities // listed, (queries, listed)) * listed + np.arange(listed))
         .astype(np.int32)
@@ -134,10 +134,10 @@ def test_memory_does_not_grow_with_entities_times_queries():
 @pytest.mark.parametrize(
     ("answers", "complaint"),
     [
-        (Answers.from_dense([[0.0, 1.0]]), "1 queries where 2 were asked"),
-        (Answers(np.array([0, 2, 2]), np.array([3, 3], np.int32), np.zeros(2)), "listed twice"),
-        (Answers(np.array([0, 1, 1]), np.array([6], np.int32), np.zeros(1)), r"not in \[0, 6\)"),
-        (Answers(np.array([0, 1, 1]), np.array([-1], np.int32), np.zeros(1)), r"not in \[0, 6\)"),
+        (Scores.from_dense([[0.0, 1.0]]), "1 queries instead of 2"),
+        (Scores(np.array([0, 2, 2]), np.array([3, 3], np.int32), np.zeros(2)), "listed twice"),
+        (Scores(np.array([0, 1, 1]), np.array([6], np.int32), np.zeros(1)), r"not in \[0, 6\)"),
+        (Scores(np.array([0, 1, 1]), np.array([-1], np.int32), np.zeros(1)), r"not in \[0, 6\)"),
     ],
 )
 def test_answers_that_cannot_be_ranked_are_refused(answers, complaint):

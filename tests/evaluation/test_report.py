@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import fitcarl
-from fitcarl.evaluation import evaluate
+from fitcarl.evaluation import evaluate_scorer
 from fitcarl.evaluation.draw import Draw
 from fitcarl.evaluation.filtering import FILTERS
-from fitcarl.models.heuristics import AllEqual, CopySupport, Mix
+from fitcarl.models.heuristics import AllEqual, CopySupport, Mixture
 from fitcarl.reporting.figures import performance_over_time
 from tests.evaluation.reference import random_dataset
 
 DATASET = random_dataset()
-COPY = evaluate(CopySupport(DATASET), DATASET, "test", 3, draws=4, extra={"names": "on"})
-MIX = evaluate(Mix(DATASET), DATASET, "test", 3, draws=4)
-EQUAL = evaluate(AllEqual(DATASET), DATASET, "test", 3)
+COPY = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=4, extra={"names": "on"})
+MIX = evaluate_scorer(Mixture(DATASET), DATASET, "test", 3, draws=4)
+EQUAL = evaluate_scorer(AllEqual(DATASET), DATASET, "test", 3)
 
 ROW = {"mrr", "hits@1", "hits@3", "hits@10", "amri", "ci_low", "ci_high", "queries", "entities"}
 
@@ -53,8 +53,10 @@ def test_the_six_rows_are_ordered_as_they_must_be():
 def test_slices_of_one_kind_add_up_to_the_headline():
     for kind in ("answer", "direction", "month"):
         rows = [row for row in COPY.to_json()["slices"] if row["by"] == kind]
-        assert sum(row["queries"] for row in rows) == COPY.honest.queries
-        assert sum(row["mrr"] * row["queries"] for row in rows) / COPY.honest.queries == pytest.approx(COPY.honest.mrr)
+        assert sum(row["queries"] for row in rows) == COPY.realistic.queries
+        assert sum(row["mrr"] * row["queries"] for row in rows) / COPY.realistic.queries == pytest.approx(
+            COPY.realistic.mrr
+        )
 
 
 def test_the_signature_says_how_the_number_was_obtained():
@@ -87,7 +89,7 @@ def test_per_query_ranks_survive_json():
     assert "per_query" not in COPY.to_json()
     for draw, column in zip(COPY.draws, columns, strict=True):
         again = Draw.from_json(column)
-        assert again.asks_the_same(draw)
+        assert again.has_same_queries(draw)
         for filter in FILTERS:
             np.testing.assert_array_equal(again.ranks[filter].of("realistic"), draw.ranks[filter].of("realistic"))
             np.testing.assert_array_equal(again.ranks[filter].paper(40), draw.ranks[filter].paper(40))
@@ -106,18 +108,18 @@ def test_reports_on_other_queries_cannot_be_compared():
     with pytest.raises(ValueError, match="same queries"):
         COPY.versus(EQUAL)
     with pytest.raises(ValueError, match="same queries"):
-        EQUAL.versus(evaluate(AllEqual(DATASET), DATASET, "valid", 3))
+        EQUAL.versus(evaluate_scorer(AllEqual(DATASET), DATASET, "valid", 3))
 
 
 def test_the_terminal_shows_both_protocols_alarm_reach_slices_and_signature():
     page = str(COPY)
     lines = page.splitlines()
-    honest = next(line for line in lines if line.startswith("honest"))
+    honest = next(line for line in lines if line.startswith("realistic"))
     paper = next(line for line in lines if line.startswith("paper"))
     assert lines.index(honest) < lines.index(paper)
-    assert f"{COPY.honest.mrr:.3f}"[1:] in honest
+    assert f"{COPY.realistic.mrr:.3f}"[1:] in honest
     assert f"{COPY.paper.mrr:.3f}"[1:] in paper
-    for word in ("TIE ALARM", "reach", "novel", "in support", "inverse", "2014-01", "4 resampled"):
+    for word in ("TIE ALARM", "coverage", "novel", "in support", "inverse", "2014-01", "4 resampled"):
         assert word in page
     assert str(COPY.signature) in page.replace("\n", "")
     assert "TIE ALARM" not in str(MIX)
@@ -137,7 +139,7 @@ def test_performance_over_time_is_a_picture_and_the_same_each_time(tmp_path, suf
 def test_a_picture_does_not_mix_reports_on_different_times(tmp_path):
     early = random_dataset(days=40)
     with pytest.raises(ValueError, match="same queries"):
-        performance_over_time([COPY, evaluate(CopySupport(early), early, "test", 3)], tmp_path / "picture.png")
+        performance_over_time([COPY, evaluate_scorer(CopySupport(early), early, "test", 3)], tmp_path / "picture.png")
 
 
 def test_tables_fit_in_a_terminal_of_80_characters():
@@ -147,4 +149,4 @@ def test_tables_fit_in_a_terminal_of_80_characters():
     console.print(COPY.render())
     page = console.export_text()
     assert "…" not in page
-    assert f"{COPY.honest.ci_low:.3f}"[1:] + " – " + f"{COPY.honest.ci_high:.3f}"[1:] in page
+    assert f"{COPY.realistic.ci_low:.3f}"[1:] + " – " + f"{COPY.realistic.ci_high:.3f}"[1:] in page

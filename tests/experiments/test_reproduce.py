@@ -17,7 +17,7 @@ from fitcarl.errors import InputError
 from fitcarl.experiments.jobs import Case, TrainingError, train_apart
 from fitcarl.experiments.reproduce import Plan, reproduce
 from fitcarl.experiments.results import Row
-from fitcarl.models.heuristics import BASELINES
+from fitcarl.models.heuristics import HEURISTICS
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.training.api import resume, train
 from fitcarl.training.loop import Stopped
@@ -67,7 +67,7 @@ def test_every_combination_is_trained_and_has_its_row(finished: tuple[Path, list
     }
     assert [(row.shots, row.seeds) for row in rows if row.kind == "trained"] == [(1, (0, 1)), (2, (0, 1))]
     for shots in (1, 2):
-        assert [row.scorer for row in rows if row.kind == "trivial" and row.shots == shots] == list(BASELINES)
+        assert [row.scorer for row in rows if row.kind == "trivial" and row.shots == shots] == list(HEURISTICS)
     assert "run 4 of 4: tiny, 2-shot, paper, seed 1: training" in said
 
 
@@ -78,7 +78,7 @@ def test_a_trained_row_is_the_mean_of_what_evaluate_says_of_its_runs(
     [row] = [row for row in rows if row.kind == "trained" and row.shots == 2]
     folders = [out / f"tiny-2shot-paper-{seed}" for seed in (0, 1)]
     reports = [evaluate(folder) for folder in folders]
-    assert row.mrr_by_seed == tuple(report.honest.mrr for report in reports)
+    assert row.mrr_by_seed == tuple(report.realistic.mrr for report in reports)
     assert row.mrr == pytest.approx(sum(row.mrr_by_seed) / 2)
     assert row.paper_mrr == pytest.approx(sum(report.paper.mrr for report in reports) / 2)
     results = [json.loads((folder / "result.json").read_text()) for folder in folders]

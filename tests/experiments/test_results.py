@@ -10,15 +10,17 @@ import pytest
 
 from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.data.io.registry import REGISTRY
-from fitcarl.evaluation import Report, evaluate
+from fitcarl.evaluation import Report, evaluate_scorer
 from fitcarl.experiments.results import PUBLISHED, Row, markdown, measured, merged, published
-from fitcarl.models.heuristics import BASELINES
+from fitcarl.models.heuristics import HEURISTICS
 
 
 @pytest.fixture(scope="module")
 def reports(data: Path) -> dict[str, Report]:
     dataset = read_dataset(data)
-    return {name: evaluate(BASELINES[name](dataset), dataset, "test", 2) for name in ("all-equal", "copy", "peers")}
+    return {
+        name: evaluate_scorer(HEURISTICS[name](dataset), dataset, "test", 2) for name in ("all-equal", "copy", "peers")
+    }
 
 
 def row(data: str, shots: int, scorer: str, mrr: float = 0.5) -> Row:
@@ -33,12 +35,12 @@ def test_a_row_of_one_report_says_what_the_report_says(reports: dict[str, Report
     report = reports["peers"]
     found = measured([report], "peers")
     assert (found.mrr, found.hits_1, found.hits_10) == (
-        report.honest.mrr,
-        report.honest.hits[1],
-        report.honest.hits[10],
+        report.realistic.mrr,
+        report.realistic.hits[1],
+        report.realistic.hits[10],
     )
-    assert (found.ci_low, found.ci_high) == (report.honest.ci_low, report.honest.ci_high)
-    assert (found.paper_mrr, found.reach) == (report.paper.mrr, report.reach)
+    assert (found.ci_low, found.ci_high) == (report.realistic.ci_low, report.realistic.ci_high)
+    assert (found.paper_mrr, found.coverage) == (report.paper.mrr, report.coverage)
     assert found.mrr_time_unaware == report.results["realistic", "time-unaware"].mrr
     assert (found.kind, found.seeds, found.signature) == ("trivial", (), str(report.signature))
 
@@ -46,10 +48,10 @@ def test_a_row_of_one_report_says_what_the_report_says(reports: dict[str, Report
 def test_a_row_over_seeds_is_their_mean_and_signs_how_many_there_were(reports: dict[str, Report]) -> None:
     two = [reports["copy"], reports["peers"]]
     found = measured(two, "model", [4, 7])
-    assert found.mrr == pytest.approx(sum(report.honest.mrr for report in two) / 2)
+    assert found.mrr == pytest.approx(sum(report.realistic.mrr for report in two) / 2)
     assert found.paper_mrr == pytest.approx(sum(report.paper.mrr for report in two) / 2)
     assert found.tie_gap == pytest.approx(sum(report.tie_alarm.gap for report in two) / 2)
-    assert found.mrr_by_seed == (two[0].honest.mrr, two[1].honest.mrr)
+    assert found.mrr_by_seed == (two[0].realistic.mrr, two[1].realistic.mrr)
     assert "|seeds:2|" in (found.signature or "")
 
 
@@ -60,7 +62,7 @@ def test_seeds_do_not_pass_for_more_entities(reports: dict[str, Report]) -> None
 
 def test_reports_on_other_queries_make_no_row(reports: dict[str, Report], data: Path) -> None:
     dataset = read_dataset(data)
-    other = evaluate(BASELINES["peers"](dataset), dataset, "test", 1)
+    other = evaluate_scorer(HEURISTICS["peers"](dataset), dataset, "test", 1)
     with pytest.raises(ValueError, match="same queries"):
         measured([reports["peers"], other], "m", [0, 1])
 
@@ -109,10 +111,21 @@ def test_the_document_has_a_cell_for_every_heading_and_every_signature(reports: 
     assert {len(line) for line in (head, rule, *lines)} == {14}
     told = dict(zip(head, lines[-1], strict=True))
     assert (told["seeds"], told["minutes"], told["peak MB"]) == ("0,1", "12.3", "1,234")
-    assert told["MRR"] == f"{reports['peers'].honest.mrr:.3f}".replace("0.", ".")
+    assert told["MRR"] == f"{reports['peers'].realistic.mrr:.3f}".replace("0.", ".")
     nothing = dict(zip(head, lines[1], strict=True))
     assert [name for name in head if nothing[name] == "–"] == [
-        *("seeds", "MRR", "95 % interval", "MRR, time-unaware", "H@1", "H@10", "tie gap", "reach", "minutes", "peak MB")
+        *(
+            "seeds",
+            "MRR",
+            "95 % interval",
+            "MRR, time-unaware",
+            "H@1",
+            "H@10",
+            "tie gap",
+            "coverage",
+            "minutes",
+            "peak MB",
+        )
     ]
     for found in rows:
         assert found.signature is None or found.signature in document

@@ -43,7 +43,7 @@ def test_scores_are_those_of_the_run(predictor: Predictor, newcomers: list[Newco
         own = newcomer.task.support.entity_of_fact == newcomer.task.queries.entity[newcomer.number]
         support = MetaSet(newcomer.task.support.entity_of_fact[own], newcomer.task.support.facts.take(own))
         query = newcomer.task.queries.take(slice(newcomer.number, newcomer.number + 1))
-        answers = predictor.run.agent.scorer().answer(Task(support, query), query)
+        answers = predictor.run.agent.scorer().score(Task(support, query), query)
         score = dict(zip(answers.entity.tolist(), answers.score.tolist(), strict=True))
         index = predictor.run.vocabulary.entity_index
         assert len(found)
@@ -184,7 +184,7 @@ def test_nobody_is_an_answer_to_a_question_about_themselves(predictor: Predictor
     [found] = predictor.answer([replace(newcomer.query, top=10_000, paths=0)], newcomer.facts)
     assert newcomer.query.entity not in {answer.entity for answer in found}
     assert predictor.run.calibration is not None
-    assert sum(answer.share for answer in found) == pytest.approx(1 - predictor.run.calibration.elsewhere)
+    assert sum(answer.share for answer in found) == pytest.approx(1 - predictor.run.calibration.unlisted_mass)
     assert [answer.rank for answer in found] == list(range(1, len(found) + 1))
     assert [answer.score for answer in found] == sorted((answer.score for answer in found), reverse=True)
 
@@ -257,7 +257,7 @@ def test_paths_begin_at_the_actor_and_end_at_the_answer(predictor: Predictor, ne
             assert answer.paths
             for path in answer.paths:
                 assert path.nodes[-1] == path.end == answer.entity
-                assert path.by_crowd or path.nodes[0] == newcomer.query.entity
+                assert path.is_context or path.nodes[0] == newcomer.query.entity
 
 
 def test_the_example_of_a_run_can_be_asked(predictor: Predictor) -> None:

@@ -13,11 +13,11 @@ from fitcarl.predict.probabilities import shares
 
 @given(st.lists(st.floats(-700, 0), min_size=1, max_size=30), st.floats(0.2, 5), st.floats(0, 1))
 def test_shares_leave_some_for_others_and_keep_the_order(
-    scores: list[float], temperature: float, elsewhere: float
+    scores: list[float], temperature: float, unlisted_mass: float
 ) -> None:
     score = np.array(sorted(scores, reverse=True))
-    found = shares(score, Calibration(temperature, elsewhere))
-    assert found.sum() == pytest.approx(1 - elsewhere)
+    found = shares(score, Calibration(temperature, unlisted_mass))
+    assert found.sum() == pytest.approx(1 - unlisted_mass)
     assert (np.diff(found) <= 0).all()
 
 

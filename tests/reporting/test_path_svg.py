@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.query import Query
 from fitcarl.reporting.path_svg import draw
-from fitcarl.scoring.path import Path, Step
+from fitcarl.scoring.path import ExplanationPath, PathStep
 
 SVG = "{http://www.w3.org/2000/svg}"
 _NAME = st.text(min_size=1, max_size=60).filter(lambda name: name.strip() != "")
 
 
-def answer(name: str, steps: int, by_crowd: bool = False, middle: str = "Middle") -> Answer:
+def answer(name: str, steps: int, is_context: bool = False, middle: str = "Middle") -> Answer:
     stops = ["Actor", *(f"{middle} {number}" for number in range(steps - 1)), name]
-    facts = tuple(Step(a, "deals with", b, "2024-01-02", 0.5, None, True) for a, b in pairwise(stops))
-    return Answer(1, name, -1.0, 0.5, ("Kind",), (Path("Actor", name, -1.0, facts, by_crowd),))
+    facts = tuple(PathStep(a, "deals with", b, "2024-01-02", 0.5, None, True) for a, b in pairwise(stops))
+    return Answer(1, name, -1.0, 0.5, ("Kind",), (ExplanationPath("Actor", name, -1.0, facts, is_context),))
 
 
 def texts(svg: str) -> list[str]:
@@ -42,8 +42,8 @@ def test_the_answer_is_the_only_red_node() -> None:
 
 
 def test_what_others_did_is_dashed_and_does_not_begin_at_the_actor() -> None:
-    step = Step("Other", "meets", "Goal", "2024-01-02", 0.5, None, True)
-    crowd = Answer(1, "Goal", -1.0, 0.5, (), (Path("Actor", "Goal", -1.0, (step,), by_crowd=True),))
+    step = PathStep("Other", "meets", "Goal", "2024-01-02", 0.5, None, True)
+    crowd = Answer(1, "Goal", -1.0, 0.5, (), (ExplanationPath("Actor", "Goal", -1.0, (step,), is_context=True),))
     svg = draw(Query("Actor", None, "meets", "2024-02-03"), [crowd])
     assert "Other" in texts(svg)
     assert 'stroke-dasharray="3 4"' in svg

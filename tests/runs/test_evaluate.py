@@ -40,8 +40,8 @@ def test_test_facts_do_not_touch_the_calibration(run: Run, data: Path) -> None:
 
 def test_a_report_of_a_run_says_how_far_its_shares_can_be_trusted(run: Run) -> None:
     report = evaluate(run, split="valid")
-    assert report.trust is not None
-    assert report.trust.calibration == run.calibration
+    assert report.calibration_report is not None
+    assert report.calibration_report.calibration == run.calibration
 
 
 def test_the_signature_says_what_a_run_was_trained_for(run: Run) -> None:
@@ -62,7 +62,7 @@ def test_the_signature_says_whom_of_another_split_a_run_has_met(run: Run, data: 
 def test_a_damaged_calibration_is_named(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(run.folder.path, copy)
-    (copy / "calibration.json").write_text('{"temperature": -1, "elsewhere": 0}')
+    (copy / "calibration.json").write_text('{"temperature": -1, "unlisted_mass": 0}')
     with pytest.raises(InputError, match=r"calibration\.json"):
         Run.load(copy)
     (copy / "calibration.json").unlink()

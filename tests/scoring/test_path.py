@@ -11,7 +11,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.models.fitcarl.beam import BeamPaths, BeamStep
 from fitcarl.models.fitcarl.explanation import best_paths_to, explanation_path
-from fitcarl.scoring.path import Path, Step, step_of
+from fitcarl.scoring.path import ExplanationPath, PathStep, make_step
 
 VOCABULARY = Vocabulary(("Ann", "Bob", "Cy"), ("meets", "sues"))
 CALENDAR = Calendar.of_granules("day", [19_000, 19_001, 19_009])
@@ -50,20 +50,24 @@ def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: 
 
 
 def test_a_path_that_never_moves_says_so(paths: BeamPaths) -> None:
-    assert explanation_path(paths, 0, 1, 0, VOCABULARY, CALENDAR).text == "The agent stays at Ann."
+    assert explanation_path(paths, 0, 1, 0, VOCABULARY, CALENDAR).text == "The path stays at Ann."
 
 
 def test_what_others_did_is_not_told_as_a_path_from_the_start() -> None:
-    step = step_of(1, 0, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
-    path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
-    assert path.text == "What happened between Cy and others speaks for it: “meets” by Bob towards Cy on 2022-01-09."
-    assert path.to_json()["by_crowd"]
+    step = make_step(1, 0, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
+    path = ExplanationPath("Ann", "Cy", -1.0, (step,), is_context=True)
+    assert (
+        path.text == "Facts between Cy and other entities support this answer: “meets” by Bob towards Cy on 2022-01-09."
+    )
+    assert path.to_json()["is_context"]
 
 
 def test_what_others_did_is_told_from_the_side_of_the_answer() -> None:
-    step = step_of(1, 2, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
-    path = Path("Ann", "Cy", -1.0, (step,), by_crowd=True)
-    assert path.text == "What happened between Cy and others speaks for it: “meets” by Cy towards Bob on 2022-01-09."
+    step = make_step(1, 2, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
+    path = ExplanationPath("Ann", "Cy", -1.0, (step,), is_context=True)
+    assert (
+        path.text == "Facts between Cy and other entities support this answer: “meets” by Cy towards Bob on 2022-01-09."
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,8 +81,8 @@ def test_what_others_did_is_told_from_the_side_of_the_answer() -> None:
     ],
 )
 def test_times_are_told_as_people_would(time: str, told: str) -> None:
-    step = Step("Ann", "meets", "Bob", time, 0.5, None, True)
-    assert Path("Ann", "Bob", -1.0, (step,)).text == (
+    step = PathStep("Ann", "meets", "Bob", time, 0.5, None, True)
+    assert ExplanationPath("Ann", "Bob", -1.0, (step,)).text == (
         f"Ann is linked to Bob directly: “meets” by Ann towards Bob {told}."
     )
 

@@ -1,4 +1,4 @@
-"""Answers: what a scorer may say, and what it may not."""
+"""Scores: what a scorer may say, and what it may not."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 
 triples = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(-3, 3)), max_size=30)
 
 
-def listed(answers: Answers) -> dict[tuple[int, int], float]:
+def listed(answers: Scores) -> dict[tuple[int, int], float]:
     pairs = zip(answers.query.tolist(), answers.entity.tolist(), strict=True)
     return dict(zip(pairs, answers.score.tolist(), strict=True))
 
@@ -23,7 +23,7 @@ def test_summed_adds_up_repeated_pairs(rows):
     for query, entity, score in rows:
         expected[query, entity] = expected.get((query, entity), 0) + score
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    answers = Answers.summed(*columns, queries=5, entities=5)
+    answers = Scores.summed(*columns, queries=5, entities=5)
     answers.check(5, 5)
     assert listed(answers) == expected
 
@@ -31,16 +31,16 @@ def test_summed_adds_up_repeated_pairs(rows):
 @given(triples, st.integers(0, 5), st.integers(0, 5))
 def test_parts_put_together_are_the_whole(rows, first, second):
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    answers = Answers.summed(*columns, queries=5, entities=5)
+    answers = Scores.summed(*columns, queries=5, entities=5)
     low, high = sorted((first, second))
-    whole = Answers.concat([answers.take(part) for part in (slice(0, low), slice(low, high), slice(high, 5))])
+    whole = Scores.concat([answers.take(part) for part in (slice(0, low), slice(low, high), slice(high, 5))])
     np.testing.assert_array_equal(whole.offsets, answers.offsets)
     np.testing.assert_array_equal(whole.entity, answers.entity)
     np.testing.assert_array_equal(whole.score, answers.score)
 
 
 def test_dense_scores_list_everything_that_is_possible():
-    answers = Answers.from_dense([[0.5, -np.inf, -2.0], [-np.inf] * 3])
+    answers = Scores.from_dense([[0.5, -np.inf, -2.0], [-np.inf] * 3])
     assert listed(answers) == {(0, 0): 0.5, (0, 2): -2.0}
     assert len(answers) == 2
 
@@ -48,20 +48,20 @@ def test_dense_scores_list_everything_that_is_possible():
 @pytest.mark.parametrize("score", [np.nan, np.inf])
 def test_scores_that_cannot_be_ranked_are_refused(score):
     with pytest.raises(ValueError, match="finite"):
-        Answers.from_dense([[score, 1.0]])
+        Scores.from_dense([[score, 1.0]])
 
 
 def test_impossible_entities_must_be_left_out():
-    with pytest.raises(ValueError, match="leave impossible entities out"):
-        Answers(np.array([0, 1]), np.array([0], np.int32), np.array([-np.inf]))
+    with pytest.raises(ValueError, match="do not list impossible entities"):
+        Scores(np.array([0, 1]), np.array([0], np.int32), np.array([-np.inf]))
 
 
 @pytest.mark.parametrize("offsets", [[0, 1], [1, 2], [0, 3, 2], []])
 def test_offsets_that_do_not_fit_are_refused(offsets):
     with pytest.raises(ValueError, match="offsets"):
-        Answers(np.array(offsets, np.int64), np.array([0, 1], np.int32), np.zeros(2))
+        Scores(np.array(offsets, np.int64), np.array([0, 1], np.int32), np.zeros(2))
 
 
 def test_shares_add_up_to_one_and_keep_the_order():
-    shares = Answers.summed([0, 0, 2], [1, 2, 4], [3.0, 1.0, 0.2], queries=3, entities=5).shares()
+    shares = Scores.summed([0, 0, 2], [1, 2, 4], [3.0, 1.0, 0.2], queries=3, entities=5).shares()
     assert listed(shares) == {(0, 1): 0.75, (0, 2): 0.25, (2, 4): 1.0}

@@ -24,7 +24,7 @@ export interface Path {
   readonly log_prob: number;
   readonly steps: readonly Step[];
   /** No path from the actor, but an example of what others did. */
-  readonly by_crowd: boolean;
+  readonly is_context: boolean;
   readonly text: string;
 }
 

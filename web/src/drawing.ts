@@ -70,7 +70,7 @@ export const NARROW = 500;
 export function drawing(asked: Asked, paths: readonly Path[], width: number, measure: Measure): Drawing {
   const plan = new Plan(asked);
   const placed = paths.map((path, place) => ({ path, place }));
-  const [examples, ways] = [placed.filter(({ path }) => path.by_crowd), placed.filter(({ path }) => !path.by_crowd)];
+  const [examples, ways] = [placed.filter(({ path }) => path.is_context), placed.filter(({ path }) => !path.is_context)];
   for (const { path, place } of [...ways, ...examples]) plan.add(path, place);
   return plan.laidOut(width, measure);
 }
@@ -147,21 +147,21 @@ class Plan {
     const direct = path.steps.some((step) => this.isDirect(step) && !this.lines.has(key(step)));
     const lane = fresh || direct ? this.lanes++ : null;
     // What others did begins half-way: it has nothing to do with the actor's own place.
-    const begin = path.by_crowd ? 0.5 : 0;
+    const begin = path.is_context ? 0.5 : 0;
     stops.forEach((name, stop) => {
-      this.visit(name, begin + (stop / path.steps.length) * (1 - begin), lane, path.by_crowd, place);
+      this.visit(name, begin + (stop / path.steps.length) * (1 - begin), lane, path.is_context, place);
     });
-    for (const step of path.steps) this.goAlong(step, path.by_crowd, lane, place);
+    for (const step of path.steps) this.goAlong(step, path.is_context, lane, place);
   }
 
-  private visit(name: string, along: number, lane: number | null, byCrowd: boolean, place: number): void {
+  private visit(name: string, along: number, lane: number | null, isContext: boolean, place: number): void {
     const spot = this.spots.get(name);
     if (spot) note(spot.paths, place);
-    else this.spots.set(name, { role: byCrowd ? "other" : "via", along, lane, paths: [place] });
+    else this.spots.set(name, { role: isContext ? "other" : "via", along, lane, paths: [place] });
   }
 
   /** The same deed between the same two on several days is one edge with several dates. */
-  private goAlong(step: Step, byCrowd: boolean, lane: number | null, place: number): void {
+  private goAlong(step: Step, isContext: boolean, lane: number | null, place: number): void {
     const { subject, relation, object, time } = step;
     const known = this.lines.get(key(step));
     if (known) {
@@ -170,7 +170,7 @@ class Plan {
       return;
     }
     const own = this.isDirect(step) ? lane : null;
-    const kind = byCrowd ? "crowd" : "fact";
+    const kind = isContext ? "crowd" : "fact";
     this.lines.set(key(step), { source: subject, target: object, relation, times: [time], kind, lane: own, paths: [place] });
   }
 

@@ -96,8 +96,8 @@ function PathCard({ path, number, chosen, alone, onChoose, onAside }: PathProps)
     <li class={chosen ? "path chosen" : "path"}>
       <div class="path-head">
         <h3>
-          {path.by_crowd ? "Seen with others" : `Path ${number + 1}`}
-          {path.by_crowd && <span class="badge">example</span>}
+          {path.is_context ? "Seen with others" : `Path ${number + 1}`}
+          {path.is_context && <span class="badge">example</span>}
         </h3>
         {!alone && (
           <button type="button" class="quiet small" aria-pressed={chosen} aria-label={`Show path ${number + 1} in the drawing`} onClick={onChoose}>
@@ -115,7 +115,7 @@ function PathCard({ path, number, chosen, alone, onChoose, onAside }: PathProps)
               <span class="arrow">→</span> {step.object}
             </span>
             <span class="chance">
-              {!path.by_crowd && <span title="how probable the model found this step">{percent(step.probability)}</span>}
+              {!path.is_context && <span title="how probable the model found this step">{percent(step.probability)}</span>}
               {step.confidence !== null && <span title="confidence of the step">conf. {step.confidence.toFixed(2)}</span>}
             </span>
             <button

@@ -164,7 +164,7 @@ def _answer(data: str, shots: int, passes: int) -> _Measured:
     for _ in range(passes + 1):  # the first compiles
         scorer = FitcarlScorer(model, background, config, dataset.calendar.span - 1)
         wall, cpu = perf_counter(), process_time()
-        scorer.answer(task, task.queries)
+        scorer.score(task, task.queries)
         times.append((process_time() - cpu, perf_counter() - wall))
     cpu, wall = min(times[1:])
     return _Measured(cpu, wall, peak_mb(), 0.0, len(task.queries), 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path as FilePath
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,11 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.evaluation.filtering import KnownAnswers
-from fitcarl.evaluation.protocol import blinded
+from fitcarl.evaluation.protocol import hide_answers
 from fitcarl.evaluation.ranks import rank
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.runs.run import Run
-from fitcarl.scoring.path import Path
+from fitcarl.scoring.path import ExplanationPath
 from fitcarl.synthetic import World, generate_world
 from fitcarl.tasks.task import Queries, Task, official_task
 
@@ -50,7 +50,7 @@ class PlantedCauses:
 
 
 def measure_explanations(
-    run: str | FilePath | Run,
+    run: str | Path | Run,
     world: World | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PlantedCauses:
@@ -62,9 +62,9 @@ def measure_explanations(
     rows = world.rows_of(_events(task.queries, dataset), dataset.vocabulary, dataset.calendar)
     made = np.array([row >= 0 and len(world.truth.causes_of(row)) > 0 for row in rows.tolist()], dtype=np.bool_)
 
-    blind = Task(task.support, blinded(task.queries))
+    blind = Task(task.support, hide_answers(task.queries))
     scorer = run.agent.scorer()
-    answers = scorer.answer(blind, blind.queries)
+    answers = scorer.score(blind, blind.queries)
     ranks = rank(answers, task.queries, KnownAnswers.of(dataset), len(dataset.vocabulary.entities), "time-aware")
     right = np.flatnonzero(made & (ranks.of("realistic") == 1))
 
@@ -107,7 +107,7 @@ class Chance:
     """On a walk of as many steps from the same start, every edge of a node being as likely as any other."""
 
     @classmethod
-    def of(cls, graph: TemporalGraph, start: int, end: int, causes: Quadruples, path: Path) -> Chance:
+    def of(cls, graph: TemporalGraph, start: int, end: int, causes: Quadruples, path: ExplanationPath) -> Chance:
         """Neither a path nor a walk comes back to the start on its way.
 
         Where the best path is what happened between the answer and others, any fact of the answer stands for a path,
@@ -115,7 +115,7 @@ class Chance:
         """
         edges = Quadruples.concat([graph.base.edges(), graph.overlay.edges()])
         cause = _among(edges, causes.both_directions(graph.relations))
-        if path.by_crowd:
+        if path.is_context:
             return cls(_mean(cause[edges.object == end].tolist()), _mean(cause.tolist()))
         steps = len(path.steps)
         there = np.zeros(graph.entities)
@@ -165,7 +165,7 @@ def _named(facts: Quadruples, dataset: Dataset) -> set[tuple[str, str, str, str]
     return {(names.entities[s], names.relations[r], names.entities[o], label(t)) for s, r, o, t in facts}
 
 
-def _walked(path: Path) -> set[tuple[str, str, str, str]]:
+def _walked(path: ExplanationPath) -> set[tuple[str, str, str, str]]:
     return {(step.subject, step.relation, step.object, step.time) for step in path.steps}
 
 

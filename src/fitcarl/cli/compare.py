@@ -38,7 +38,15 @@ def compare_scorers(
     from fitcarl.experiments.compare import compare
 
     with console.progress() as bar:
-        found = compare(data, shots, run or (), split=chosen, draws=draws, seed=seed, progress=bar)
+        found = compare(
+            data,
+            shots,
+            run or (),
+            split=chosen,
+            draws=draws,
+            seed=seed,
+            on_progress=lambda update: bar(update.stage, update.done, update.total),
+        )
     if json:
         for remark in found.remarks:
             console.log.info(remark)

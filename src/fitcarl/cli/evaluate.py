@@ -44,12 +44,12 @@ def evaluate_run(
             data=data,
             draws=draws,
             seed=seed,
-            progress=lambda done, total: bar("queries", done, total),
+            on_progress=lambda update: bar("queries", update.done, update.total),
         )
     if figure is not None:
         performance_over_time(report, figure)
     if picture is not None:
-        if report.trust is None:
+        if report.calibration_report is None:
             raise InputError("has no calibration", file=run, expected=f"'fitcarl train --resume {run}' first")
         reliability(report, picture)
     if json:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fitcarl.predict.prediction import Answer, Prediction
     from fitcarl.predict.predictor import Predictor
     from fitcarl.predict.query import Query
-    from fitcarl.scoring.path import Path as Reason
+    from fitcarl.scoring.path import ExplanationPath as Reason
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")]
 Facts = Annotated[
@@ -287,9 +287,9 @@ def _lines(reason: Reason) -> list[RenderableType]:
     from rich.text import Text
 
     last = len(reason.nodes) - 1
-    lines: list[RenderableType] = [Text("   (with others)", style="dim")] if reason.by_crowd else []
+    lines: list[RenderableType] = [Text("   (with others)", style="dim")] if reason.is_context else []
     for place, node in enumerate(reason.nodes):
-        style = "bold red" if place == last else "bold" if place == 0 and not reason.by_crowd else ""
+        style = "bold red" if place == last else "bold" if place == 0 and not reason.is_context else ""
         lines.append(Text.assemble("   ", (node, style)))
         if place < last:
             step = reason.steps[place]

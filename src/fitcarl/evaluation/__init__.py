@@ -1,6 +1,6 @@
-"""From answers to ranks, and from ranks to a report that can be trusted."""
+"""From scores to ranks, and from ranks to a report."""
 
-from fitcarl.evaluation.protocol import evaluate
+from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.evaluation.report import Report
 
-__all__ = ["Report", "evaluate"]
+__all__ = ["Report", "evaluate_scorer"]

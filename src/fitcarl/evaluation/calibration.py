@@ -1,4 +1,4 @@
-"""From scores to shares: how likely an answer with a score is, learned from how often such answers were right."""
+"""Calibration: conversion of scores to shares (probabilities) by a temperature and a mass for unlisted entities."""
 
 from __future__ import annotations
 
@@ -9,101 +9,104 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.data.quadruples import Ids
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 
-_COLDEST, _HOTTEST = 0.02, 50.0
-_QUERIES = 256
-_HALVINGS = 24  # of the logarithm of the temperature, between these bounds
+_MIN_TEMPERATURE, _MAX_TEMPERATURE = 0.02, 50.0
+_QUERIES = 256  # per batch, which bounds memory
+_BISECTIONS = 24  # of the logarithm of the temperature, between these bounds
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How scores, which are logarithms, become shares: ``(1 - elsewhere) · exp(score / temperature)``, normalised."""
+    """Converts scores, read as logarithms, to shares: ``(1 - unlisted_mass) · softmax(score / temperature)``."""
 
     temperature: float
-    """What scores are divided by: above 1 for a scorer that is too sure of itself, below 1 for one that is too shy."""
-    elsewhere: float
-    """The share that is left for somebody who is not listed at all."""
+    """Divisor of the scores: above 1 for an overconfident scorer, below 1 for an underconfident one."""
+    unlisted_mass: float
+    """Probability that the answer is not listed at all."""
 
-    def shares(self, answers: Answers) -> Answers:
-        """The same entities in the same order with their shares, which add up to ``1 - elsewhere`` in each query."""
-        weight, total = _weights(answers, 1 / self.temperature)
-        return Answers(answers.offsets, answers.entity, (1 - self.elsewhere) * weight / total[answers.query])
+    def shares(self, scores: Scores) -> Scores:
+        """The same entities in the same order with their shares, which sum to ``1 - unlisted_mass`` in each query."""
+        weight, total = _weights(scores, 1 / self.temperature)
+        return Scores(scores.offsets, scores.entity, (1 - self.unlisted_mass) * weight / total[scores.query])
 
     def to_json(self) -> dict[str, float]:
-        return {"temperature": self.temperature, "elsewhere": self.elsewhere}
+        return {"temperature": self.temperature, "unlisted_mass": self.unlisted_mass}
 
     @classmethod
     def from_json(cls, values: Any) -> Calibration:
-        """What ``to_json`` gave; ValueError where it cannot have been that."""
+        """Reads the output of ``to_json``.
+
+        Raises:
+            ValueError: If a value is missing or out of range.
+        """
         try:
-            found = cls(float(values["temperature"]), float(values["elsewhere"]))
-        except (KeyError, TypeError) as trouble:
-            raise ValueError(f"no calibration: {trouble}") from None
-        if not (0 < found.temperature < np.inf and 0 <= found.elsewhere <= 1):
-            raise ValueError("no calibration: the temperature must be above 0, elsewhere between 0 and 1")
+            found = cls(float(values["temperature"]), float(values["unlisted_mass"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no calibration: {error}") from None
+        if not (0 < found.temperature < np.inf and 0 <= found.unlisted_mass <= 1):
+            raise ValueError("no calibration: temperature must be above 0, unlisted_mass between 0 and 1")
         return found
 
 
-PLAIN = Calibration(1.0, 0.0)
-"""Takes scores for the log-probabilities they claim to be, of all there is."""
+UNCALIBRATED = Calibration(1.0, 0.0)
+"""Softmax of the scores over the listed entities."""
 
 
-def fit(answers: Answers, answer: Ids) -> Calibration:
-    """The calibration under which the right answers [queries] are most likely.
+def fit_calibration(scores: Scores, answer: Ids) -> Calibration:
+    """The maximum-likelihood calibration for the true answers [queries].
 
-    The likelihood falls into two parts. Whether the answer is listed at all depends on ``elsewhere`` alone, whose best
-    value is the share of queries where it is not (by the rule of succession, so that it is never quite 0 or 1). Which
-    listed entity it is depends on the temperature alone, and its logarithm is concave in 1 / temperature.
+    The likelihood has two independent factors. Whether the answer is listed depends on ``unlisted_mass`` alone; its
+    estimate is the share of queries whose answer is not listed (by the rule of succession, so that it is never exactly
+    0 or 1). Which listed entity is the answer depends on the temperature alone, and the log-likelihood is concave in
+    1 / temperature, so bisection on its gradient is exact to ``_BISECTIONS`` bits and deterministic; a library
+    optimiser would need the same gradient and depend on its version.
     """
-    parts = [slice(first, first + _QUERIES) for first in range(0, len(answers), _QUERIES)]  # bounds memory
-    trials = [_Trial.of(answers.take(part), answer[part]) for part in parts]
-    reached = sum(int(trial.reached.sum()) for trial in trials)
-    elsewhere = (len(answers) - reached + 1) / (len(answers) + 2)
-    low, high = np.log(_COLDEST), np.log(_HOTTEST)
-    for _ in range(_HALVINGS):
+    parts = [slice(first, first + _QUERIES) for first in range(0, len(scores), _QUERIES)]
+    batches = [_LabelledScores.of(scores.take(part), answer[part]) for part in parts]
+    covered = sum(int(batch.covered.sum()) for batch in batches)
+    unlisted_mass = (len(scores) - covered + 1) / (len(scores) + 2)
+    low, high = np.log(_MIN_TEMPERATURE), np.log(_MAX_TEMPERATURE)
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        if sum(trial.too_sure(float(np.exp(-middle))) for trial in trials) > 0:
+        if sum(batch.gradient(float(np.exp(-middle))) for batch in batches) > 0:
             low = middle
         else:
             high = middle
-    return Calibration(float(np.exp((low + high) / 2)) if reached else 1.0, elsewhere)
+    return Calibration(float(np.exp((low + high) / 2)) if covered else 1.0, unlisted_mass)
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
-    """Answers to some queries, held against the truth."""
+class _LabelledScores:
+    """Scores of some queries with their true answers."""
 
-    answers: Answers
-    reached: NDArray[np.bool_]
-    """bool [queries]: whether the right answer is listed."""
-    truth: float
-    """The scores of the right answers that are, added up."""
+    scores: Scores
+    covered: NDArray[np.bool_]
+    """bool [queries]: whether the true answer is listed."""
+    answer_score: float
+    """Sum of the scores of the listed true answers."""
 
     @classmethod
-    def of(cls, answers: Answers, answer: Ids) -> _Trial:
-        right = answers.entity == answer[answers.query]
-        reached = np.bincount(answers.query[right], minlength=len(answers)) > 0
-        return cls(answers, reached, float(answers.score[right].sum()))
+    def of(cls, scores: Scores, answer: Ids) -> _LabelledScores:
+        correct = scores.entity == answer[scores.query]
+        covered = np.bincount(scores.query[correct], minlength=len(scores)) > 0
+        return cls(scores, covered, float(scores.score[correct].sum()))
 
-    def too_sure(self, inverse: float) -> float:
-        """How much more the right answers ought to score, by shares at a temperature, than they do.
-
-        This is the slope of the log-likelihood in 1 / temperature, turned round.
-        """
-        weight, total = _weights(self.answers, inverse)
-        expected = np.bincount(self.answers.query, weights=weight * self.answers.score, minlength=len(total)) / total
-        return float(expected[self.reached].sum()) - self.truth
+    def gradient(self, inverse_temperature: float) -> float:
+        """Derivative of the negative log-likelihood with respect to 1 / temperature."""
+        weight, total = _weights(self.scores, inverse_temperature)
+        expected = np.bincount(self.scores.query, weights=weight * self.scores.score, minlength=len(total)) / total
+        return float(expected[self.covered].sum()) - self.answer_score
 
 
-def _weights(answers: Answers, inverse: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """exp(score / temperature) [listed] on a scale of each query's own, and its sums [queries] (1 where none is)."""
-    some = np.diff(answers.offsets) > 0
-    starts = answers.offsets[:-1][some]
-    best, total = np.zeros(len(answers)), np.ones(len(answers))
+def _weights(scores: Scores, inverse_temperature: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """exp((score - max) / temperature) [listed] and its sum per query [queries] (1 for queries without entities)."""
+    some = np.diff(scores.offsets) > 0
+    starts = scores.offsets[:-1][some]
+    best, total = np.zeros(len(scores)), np.ones(len(scores))
     if len(starts):
-        best[some] = np.maximum.reduceat(answers.score, starts)
-    weight = np.exp((answers.score - best[answers.query]) * inverse)
+        best[some] = np.maximum.reduceat(scores.score, starts)
+    weight = np.exp((scores.score - best[scores.query]) * inverse_temperature)
     if len(starts):
         total[some] = np.add.reduceat(weight, starts)
     return weight, total

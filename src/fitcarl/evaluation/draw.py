@@ -10,7 +10,7 @@ import numpy as np
 
 from fitcarl.evaluation.filtering import FILTERS, Filter
 from fitcarl.evaluation.ranks import Ranks
-from fitcarl.evaluation.reliability import Firsts
+from fitcarl.evaluation.reliability import TopPredictions
 from fitcarl.tasks.task import Queries
 
 _QUERY = ("entity", "relation", "time", "answer")
@@ -25,17 +25,17 @@ class Draw:
     ranks: Mapping[Filter, Ranks]
     seconds: float
     """Wall-clock time for answers and ranks."""
-    firsts: Firsts | None = None
+    top_predictions: TopPredictions | None = None
     """How sure it was of its first answers; None where scores are no shares of anything."""
 
-    def asks_the_same(self, other: Draw) -> bool:
+    def has_same_queries(self, other: Draw) -> bool:
         """Whether both were asked the same queries in the same order."""
         return all(np.array_equal(getattr(self.queries, name), getattr(other.queries, name)) for name in _QUERY)
 
     def to_json(self) -> dict[str, Any]:
         """Columns as plain lists, one entry a query."""
         columns: dict[str, Any] = {name: getattr(self.queries, name).tolist() for name in _QUERY}
-        columns["reached"] = self.ranks["time-aware"].reached.tolist()
+        columns["covered"] = self.ranks["time-aware"].covered.tolist()
         for filter in FILTERS:
             columns[filter] = {name: getattr(self.ranks[filter], name).tolist() for name in _COUNTS}
         return columns | {"seconds": self.seconds}
@@ -43,10 +43,10 @@ class Draw:
     @classmethod
     def from_json(cls, columns: Mapping[str, Any]) -> Draw:
         """The draw that ``to_json`` wrote."""
-        reached = np.array(columns["reached"], dtype=np.bool_)
+        covered = np.array(columns["covered"], dtype=np.bool_)
         ranks: dict[Filter, Ranks] = {
             filter: Ranks(
-                reached=reached, **{name: np.array(columns[filter][name], dtype=np.int64) for name in _COUNTS}
+                covered=covered, **{name: np.array(columns[filter][name], dtype=np.int64) for name in _COUNTS}
             )
             for filter in FILTERS
         }

@@ -12,7 +12,7 @@ from fitcarl.core.arrays import Positions, offsets_of, spans
 from fitcarl.data.dataset import SPLITS, Dataset
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries
 
 Filter = Literal["time-aware", "time-unaware"]
@@ -20,7 +20,7 @@ FILTERS: tuple[Filter, ...] = get_args(Filter)
 
 
 @dataclass(frozen=True, eq=False)
-class Others:
+class FilteredAnswers:
     """True answers of each query other than the one asked for, ragged."""
 
     offsets: Positions
@@ -33,12 +33,12 @@ class Others:
         """int64 [others]: which query each belongs to."""
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
 
-    def among(self, answers: Answers) -> NDArray[np.bool_]:
+    def contains(self, scores: Scores) -> NDArray[np.bool_]:
         """bool [listed]: which listed entities are such other answers to their query."""
         if not len(self.entity):
-            return np.zeros(len(answers.entity), dtype=np.bool_)
-        width = int(max(self.entity.max(), answers.entity.max(initial=0))) + 1
-        wanted, ascending = answers.query * width + answers.entity, self.query * width + self.entity
+            return np.zeros(len(scores.entity), dtype=np.bool_)
+        width = int(max(self.entity.max(), scores.entity.max(initial=0))) + 1
+        wanted, ascending = scores.query * width + scores.entity, self.query * width + self.entity
         place = np.searchsorted(ascending, wanted).clip(max=len(ascending) - 1)
         found: NDArray[np.bool_] = ascending[place] == wanted
         return found
@@ -78,7 +78,7 @@ class KnownAnswers:
             keys[filter], objects[filter] = key[new], object[new]
         return cls(relations, ticks, keys, objects)
 
-    def others(self, queries: Queries, filter: Filter) -> Others:
+    def filtered_answers(self, queries: Queries, filter: Filter) -> FilteredAnswers:
         """The true answers that share e', r_q and, under the time-aware filter, t_q; never the answer itself."""
         wanted = _key(queries.entity, queries.relation, queries.time, filter, self.relations, self.ticks)
         start = np.searchsorted(self.keys[filter], wanted, side="left")
@@ -89,7 +89,7 @@ class KnownAnswers:
         query, position = spans(start, count)
         entity = self.objects[filter][position]
         other = entity != queries.answer[query]
-        return Others(offsets_of(np.bincount(query[other], minlength=len(queries))), entity[other])
+        return FilteredAnswers(offsets_of(np.bincount(query[other], minlength=len(queries))), entity[other])
 
 
 def _key(

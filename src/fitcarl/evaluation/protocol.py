@@ -1,35 +1,39 @@
-"""The one way in which every scorer, trained or trivial, is judged."""
+"""Ranking evaluation shared by all scorers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 from fitcarl.core.memory import peak_mb
+from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.data.dataset import Dataset, MetaSet, Split
+from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.evaluation.draw import Draw
 from fitcarl.evaluation.filtering import FILTERS, Filter, KnownAnswers
 from fitcarl.evaluation.ranks import Ranks, rank
-from fitcarl.evaluation.reliability import Firsts
+from fitcarl.evaluation.reliability import TopPredictions
 from fitcarl.evaluation.report import Report
 from fitcarl.evaluation.signature import Signature
 from fitcarl.evaluation.slices import slices
-from fitcarl.scoring.scores import Scorer
+from fitcarl.scoring.scorer import Scorer
 from fitcarl.tasks.task import Queries, Task, official_task, sampled_task
 
 CHUNK = 256
+"""Queries per call of the scorer."""
 
 
-def evaluate(
+def evaluate_scorer(
     scorer: Scorer,
-    dataset: Dataset,
-    split: Split,
-    shots: int,
+    data: Dataset | str | Path,
+    split: Split = "test",
+    shots: int = 3,
     *,
     draws: int = 0,
     seed: int = 0,
@@ -38,23 +42,39 @@ def evaluate(
     extra: Mapping[str, str] | None = None,
     known: KnownAnswers | None = None,
     calibration: Calibration | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Report:
-    """How well a scorer answers the queries of a split, over the official draw and so many resampled supports.
+    """Ranks the answers to all queries of a split, over the official supports and resampled ones.
 
-    ``chunk`` queries are asked at a time, which bounds memory. ``seeds`` (training runs behind the scorer) and
-    ``extra`` (what else it was given) go into the signature. ``known`` saves time where many scorers are judged on
-    one dataset. With a ``calibration`` the report says whether the shares it gives can be trusted. ``progress`` is told
-    queries done and queries in all.
+    Args:
+        scorer: The scorer to evaluate. The answers of the queries are hidden from it (-1).
+        data: A dataset, the name of one that `fitcarl data list` shows, or a folder.
+        split: The group of unseen entities: "train", "valid" or "test".
+        shots: Support facts per unseen entity (K).
+        draws: Resampled supports in addition to the official ones.
+        seed: Seed of the resampled supports and of the bootstrap.
+        chunk: Queries per call of the scorer; bounds memory.
+        seeds: Training runs behind the scorer, for the signature.
+        extra: Further entries of the signature, such as ``{"names": "on"}``.
+        known: Index of all true facts of the dataset, built if not given; saves time if several scorers are compared.
+        calibration: Converts scores to shares; the report then contains the expected calibration error.
+        on_progress: Called after every chunk with the number of ranked queries.
+
+    Returns:
+        The report; ``print(report)`` shows its tables.
+
+    Raises:
+        InputError: If the dataset has no query at this number of shots.
     """
+    dataset = data if isinstance(data, Dataset) else load_dataset(str(data))
     relations = dataset.vocabulary.relation_ids
     meta = dataset.meta(split)
     if shots < 1:
         raise InputError("too few shots", field="shots", found=shots, expected="at least 1")
-    tasks = drawn_tasks(meta, shots, relations, draws, seed)
+    tasks = draw_tasks(meta, shots, relations, draws, seed)
     if not len(tasks[0].queries):
         raise InputError(
-            f"{dataset.name} has no query to ask at {shots} shots",
+            f"{dataset.name} has no query at {shots} shots",
             field=f"meta_{split}",
             found=f"{len(meta.entities)} entities",
             expected=f"at least one entity with more than {shots} facts",
@@ -68,8 +88,8 @@ def evaluate(
     def advance(queries: int) -> None:
         nonlocal done
         done += queries
-        if progress is not None:
-            progress(done, total)
+        if on_progress is not None:
+            on_progress(Progress("evaluation", done, total, "queries"))
 
     return Report(
         scorer=scorer.name,
@@ -85,7 +105,7 @@ def evaluate(
             extra=tuple((extra or {}).items()),
         ),
         entities=entities,
-        draws=tuple(judge(scorer, task, known, entities, chunk, advance, calibration) for task in tasks),
+        draws=tuple(rank_task(scorer, task, known, entities, chunk, advance, calibration) for task in tasks),
         slices=slices(tasks[0], relations, dataset.calendar),
         peak_mb=peak_mb(),
         seed=seed,
@@ -93,14 +113,14 @@ def evaluate(
     )
 
 
-def drawn_tasks(meta: MetaSet, shots: int, relations: RelationIds, draws: int, seed: int) -> list[Task]:
-    """The official draw of supports, then so many random ones."""
-    # Each draw has its own stream, so that draw 3 is the same whether 4 or 40 are asked for.
+def draw_tasks(meta: MetaSet, shots: int, relations: RelationIds, draws: int, seed: int) -> list[Task]:
+    """The task with the official supports, then ``draws`` tasks with random supports."""
+    # Each draw has its own stream, so that draw 3 is the same for 4 and for 40 draws.
     streams = [np.random.default_rng([seed, number]) for number in range(1, draws + 1)]
     return [official_task(meta, shots, relations), *(sampled_task(meta, shots, relations, rng) for rng in streams)]
 
 
-def judge(
+def rank_task(
     scorer: Scorer,
     task: Task,
     known: KnownAnswers,
@@ -109,25 +129,26 @@ def judge(
     advance: Callable[[int], None] | None = None,
     calibration: Calibration | None = None,
 ) -> Draw:
-    """Ranks of the answers to one task's queries; the scorer is shown everything about them but the answers."""
+    """Ranks the answers to the queries of one task; ``advance`` is called with the size of every finished chunk."""
     start = perf_counter()
-    blind = Task(task.support, blinded(task.queries))
+    blind = Task(task.support, hide_answers(task.queries))
     ranks: dict[Filter, list[Ranks]] = {filter: [] for filter in FILTERS}
-    firsts: list[Firsts] = []
+    top: list[TopPredictions] = []
     for first in range(0, len(task.queries), chunk):
         part = slice(first, first + chunk)
-        answers = scorer.answer(blind, blind.queries.take(part))
-        asked = task.queries.take(part)
+        scores = scorer.score(blind, blind.queries.take(part))
+        queries = task.queries.take(part)
         for filter in FILTERS:
-            ranks[filter].append(rank(answers, asked, known, entities, filter))
+            ranks[filter].append(rank(scores, queries, known, entities, filter))
         if calibration is not None:
-            firsts.append(Firsts.of(answers, asked, known.others(asked, "time-aware"), calibration))
+            others = known.filtered_answers(queries, "time-aware")
+            top.append(TopPredictions.of(scores, queries, others, calibration))
         if advance is not None:
-            advance(len(asked))
+            advance(len(queries))
     joined = {filter: Ranks.concat(parts) for filter, parts in ranks.items()}
-    return Draw(task.queries, joined, perf_counter() - start, Firsts.concat(firsts) if firsts else None)
+    return Draw(task.queries, joined, perf_counter() - start, TopPredictions.concat(top) if top else None)
 
 
-def blinded(queries: Queries) -> Queries:
-    """The same questions without their answers (-1 each), so that no scorer can look."""
+def hide_answers(queries: Queries) -> Queries:
+    """The same queries with all answers set to -1."""
     return Queries(queries.entity, queries.relation, queries.time, np.full_like(queries.answer, -1))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fitcarl.core.arrays import Positions
 from fitcarl.evaluation.filtering import Filter, KnownAnswers
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries
 
 RankType = Literal["optimistic", "realistic", "pessimistic"]
@@ -28,7 +28,7 @@ class Ranks:
     """int64 [queries], q: candidates with the answer's score, the answer included."""
     candidates: Positions
     """int64 [queries]: entities that survive the filter, the answer included."""
-    reached: NDArray[np.bool_]
+    covered: NDArray[np.bool_]
     """bool [queries]: whether the scorer listed the answer at all."""
 
     @classmethod
@@ -37,14 +37,14 @@ class Ranks:
             np.concatenate([part.greater for part in parts]),
             np.concatenate([part.equal for part in parts]),
             np.concatenate([part.candidates for part in parts]),
-            np.concatenate([part.reached for part in parts]),
+            np.concatenate([part.covered for part in parts]),
         )
 
     def __len__(self) -> int:
         return len(self.greater)
 
     def take(self, index: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Ranks:
-        return Ranks(self.greater[index], self.equal[index], self.candidates[index], self.reached[index])
+        return Ranks(self.greater[index], self.equal[index], self.candidates[index], self.covered[index])
 
     def of(self, kind: RankType) -> NDArray[np.float64]:
         """float64 [queries]: optimistic g + 1, pessimistic g + q, realistic their mean."""
@@ -55,11 +55,11 @@ class Ranks:
         return pessimistic if kind == "pessimistic" else (optimistic + pessimistic) / 2
 
     def paper(self, entities: int) -> NDArray[np.float64]:
-        """float64 [queries]: optimistic ranks, answers that were not reached at rank |E|, as in published tables."""
-        return np.where(self.reached, self.of("optimistic"), float(entities))
+        """float64 [queries]: optimistic ranks, answers that were not covered at rank |E|, as in published tables."""
+        return np.where(self.covered, self.of("optimistic"), float(entities))
 
 
-def rank(answers: Answers, queries: Queries, known: KnownAnswers, entities: int, filter: Filter) -> Ranks:
+def rank(answers: Scores, queries: Queries, known: KnownAnswers, entities: int, filter: Filter) -> Ranks:
     """Ranks of the true answers among all entities but the other true answers.
 
     Entities that are not listed share one score below every listed one, so they are counted, never stored: memory
@@ -68,12 +68,12 @@ def rank(answers: Answers, queries: Queries, known: KnownAnswers, entities: int,
     answers.check(len(queries), entities)
     n = len(queries)
     query = answers.query
-    others = known.others(queries, filter)
-    removed = others.among(answers)
+    others = known.filtered_answers(queries, filter)
+    removed = others.contains(answers)
 
     is_answer = answers.entity == queries.answer[query]
-    reached = np.zeros(n, dtype=np.bool_)
-    reached[query[is_answer]] = True
+    covered = np.zeros(n, dtype=np.bool_)
+    covered[query[is_answer]] = True
     score = np.full(n, -np.inf)
     score[query[is_answer]] = answers.score[is_answer]
 
@@ -81,4 +81,4 @@ def rank(answers: Answers, queries: Queries, known: KnownAnswers, entities: int,
     greater = np.bincount(query[~removed & (answers.score > score[query])], minlength=n)
     equal = np.bincount(query[~removed & (answers.score == score[query])], minlength=n)
     candidates = entities - np.diff(others.offsets)
-    return Ranks(greater, np.where(reached, equal, candidates - listed), candidates, reached)
+    return Ranks(greater, np.where(covered, equal, candidates - listed), candidates, covered)

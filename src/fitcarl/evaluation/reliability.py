@@ -1,4 +1,7 @@
-"""Whether shares keep their word: of first answers with a share of 30 %, about 30 % should be right."""
+"""Reliability of predicted probabilities (top-1 calibration): a share of 30 % should be right in 30 % of the cases.
+
+Binned by quantiles with fractional hits for ties, which scikit-learn's ``calibration_curve`` does not support.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +13,38 @@ from numpy.typing import NDArray
 
 from fitcarl.core.arrays import offsets_of
 from fitcarl.evaluation.calibration import Calibration
-from fitcarl.evaluation.filtering import Others
-from fitcarl.scoring.scores import Answers
+from fitcarl.evaluation.filtering import FilteredAnswers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries
 
 BINS = 10
-_TRIES = 200  # of chance
+_SIMULATIONS = 200
 
 
-def to_be_shared(answers: Answers, queries: Queries, others: Others) -> Answers:
-    """The answers without ``others``, which are true too and so no mistakes, and without the actor that asks.
-
-    The first follows the honest protocol's filter, the second what a predictor shows.
-    """
-    query = answers.query
-    keep = ~others.among(answers) & (answers.entity != queries.entity[query])
-    counts = np.bincount(query[keep], minlength=len(answers))
-    return Answers(offsets_of(counts), answers.entity[keep], answers.score[keep])
+def filter_known_answers(scores: Scores, queries: Queries, others: FilteredAnswers) -> Scores:
+    """The scores without other true answers (as in filtered ranking) and without the query entity itself."""
+    query = scores.query
+    keep = ~others.contains(scores) & (scores.entity != queries.entity[query])
+    counts = np.bincount(query[keep], minlength=len(scores))
+    return Scores(offsets_of(counts), scores.entity[keep], scores.score[keep])
 
 
 @dataclass(frozen=True, eq=False)
-class Firsts:
-    """The first answer to each query: how likely it was said to be, and whether it is right."""
+class TopPredictions:
+    """The top prediction of each query: its share and whether it is right."""
 
     share: NDArray[np.float64]
-    """float64 [queries]; 0 where nothing is listed."""
+    """float64 [queries]; 0 if nothing is listed."""
     right: NDArray[np.float64]
-    """float64 [queries]: 1 or 0; where k entities share the first place and one of them is right, 1 / k."""
+    """float64 [queries]: 1 or 0; if k entities are tied at the top and one of them is right, 1 / k."""
 
     @classmethod
-    def of(cls, answers: Answers, queries: Queries, others: Others, calibration: Calibration) -> Firsts:
-        """First answers among those to be shared out; without ties the mean of ``right`` is then Hits@1, but for
-        scorers that would have named the actor itself first."""
-        shares = calibration.shares(to_be_shared(answers, queries, others))
+    def of(cls, scores: Scores, queries: Queries, others: FilteredAnswers, calibration: Calibration) -> TopPredictions:
+        """Top predictions after filtering.
+
+        Without ties the mean of ``right`` is Hits@1, unless the scorer ranks the query entity first.
+        """
+        shares = calibration.shares(filter_known_answers(scores, queries, others))
         query, n = shares.query, len(shares)
         best = np.zeros(n)
         np.maximum.at(best, query, shares.score)
@@ -52,7 +54,7 @@ class Firsts:
         return cls(best, hit / np.maximum(tied, 1))
 
     @classmethod
-    def concat(cls, parts: Sequence[Firsts]) -> Firsts:
+    def concat(cls, parts: Sequence[TopPredictions]) -> TopPredictions:
         return cls(np.concatenate([part.share for part in parts]), np.concatenate([part.right for part in parts]))
 
     def __len__(self) -> int:
@@ -61,12 +63,12 @@ class Firsts:
 
 @dataclass(frozen=True)
 class Bin:
-    """Queries whose first answers have similar shares."""
+    """Queries whose top predictions have similar shares."""
 
     share: float
-    """Their mean."""
+    """Mean share."""
     right: float
-    """How many of the first answers are right, as a share."""
+    """Mean of ``TopPredictions.right``."""
     queries: int
 
     @property
@@ -74,24 +76,24 @@ class Bin:
         return abs(self.share - self.right)
 
 
-def bins(firsts: Firsts, count: int = BINS) -> tuple[Bin, ...]:
-    """So many bins with (almost) equally many queries each, by ascending share; fewer where queries are fewer.
+def bins(top: TopPredictions, count: int = BINS) -> tuple[Bin, ...]:
+    """Bins of (almost) equally many queries, by ascending share; fewer bins than ``count`` if there are few queries.
 
-    Shares crowd together at the lower end, so bins of equal width would leave some all but empty.
+    Most shares are small, so bins of equal width would leave some almost empty.
     """
-    order = np.argsort(firsts.share, kind="stable")
+    order = np.argsort(top.share, kind="stable")
     parts = np.array_split(order, max(1, min(count, len(order))))
-    return tuple(Bin(float(firsts.share[p].mean()), float(firsts.right[p].mean()), len(p)) for p in parts)
+    return tuple(Bin(float(top.share[p].mean()), float(top.right[p].mean()), len(p)) for p in parts)
 
 
-def calibration_error(firsts: Firsts) -> float:
-    """Expected calibration error: the mean gap between share and rightness over bins, weighted by their queries."""
-    found = bins(firsts)
-    return sum(part.gap * part.queries for part in found) / len(firsts)
+def calibration_error(top: TopPredictions) -> float:
+    """Expected calibration error: the mean gap between share and accuracy over bins, weighted by their queries."""
+    return sum(part.gap * part.queries for part in bins(top)) / len(top)
 
 
-def error_by_chance(firsts: Firsts, seed: int = 0) -> float:
-    """The error that perfectly calibrated shares like these would show by chance alone, on so few queries."""
+def error_by_chance(top: TopPredictions, seed: int = 0) -> float:
+    """The calibration error that perfectly calibrated shares would show on these queries, by simulation."""
     rng = np.random.default_rng(seed)
-    tries = (rng.random(len(firsts)) < firsts.share for _ in range(_TRIES))
-    return float(np.mean([calibration_error(Firsts(firsts.share, right.astype(np.float64))) for right in tries]))
+    outcomes = (rng.random(len(top)) < top.share for _ in range(_SIMULATIONS))
+    errors = [calibration_error(TopPredictions(top.share, right.astype(np.float64))) for right in outcomes]
+    return float(np.mean(errors))

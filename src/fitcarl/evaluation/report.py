@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TIE_GAP = 0.02
 """The alarm goes off where the choice between optimistic and pessimistic ranks alone moves the MRR by more than this,
-a third of the interval's half-width (.06) on the smallest public benchmark. Answers that were not reached are ties too,
+a third of the interval's half-width (.06) on the smallest public benchmark. Scores that were not reached are ties too,
 so a scorer of real-valued scores that lists very few entities sets it off as well."""
 
 
@@ -49,19 +49,19 @@ class TieAlarm:
 
 
 @dataclass(frozen=True)
-class Trust:
+class CalibrationReport:
     """How far the shares of first answers can be trusted."""
 
     calibration: Calibration
     ece: float
     """Expected calibration error of the official draw."""
-    by_chance: float
+    ece_by_chance: float
     """What perfectly calibrated shares would show on as many queries."""
     bins: tuple[Bin, ...]
 
     def to_json(self) -> dict[str, Any]:
         rows = [{"share": part.share, "right": part.right, "queries": part.queries} for part in self.bins]
-        return self.calibration.to_json() | {"ece_by_chance": self.by_chance, "bins": rows}
+        return self.calibration.to_json() | {"ece_by_chance": self.ece_by_chance, "bins": rows}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Report:
         return self.official.seconds
 
     @property
-    def honest(self) -> Summary:
+    def realistic(self) -> Summary:
         """Realistic ranks, time-aware filter."""
         return self.results["realistic", "time-aware"]
 
@@ -123,17 +123,17 @@ class Report:
         return TieAlarm(gap, float(np.mean(ranks.equal > 1)))
 
     @property
-    def reach(self) -> float:
+    def coverage(self) -> float:
         """Share of queries whose answer the scorer listed."""
-        return float(np.mean(self.official.ranks["time-aware"].reached))
+        return float(np.mean(self.official.ranks["time-aware"].covered))
 
     @cached_property
-    def trust(self) -> Trust | None:
+    def calibration_report(self) -> CalibrationReport | None:
         """Whether shares keep their word on the official draw; None where there are none."""
-        firsts = self.official.firsts
-        if firsts is None or self.calibration is None:
+        top = self.official.top_predictions
+        if top is None or self.calibration is None:
             return None
-        return Trust(self.calibration, calibration_error(firsts), error_by_chance(firsts, self.seed), bins(firsts))
+        return CalibrationReport(self.calibration, calibration_error(top), error_by_chance(top, self.seed), bins(top))
 
     def versus(self, other: Report, ranks: RankType = "realistic", filter: Filter = "time-aware") -> Interval:
         """How much higher this report's MRR is than the other's, over all draws, by paired bootstrap over entities."""
@@ -150,10 +150,10 @@ class Report:
             "paper_protocol": {"ranks": "optimistic", "filter": "time-unaware", "unreached": self.entities}
             | self.paper.to_json(),
             "slices": [{"by": part.by, "value": part.value} | summary.to_json() for part, summary in self.parts],
-            "reach": self.reach,
+            "reach": self.coverage,
             "tie_alarm": self.tie_alarm.to_json(),
-            "ece": None if self.trust is None else self.trust.ece,
-            "calibration": None if self.trust is None else self.trust.to_json(),
+            "ece": None if self.calibration_report is None else self.calibration_report.ece,
+            "calibration": None if self.calibration_report is None else self.calibration_report.to_json(),
             "draws": self._draws_json(),
             "signature": str(self.signature),
             "seconds": self.seconds,
@@ -220,7 +220,7 @@ def difference(
     An entity is drawn with what every pair says of it, so that several seeds do not pass for more entities.
     """
     mine, other = ([draw for report in reports for draw in report.draws] for reports in (ours, theirs))
-    if len(mine) != len(other) or not all(map(Draw.asks_the_same, mine, other)):
+    if len(mine) != len(other) or not all(map(Draw.has_same_queries, mine, other)):
         raise ValueError("only reports on the same queries can be compared pair by pair")
     entity = np.concatenate([draw.queries.entity for draw in mine])
     high, low = (np.concatenate([draw.ranks[filter].of(ranks) for draw in draws]) for draws in (mine, other))

@@ -24,7 +24,7 @@ def render(report: Report) -> RenderableType:
     title = Text.assemble(
         (report.scorer, "bold"),
         f" on {sign.data}, meta-{sign.split}, {sign.shots}-shot: ",
-        f"{report.honest.queries:,} queries about {report.honest.entities:,} unseen entities",
+        f"{report.realistic.queries:,} queries about {report.realistic.entities:,} unseen entities",
     )
     parts: list[RenderableType] = [title, _protocols(report), _combinations(report), _slices(report), Text("")]
     parts += [_ties(report), _reach(report), *_trust(report), _draws(report)]
@@ -74,12 +74,12 @@ def _metrics(row: Summary) -> list[str]:
 def _protocols(report: Report) -> RenderableType:
     table = grid("protocol")
     _add_metrics(table)
-    table.add_row("honest", *_metrics(report.honest), style="bold")
+    table.add_row("realistic", *_metrics(report.realistic), style="bold")
     table.add_row("paper", *_metrics(report.paper))
     # What the two words mean stands below, not in columns of its own: the table has to fit in 80 characters.
-    honest = Text("honest: realistic ranks, time-aware filter, unreached answers tied last", "dim")
+    realistic = Text("realistic: realistic ranks, time-aware filter, unreached answers tied last", "dim")
     paper = Text(f"paper: optimistic ranks, time-unaware filter, unreached answers at rank {report.entities:,}", "dim")
-    return Padding(Group(table, honest, paper), (1, 0, 0, 0))
+    return Padding(Group(table, realistic, paper), (1, 0, 0, 0))
 
 
 def _combinations(report: Report) -> RenderableType:
@@ -114,17 +114,17 @@ def _ties(report: Report) -> Text:
 
 
 def _reach(report: Report) -> Text:
-    return Text.assemble(("reach  ", "bold"), f"{report.reach:.1%} of the answers were given a score at all")
+    return Text.assemble(("coverage  ", "bold"), f"{report.coverage:.1%} of the answers were given a score at all")
 
 
 def _trust(report: Report) -> list[Text]:
     """How far shares can be trusted, where there are any."""
-    if report.trust is None:
+    if report.calibration_report is None:
         return []
-    trust = report.trust
+    trust = report.calibration_report
     facts = (
-        f"expected calibration error {share(trust.ece)} ({share(trust.by_chance)} by chance alone); "
-        f"temperature {trust.calibration.temperature:.2f}, {trust.calibration.elsewhere:.1%} left for others"
+        f"expected calibration error {share(trust.ece)} ({share(trust.ece_by_chance)} by chance alone); "
+        f"temperature {trust.calibration.temperature:.2f}, {trust.calibration.unlisted_mass:.1%} left for others"
     )
     return [Text.assemble(("shares  ", "bold"), facts)]
 

@@ -1,41 +1,41 @@
-"""Runs beside the trivial scorers, on the same questions, with differences that have intervals."""
+"""Comparison of runs, custom scorers and heuristic baselines on the same queries, with paired differences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from fitcarl.core.progress import OnProgress
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.errors import InputError
 from fitcarl.evaluation.bootstrap import Interval
 from fitcarl.evaluation.filtering import KnownAnswers
-from fitcarl.evaluation.protocol import evaluate
+from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.evaluation.report import Report
 from fitcarl.evaluation.table import between, grid, share, signed, signed_by
-from fitcarl.models.heuristics import BASELINES
-from fitcarl.runs.evaluate import default_split
-from fitcarl.runs.evaluate import evaluate as evaluate_run
+from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.runs.evaluate import default_split, evaluate
 from fitcarl.runs.run import Run
+from fitcarl.scoring.scorer import Scorer
 
 _SHOTS = 3
 
-Progress = Callable[[str, int, int], None]
-"""Told whose queries are being answered, how many are done, and how many there are."""
-
 
 @dataclass(frozen=True)
-class Contender:
-    """A scorer and how it did."""
+class Entry:
+    """One scorer of a comparison."""
 
     report: Report
     run: str | None = None
-    """The folder it was loaded from; None for a trivial scorer."""
+    """The folder of a trained run; None for heuristic baselines and custom scorers."""
+    custom: bool = False
+    """Whether the scorer was passed by the caller."""
 
     @property
     def label(self) -> str:
@@ -43,83 +43,88 @@ class Contender:
 
     @property
     def remark(self) -> str | None:
-        """What a run was trained on, where that is not what it is judged on."""
+        """How the training of a run differs from the evaluation: shots, data, entities seen before."""
         extra, sign = dict(self.report.signature.extra), self.report.signature
         parts = []
         if "trained-shots" in extra:
             shots = extra["trained-shots"]
-            parts.append(f"trained for {shots} shot{'' if shots == '1' else 's'}, judged at {sign.shots}")
+            parts.append(f"trained for {shots} shot{'' if shots == '1' else 's'}, evaluated at {sign.shots}")
         if "trained-data" in extra:
-            parts.append(f"trained on other data ({extra['trained-data']}), judged on {sign.data}@{sign.digest[:12]}")
-        if met := extra.get("unseen-in-training-background"):
-            parts.append(f"{met} of the unseen entities were in the background it was trained on")
-        if met := extra.get("unseen-in-training-tasks"):
-            parts.append(f"{met} of the unseen entities were among those it learned from or was chosen by")
+            parts.append(
+                f"trained on other data ({extra['trained-data']}), evaluated on {sign.data}@{sign.digest[:12]}"
+            )
+        if seen := extra.get("unseen-in-training-background"):
+            parts.append(f"{seen} of the unseen entities are in the background it was trained on")
+        if seen := extra.get("unseen-in-training-tasks"):
+            parts.append(f"{seen} of the unseen entities were used in its training or validation tasks")
         return f"{self.label}: {'; '.join(parts)}" if parts else None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Scorers that answered the same questions."""
+    """Reports of several scorers on the same queries."""
 
-    contenders: tuple[Contender, ...]
-    """The trivial ones, weakest first, then the runs as they were given."""
+    entries: tuple[Entry, ...]
+    """Heuristic baselines, weakest first, then custom scorers, then runs, in the given order."""
 
     @property
-    def reference(self) -> Contender:
-        """Whom the others are held against: the first run, or the best trivial scorer where there is no run."""
-        runs = [contender for contender in self.contenders if contender.run is not None]
-        return runs[0] if runs else max(self.contenders, key=lambda one: one.report.over_draws.mean)
+    def reference(self) -> Entry:
+        """The entry that differences refer to: the first run, else the first custom scorer, else the best heuristic."""
+        runs = [entry for entry in self.entries if entry.run is not None]
+        custom = [entry for entry in self.entries if entry.custom]
+        return (runs or custom or [max(self.entries, key=lambda entry: entry.report.over_draws.mean)])[0]
 
-    def difference(self, contender: Contender) -> Interval:
-        """How much higher a contender's MRR is than the reference's, over all draws, by paired bootstrap."""
-        return contender.report.versus(self.reference.report)
+    def difference(self, entry: Entry) -> Interval:
+        """MRR of an entry minus MRR of the reference, over all draws, by paired bootstrap over entities."""
+        return entry.report.versus(self.reference.report)
 
     @property
     def remarks(self) -> list[str]:
-        return [contender.remark for contender in self.contenders if contender.remark]
+        return [entry.remark for entry in self.entries if entry.remark]
 
     def to_json(self) -> dict[str, Any]:
-        """One row a scorer: what ``fitcarl evaluate --json`` prints, its run, and its difference to the reference."""
+        """One row per scorer: fields of ``fitcarl evaluate --json``, the run and the difference to the reference."""
         rows = []
-        for contender in self.contenders:
-            gain = self.difference(contender)
+        for entry in self.entries:
+            gain = self.difference(entry)
             apart = {"mrr": gain.mean, "ci_low": gain.low, "ci_high": gain.high}
-            rows.append(contender.report.to_json() | {"run": contender.run, "difference": apart})
+            rows.append(entry.report.to_json() | {"run": entry.run, "difference": apart})
         reference = {"scorer": self.reference.report.scorer, "run": self.reference.run}
         return {"rows": rows, "reference": reference, "remarks": self.remarks}
 
     def render(self) -> RenderableType:
         """The table for a terminal, to be printed by a rich console."""
-        first = self.contenders[0].report
+        first = self.entries[0].report
         sign, draws = first.signature, len(first.draws)
         title = f"{sign.data}, meta-{sign.split}, {sign.shots}-shot: "
-        title += f"{first.honest.queries:,} queries about {first.honest.entities:,} unseen entities"
+        title += f"{first.realistic.queries:,} queries about {first.realistic.entities:,} unseen entities"
         table = grid("scorer")
         for name in ("MRR", "95 % interval", "H@1", "H@10", "novel", "ECE", "difference", "95 % interval"):
             table.add_column(name, justify="right")
-        for contender in self.contenders:
-            strong = contender is self.reference
-            table.add_row(contender.label, *self._cells(contender), style="bold" if strong else "")
+        for entry in self.entries:
+            table.add_row(entry.label, *self._cells(entry), style="bold" if entry is self.reference else "")
         what = "the official supports" if draws == 1 else f"the official supports and {draws - 1} resampled"
         notes = [
             "realistic ranks, time-aware filter; novel: MRR where the answer is not in the support",
             f"MRR, intervals and differences: over {what}; the other columns: the official supports",
-            f"difference: to {self.reference.label}, pair by pair; where the interval holds 0 there may be none",
+            f"difference: to {self.reference.label}, paired over queries; not significant if the interval contains 0",
             *self.remarks,
         ]
         lines = [Text(note, "dim") for note in notes]
         return Group(Text(title, "bold"), Text(""), table, Text(""), *lines, signed_by(self.reference.report))
 
-    def _cells(self, contender: Contender) -> list[str]:
-        report = contender.report
+    def _cells(self, entry: Entry) -> list[str]:
+        report = entry.report
         pooled = report.over_draws
         novel = next((row.mrr for part, row in report.parts if part.value == "novel"), None)
-        cells = [share(pooled.mean), between(pooled), share(report.honest.hits[1]), share(report.honest.hits[10])]
-        cells += ["–" if novel is None else share(novel), "–" if report.trust is None else share(report.trust.ece)]
-        if contender is self.reference:
+        cells = [share(pooled.mean), between(pooled), share(report.realistic.hits[1]), share(report.realistic.hits[10])]
+        cells += [
+            "–" if novel is None else share(novel),
+            "–" if report.calibration_report is None else share(report.calibration_report.ece),
+        ]
+        if entry is self.reference:
             return [*cells, "–", "–"]
-        gain = self.difference(contender)
+        gain = self.difference(entry)
         return [*cells, signed(gain.mean), between(gain)]
 
 
@@ -128,36 +133,67 @@ def compare(
     shots: int | None = None,
     runs: Sequence[str | Path] = (),
     *,
+    scorers: Sequence[Scorer] = (),
     split: Split | None = None,
     draws: int = 0,
     seed: int = 0,
-    progress: Progress = lambda _who, _done, _total: None,
+    on_progress: OnProgress | None = None,
 ) -> Comparison:
-    """Every trivial scorer and these runs on the questions of a split, each judged in the same way.
+    """Evaluates the heuristic baselines, custom scorers and trained runs on the same queries.
 
-    Data and shots are those of the first run if not given; the split is test, or valid where nobody is in test.
+    Args:
+        data: A dataset, a name that `fitcarl data list` shows, or a folder; that of the first run if not given.
+        shots: Support facts per unseen entity (K); those of the first run, or 3, if not given.
+        runs: Folders of trained runs.
+        scorers: Custom scorers, fitted to the dataset.
+        split: The group of unseen entities; test if not given, or valid for datasets without test entities.
+        draws: Resampled supports in addition to the official ones.
+        seed: Seed of the resampled supports and of the bootstrap.
+        on_progress: Called with the number of ranked queries; the stage is the name of the scorer.
+
+    Returns:
+        The reports of all scorers, with paired differences to the first run (or else to the first custom scorer, or to
+        the best heuristic baseline).
+
+    Raises:
+        InputError: If neither data nor a run is given, or a run does not fit the dataset.
     """
-    loaded = [(str(run), Run.load(run)) for run in runs]  # all of them now: nobody wants to learn of a mistake late
+    loaded = [(str(run), Run.load(run)) for run in runs]  # before any evaluation, so that errors are reported early
     if data is None and not loaded:
         raise InputError("nothing to compare on", expected="data, or a run to take it from")
     given = loaded[0][1].dataset() if data is None else data
-    dataset = given if isinstance(given, Dataset) else load_dataset(given)
+    dataset = given if isinstance(given, Dataset) else load_dataset(str(given))
     shots = (loaded[0][1].config.shots if loaded else _SHOTS) if shots is None else shots
     split = default_split(dataset) if split is None else split
     known = KnownAnswers.of(dataset)
-    found = []
-    for name, make in BASELINES.items():
-        watch = _watching(progress, name)
-        report = evaluate(make(dataset), dataset, split, shots, draws=draws, seed=seed, known=known, progress=watch)
-        found.append(Contender(report))
-    for folder, run in loaded:
-        watch = _watching(progress, folder)
-        report = evaluate_run(
-            run, split=split, data=dataset, shots=shots, draws=draws, seed=seed, known=known, progress=watch
+    entries = []
+    heuristics = [(make(dataset), False) for make in HEURISTICS.values()]
+    for scorer, custom in (*heuristics, *((scorer, True) for scorer in scorers)):
+        report = evaluate_scorer(
+            scorer,
+            dataset,
+            split,
+            shots,
+            draws=draws,
+            seed=seed,
+            known=known,
+            on_progress=_with_stage(on_progress, scorer.name),
         )
-        found.append(Contender(report, folder))
-    return Comparison(tuple(found))
+        entries.append(Entry(report, custom=custom))
+    for folder, run in loaded:
+        report = evaluate(
+            run,
+            split=split,
+            data=dataset,
+            shots=shots,
+            draws=draws,
+            seed=seed,
+            known=known,
+            on_progress=_with_stage(on_progress, folder),
+        )
+        entries.append(Entry(report, folder))
+    return Comparison(tuple(entries))
 
 
-def _watching(progress: Progress, who: str) -> Callable[[int, int], None]:
-    return lambda done, total: progress(who, done, total)
+def _with_stage(on_progress: OnProgress | None, stage: str) -> OnProgress | None:
+    return None if on_progress is None else lambda update: on_progress(replace(update, stage=stage))

@@ -8,10 +8,10 @@ from typing import Any
 
 from fitcarl.core.storage import write_json
 from fitcarl.data.dataset import Dataset
-from fitcarl.evaluation.protocol import evaluate
+from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.evaluation.report import Report
 from fitcarl.experiments.demo_cases import Case, cases
-from fitcarl.models.heuristics import BASELINES
+from fitcarl.models.heuristics import HEURISTICS
 from fitcarl.predict import Example, Fact, Predictor, Query
 from fitcarl.reporting.figures import performance_over_time, reliability
 from fitcarl.reporting.html import page, paragraph, picture, table
@@ -100,8 +100,8 @@ class Story:
 def tell(run: Run, dataset: Dataset, world: World, file: Path) -> Story:
     """Judges the run and the trivial scorers on the test queries, explains some answers, and writes the page."""
     scorer = run.agent.scorer()
-    reports = [evaluate(scorer, dataset, "test", run.config.shots, calibration=run.calibration)]
-    reports += [evaluate(make(dataset), dataset, "test", run.config.shots) for make in BASELINES.values()]
+    reports = [evaluate_scorer(scorer, dataset, "test", run.config.shots, calibration=run.calibration)]
+    reports += [evaluate_scorer(make(dataset), dataset, "test", run.config.shots) for make in HEURISTICS.values()]
     task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids)
     told = cases(scorer, task, dataset, world, run.calibration)
     right = [case for case in told if case.rank == 1]
@@ -149,7 +149,7 @@ def _example(run: Run, confirmed: list[Case]) -> Case | None:
 
 
 def _row(report: Report) -> tuple[str, float, float, float, float, float, float]:
-    honest = report.honest
+    honest = report.realistic
     hits = honest.hits
     return report.scorer, honest.mrr, honest.ci_low, honest.ci_high, hits[1], hits[10], report.paper.mrr
 
@@ -176,14 +176,14 @@ def _html(story: Story, run: Run, over_time: Path) -> str:
 
 def _trust(report: Report, file: Path) -> list[tuple[str, str]]:
     """Whether shares keep their word: nothing where the run gives none."""
-    if report.trust is None:
+    if report.calibration_report is None:
         return []
     reliability(report, file)
-    trust = report.trust
+    trust = report.calibration_report
     about = (
         "Shares are calibrated on meta-validation. Each dot stands for a tenth of the test questions, by the share of "
         "the first answer; on the line, shares keep their word. The mean distance (expected calibration error) is "
-        f"{trust.ece:.3f}; perfect shares would show about {trust.by_chance:.3f} by chance on so few questions."
+        f"{trust.ece:.3f}; perfect shares would show about {trust.ece_by_chance:.3f} by chance on so few questions."
     )
     shown = picture(file, "How often the first answer is right, by its share")
     return [("Can the shares be trusted?", paragraph(about) + shown)]

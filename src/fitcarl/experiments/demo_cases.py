@@ -10,9 +10,10 @@ import numpy as np
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.evaluation.calibration import PLAIN, Calibration
-from fitcarl.evaluation.protocol import blinded
-from fitcarl.scoring.path import Explainer, Path
+from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration
+from fitcarl.evaluation.protocol import hide_answers
+from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.scorer import Explainer
 from fitcarl.synthetic import World
 from fitcarl.tasks.task import Queries, Task
 
@@ -35,7 +36,7 @@ class Case:
     truth: str
     rank: int
     """The place of the truth among the agent's answers; 0 if it is not among them."""
-    path: Path | None
+    path: ExplanationPath | None
     """The best path to the first answer."""
     rule: str
     """What made the event, in plain words."""
@@ -115,8 +116,8 @@ def cases(
     visible = np.zeros(len(world.truth), dtype=np.bool_)
     visible[world.rows_of(seen, dataset.vocabulary, dataset.calendar)] = True
     told = []
-    blind = Task(task.support, blinded(queries))
-    answers = (calibration or PLAIN).shares(scorer.answer(blind, blind.queries))
+    blind = Task(task.support, hide_answers(queries))
+    answers = (calibration or UNCALIBRATED).shares(scorer.score(blind, blind.queries))
     for number, row in enumerate(rows.tolist()):
         if row < 0 or not len(world.truth.causes_of(row)):
             continue

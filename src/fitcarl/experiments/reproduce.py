@@ -13,11 +13,11 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.errors import InputError
 from fitcarl.evaluation.filtering import KnownAnswers
-from fitcarl.evaluation.protocol import evaluate
+from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.experiments.jobs import Case, Say, Train, ensure, lasting, minutes, peak_mb, train_apart
 from fitcarl.experiments.results import Row, markdown, measured, merged, published
-from fitcarl.models.heuristics import BASELINES
-from fitcarl.runs.evaluate import evaluate as evaluate_run
+from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.layout import RunFolder
 
 
@@ -78,13 +78,13 @@ def reproduce(plan: Plan, out: str | Path, *, train: Train = train_apart, say: S
 
 def trivial(dataset: Dataset, shots: int, known: KnownAnswers | None = None) -> list[Row]:
     """The rows of the scorers that learn nothing."""
-    scorers = ((name, make(dataset)) for name, make in BASELINES.items())
-    return [measured([evaluate(scorer, dataset, "test", shots, known=known)], name) for name, scorer in scorers]
+    scorers = ((name, make(dataset)) for name, make in HEURISTICS.items())
+    return [measured([evaluate_scorer(scorer, dataset, "test", shots, known=known)], name) for name, scorer in scorers]
 
 
 def trained(cases: Sequence[Case], dataset: Dataset, known: KnownAnswers | None = None) -> Row:
     """The row of finished runs that differ in nothing but their seed."""
-    reports = [evaluate_run(case.folder, data=dataset, shots=case.shots, known=known) for case in cases]
+    reports = [evaluate(case.folder, data=dataset, shots=case.shots, known=known) for case in cases]
     row = measured(reports, _label(cases[0]), [case.seed for case in cases])
     return replace(
         row,

@@ -25,7 +25,13 @@ PUBLISHED: dict[tuple[str, int], dict[str, tuple[float, float, float]]] = {
 """MRR, Hits@1 and Hits@10 of the paper's table of main results, by dataset and shots."""
 
 _LABEL = "published, optimistic ranks"
-_JSON = {"hits_1": "hits@1", "hits_10": "hits@10", "paper_hits_1": "paper_hits@1", "paper_hits_10": "paper_hits@10"}
+_JSON = {
+    "coverage": "reach",
+    "hits_1": "hits@1",
+    "hits_10": "hits@10",
+    "paper_hits_1": "paper_hits@1",
+    "paper_hits_10": "paper_hits@10",
+}
 """Fields that programs know by a name that Python does not allow."""
 
 
@@ -56,7 +62,7 @@ class Row:
     """Realistic ranks, time-unaware filter: what published tables would say without ties."""
     tie_gap: float | None = None
     """Optimistic minus pessimistic MRR, time-aware filter."""
-    reach: float | None = None
+    coverage: float | None = None
     queries: int | None = None
     entities: int | None = None
     minutes: float | None = None
@@ -84,9 +90,9 @@ class Row:
 def measured(reports: Sequence[Report], scorer: str, seeds: Sequence[int] = ()) -> Row:
     """The row of one scorer from its reports on the same queries: one for each seed, or a single one without any."""
     first = reports[0].official
-    if not all(first.asks_the_same(report.official) for report in reports):
+    if not all(first.has_same_queries(report.official) for report in reports):
         raise ValueError("only reports on the same queries make one row")
-    honest = [report.honest for report in reports]
+    honest = [report.realistic for report in reports]
     paper = [report.paper for report in reports]
     # An entity is drawn with what every seed says of it, so that seeds do not pass for more entities.
     pooled = mean_interval(
@@ -112,7 +118,7 @@ def measured(reports: Sequence[Report], scorer: str, seeds: Sequence[int] = ()) 
         hits_10=_mean(row.hits[10] for row in honest),
         mrr_time_unaware=_mean(report.results["realistic", "time-unaware"].mrr for report in reports),
         tie_gap=_mean(report.tie_alarm.gap for report in reports),
-        reach=_mean(report.reach for report in reports),
+        coverage=_mean(report.coverage for report in reports),
         queries=honest[0].queries,
         entities=honest[0].entities,
         signature=str(replace(sign, seeds=len(reports))),
@@ -135,7 +141,7 @@ def merged(earlier: Iterable[Row], newer: Iterable[Row]) -> list[Row]:
 def markdown(rows: Sequence[Row]) -> str:
     """The table as a Markdown document, padded so that it can be read as plain text too."""
     head = ["data", "shots", "scorer", "seeds", "MRR", "95 % interval", "MRR, time-unaware", "H@1", "H@10"]
-    head += ["MRR, paper protocol", "tie gap", "reach", "minutes", "peak MB"]
+    head += ["MRR, paper protocol", "tie gap", "coverage", "minutes", "peak MB"]
     table = lined_up([head, *(_cells(row) for row in rows)], left=(0, 2))
     signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
     return "\n\n".join(["# Results", table, *_notes(rows), "```\n" + "\n".join(signatures) + "\n```"]) + "\n"
@@ -159,7 +165,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         "MRR, time-unaware: realistic ranks, other true answers filtered whatever their time.",
         "MRR, paper protocol: optimistic ranks, time-unaware filter, unreached answers last; for a look at published "
         "tables only. Tie gap: optimistic minus pessimistic MRR, time-aware filter; where it is large, only realistic "
-        "ranks mean anything. Reach: share of the answers that were given a score.",
+        "ranks mean anything. Coverage: share of the answers that were given a score.",
         f"Minutes: of training, mean over seeds{where}. Peak MB: the most that any of the processes that trained held.",
     ]
 
@@ -174,7 +180,7 @@ def _cells(row: Row) -> list[str]:
         _share(row.mrr),
         interval,
         *(_share(value) for value in (row.mrr_time_unaware, row.hits_1, row.hits_10, row.paper_mrr, row.tie_gap)),
-        "–" if row.reach is None else f"{row.reach:.1%}",
+        "–" if row.coverage is None else f"{row.coverage:.1%}",
         "–" if row.minutes is None else f"{row.minutes:.1f}",
         "–" if row.peak_mb is None else f"{row.peak_mb:,.0f}",
     ]

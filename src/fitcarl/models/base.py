@@ -30,7 +30,7 @@ from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.statistics import Statistics, count, meetings
-from fitcarl.scoring.path import Explainer
+from fitcarl.scoring.scorer import Explainer
 from fitcarl.tasks.task import Task
 
 

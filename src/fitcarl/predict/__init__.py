@@ -5,6 +5,6 @@ from fitcarl.predict.fact import Fact
 from fitcarl.predict.prediction import Answer, Prediction
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
-from fitcarl.scoring.path import Path
+from fitcarl.scoring.path import ExplanationPath
 
-__all__ = ["Answer", "Example", "Fact", "Path", "Prediction", "Predictor", "Query"]
+__all__ = ["Answer", "Example", "ExplanationPath", "Fact", "Prediction", "Predictor", "Query"]

@@ -20,8 +20,9 @@ from fitcarl.predict.query import NOTHING_KNOWN, Query
 from fitcarl.predict.support import MOST_FACTS, edges_of, supports
 from fitcarl.predict.views import GraphViewCache, Row
 from fitcarl.runs.run import Run
-from fitcarl.scoring.path import Explainer, Path
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.scorer import Explainer
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 
@@ -57,7 +58,7 @@ class AnsweredBatch:
     """Which of the caller's questions these are."""
     task: Task
     scorer: Explainer
-    answers: Answers
+    answers: Scores
 
     def best(self, place: int, top: int, most: int) -> Iterator[Answer]:
         """The best answers to a question, each with so many paths at most."""
@@ -85,12 +86,12 @@ class AnsweredBatch:
         order = np.lexsort((entity, -score))
         return entity[order], score[order], shares(score[order], self.run.calibration)
 
-    def _answer(self, rank: int, entity: int, score: float, share: float, paths: list[Path]) -> Answer:
+    def _answer(self, rank: int, entity: int, score: float, share: float, paths: list[ExplanationPath]) -> Answer:
         known = entity < len(self.run.vocabulary.entities)
         concepts = self.run.concepts.of(entity) if known else ()
         return Answer(rank + 1, self.roster.vocabulary.entities[entity], score, share, concepts, tuple(paths))
 
-    def _paths(self, place: int, entities: list[int], most: int) -> list[list[Path]]:
+    def _paths(self, place: int, entities: list[int], most: int) -> list[list[ExplanationPath]]:
         if not most:
             return [[] for _ in entities]
         query = self.task.queries.take(slice(place, place + 1))
@@ -153,7 +154,7 @@ class QueryPlanner:
         reach = max(last, int(time.max())) - min(first, int(time.min()))
         names = {number: name for name, number in self.roster.newcomers.items()}
         scorer = sight.agent.over(graph).scorer(reach, names)
-        answers = scorer.answer(task, task.queries)
+        answers = scorer.score(task, task.queries)
         return AnsweredBatch(self.run, self.roster, [one.number for one in asked], task, scorer, answers)
 
     @property

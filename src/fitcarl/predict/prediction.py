@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fitcarl.predict.query import Query
-from fitcarl.scoring.path import Path
+from fitcarl.scoring.path import ExplanationPath
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Answer:
     """How likely it is, among all answers to the question, those not shown and those nobody thought of included."""
     concepts: tuple[str, ...]
     """What kind of actor it is."""
-    paths: tuple[Path, ...]
+    paths: tuple[ExplanationPath, ...]
     """The most probable paths to it, best first."""
 
     def to_json(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from pathlib import Path as FilePath
+from pathlib import Path
 from threading import Lock
 from typing import Literal
 
@@ -19,7 +19,7 @@ from fitcarl.predict.prediction import Answer, Prediction
 from fitcarl.predict.query import Query
 from fitcarl.predict.views import GraphViewCache
 from fitcarl.runs.run import Run
-from fitcarl.scoring.path import Path
+from fitcarl.scoring.path import ExplanationPath
 
 
 class Predictor:
@@ -37,7 +37,7 @@ class Predictor:
         self._lock = Lock()
 
     @classmethod
-    def load(cls, run: str | FilePath | Run) -> Predictor:
+    def load(cls, run: str | Path | Run) -> Predictor:
         """A predictor on a run, or on a folder that ``fitcarl train`` made."""
         return cls(run if isinstance(run, Run) else Run.load(run))
 
@@ -74,7 +74,7 @@ class Predictor:
 
     def read(
         self,
-        file: str | FilePath,
+        file: str | Path,
         *,
         format: str | None = None,
         header: bool | Literal["auto"] = "auto",
@@ -144,7 +144,9 @@ class Predictor:
             raise InputError("unknown entity", field="entity", found=entity, expected="a known name", hint=hint)
         return scene.answer(0, number, most)
 
-    def explain(self, question: Query, entity: str, facts: Iterable[AnyFact], most: int = 3) -> tuple[Path, ...]:
+    def explain(
+        self, question: Query, entity: str, facts: Iterable[AnyFact], most: int = 3
+    ) -> tuple[ExplanationPath, ...]:
         """The most probable paths to one entity, best first; none where none leads there."""
         answer = self.explain_entity(question, entity, facts, most)
         return () if answer is None else answer.paths

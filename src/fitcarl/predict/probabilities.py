@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.evaluation.calibration import PLAIN, Calibration
-from fitcarl.scoring.scores import Answers
+from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration
+from fitcarl.scoring.scores import Scores
 
 
 def shares(score: NDArray[np.float64], calibration: Calibration | None = None) -> NDArray[np.float64]:
@@ -14,5 +14,5 @@ def shares(score: NDArray[np.float64], calibration: Calibration | None = None) -
 
     They add up to 1, less what the calibration leaves for somebody who is not among them.
     """
-    listed = Answers(np.array([0, len(score)]), np.arange(len(score), dtype=np.int32), score)
-    return (calibration or PLAIN).shares(listed).score
+    listed = Scores(np.array([0, len(score)]), np.arange(len(score), dtype=np.int32), score)
+    return (calibration or UNCALIBRATED).shares(listed).score

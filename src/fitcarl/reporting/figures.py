@@ -78,10 +78,10 @@ def reliability(reports: Report | Sequence[Report], path: str | Path) -> None:
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
     for report, colour in zip(shown, _COLOURS * len(shown), strict=False):
-        if report.trust is None:
+        if report.calibration_report is None:
             raise ValueError(f"{report.scorer} gives no shares")
-        dots = report.trust.bins
-        label = f"{report.scorer} (ECE {report.trust.ece:.3f})"
+        dots = report.calibration_report.bins
+        label = f"{report.scorer} (ECE {report.calibration_report.ece:.3f})"
         places = [part.share for part in dots], [part.right for part in dots]
         if report is shown[0]:
             spread = [1.96 * (part.share * (1 - part.share) / part.queries) ** 0.5 for part in dots]
@@ -140,8 +140,8 @@ def _line(axes: Any, report: Report, rows: list[Summary], colour: str, band: boo
         axes.fill_between(
             place, [row.ci_low for row in rows], [row.ci_high for row in rows], color=colour, alpha=0.13, linewidth=0
         )
-    axes.axhline(report.honest.mrr, color=colour, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.8)
-    label = f"{report.scorer} (all {report.honest.mrr:.3f})"
+    axes.axhline(report.realistic.mrr, color=colour, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.8)
+    label = f"{report.scorer} (all {report.realistic.mrr:.3f})"
     axes.plot(place, [row.mrr for row in rows], color=colour, linewidth=1.8, marker="o", markersize=4, label=label)
 
 

@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.query import Query
-from fitcarl.scoring.path import Path, Step
+from fitcarl.scoring.path import ExplanationPath, PathStep
 
 _INK, _SOFT, _LINE, _TINT, _BLUE, _RED = "#1d2430", "#5d6878", "#8a94a6", "#f2f4f8", "#2f6fd0", "#c62f33"
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
@@ -97,25 +97,25 @@ class _Panel:
         return arc + _label(((x1 + x2) / 2, apex), [*_folded(f"{self.question.relation}?"), self.question.at], _RED)
 
     def _lane(
-        self, path: Path, height: float, start: tuple[float, float], end: tuple[float, float]
+        self, path: ExplanationPath, height: float, start: tuple[float, float], end: tuple[float, float]
     ) -> tuple[list[str], list[str]]:
         """Edges and inner nodes of a path; a crowd's begins with somebody else instead of the actor."""
-        inner = path.nodes[:-1] if path.by_crowd else path.nodes[1:-1]
+        inner = path.nodes[:-1] if path.is_context else path.nodes[1:-1]
         stride = (end[0] - start[0]) / (len(inner) + 1)
         places = [(start[0] + stride * (number + 1), height) for number in range(len(inner))]
         nodes = [_node(place, name, "between") for place, name in zip(places, inner, strict=True)]
-        stops = [*([] if path.by_crowd else [start]), *places, end]
-        if len(path.steps) == 1 and not path.by_crowd:
+        stops = [*([] if path.is_context else [start]), *places, end]
+        if len(path.steps) == 1 and not path.is_context:
             return [_curve(start, end, height, path.steps[0])], nodes
         edges = []
         for number, step in enumerate(path.steps):
             # Edges of all lanes meet at the two ends, so labels stand a little closer to the lane's own nodes.
             part = 0.5 + 0.08 * (stops[number] == start) - 0.08 * (stops[number + 1] == end)
-            edges.append(_edge(stops[number], stops[number + 1], step, part, dashed=path.by_crowd))
+            edges.append(_edge(stops[number], stops[number + 1], step, part, dashed=path.is_context))
         return edges, nodes
 
 
-def _edge(here: tuple[float, float], there: tuple[float, float], step: Step, part: float, dashed: bool) -> str:
+def _edge(here: tuple[float, float], there: tuple[float, float], step: PathStep, part: float, dashed: bool) -> str:
     """A straight edge between two nodes, its label after so large a part of it."""
     (x1, y1), (x2, y2) = here, there
     first, last = (x1 + _NODE / 2, y1), (x2 - _NODE / 2 - 4, y2)
@@ -128,7 +128,7 @@ def _edge(here: tuple[float, float], there: tuple[float, float], step: Step, par
     return line + _step_label((first[0] + part * (last[0] - first[0]), y1 + part * (y2 - y1)), step)
 
 
-def _curve(start: tuple[float, float], end: tuple[float, float], height: float, step: Step) -> str:
+def _curve(start: tuple[float, float], end: tuple[float, float], height: float, step: PathStep) -> str:
     """A direct link, bowed into its lane."""
     (x1, y), (x2, _) = start, end
     first, last = (x1 + _NODE / 2, y), (x2 - _NODE / 2, y)
@@ -143,7 +143,7 @@ def _curve(start: tuple[float, float], end: tuple[float, float], height: float, 
     return line + _step_label(((x1 + x2) / 2, height), step)
 
 
-def _step_label(place: tuple[float, float], step: Step) -> str:
+def _step_label(place: tuple[float, float], step: PathStep) -> str:
     return _label(place, [*_folded(step.relation), step.time], _INK)
 
 

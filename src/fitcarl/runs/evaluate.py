@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from fitcarl.core.progress import OnProgress
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
-from fitcarl.evaluation.calibration import Calibration, fit
+from fitcarl.evaluation.calibration import Calibration, fit_calibration
 from fitcarl.evaluation.filtering import KnownAnswers
-from fitcarl.evaluation.protocol import blinded, drawn_tasks
-from fitcarl.evaluation.protocol import evaluate as evaluate_scorer
-from fitcarl.evaluation.reliability import to_be_shared
+from fitcarl.evaluation.protocol import draw_tasks, evaluate_scorer, hide_answers
+from fitcarl.evaluation.reliability import filter_known_answers
 from fitcarl.evaluation.report import Report
 from fitcarl.runs.run import Run
-from fitcarl.scoring.scores import Answers, Scorer
+from fitcarl.scoring.scorer import Scorer
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Task
 
 CALIBRATION_DRAWS = 4
@@ -37,7 +37,7 @@ def evaluate(
     draws: int = 0,
     seed: int = 0,
     known: KnownAnswers | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Report:
     """The report of a run on the dataset it was trained on, or on another one with the same names.
 
@@ -76,7 +76,7 @@ def evaluate(
         extra=_otherwise(run, dataset, split, shots),
         known=known,
         calibration=run.calibration,
-        progress=progress,
+        on_progress=on_progress,
     )
 
 
@@ -88,24 +88,24 @@ def default_split(dataset: Dataset) -> Split:
 def calibrate(scorer: Scorer, dataset: Dataset, shots: int, *, seed: int = 0) -> Calibration:
     """How a scorer's scores, which are logarithms, become shares that keep their word on meta-validation."""
     known = KnownAnswers.of(dataset)
-    tasks = drawn_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, CALIBRATION_DRAWS, seed)
+    tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, CALIBRATION_DRAWS, seed)
     rng = np.random.default_rng(seed)
-    listed: list[Answers] = []
+    listed: list[Scores] = []
     answer = []
     for task in tasks:
-        blind = Task(task.support, blinded(task.queries))
+        blind = Task(task.support, hide_answers(task.queries))
         chosen = rng.permutation(len(task.queries))[: _CALIBRATION_QUERIES // len(tasks)]
         room = _CALIBRATION_LISTED // len(tasks)
         for first in range(0, len(chosen), _AT_ONCE):
             part = np.sort(chosen[first : first + _AT_ONCE])
             asked = task.queries.take(part)
-            said = scorer.answer(blind, blind.queries.take(part))
-            listed.append(to_be_shared(said, asked, known.others(asked, "time-aware")))
+            said = scorer.score(blind, blind.queries.take(part))
+            listed.append(filter_known_answers(said, asked, known.filtered_answers(asked, "time-aware")))
             answer.append(asked.answer)
             room -= len(said.entity)
             if room <= 0:
                 break
-    return fit(Answers.concat(listed), np.concatenate(answer))
+    return fit_calibration(Scores.concat(listed), np.concatenate(answer))
 
 
 def _otherwise(run: Run, dataset: Dataset, split: Split, shots: int) -> dict[str, str]:

@@ -19,7 +19,7 @@ from fitcarl.graph.storage import open_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Agent, Surroundings, agent_for
 from fitcarl.runs.layout import Origin, RunFolder
-from fitcarl.scoring.scores import Scorer
+from fitcarl.scoring.scorer import Scorer
 
 
 @dataclass(frozen=True, repr=False)

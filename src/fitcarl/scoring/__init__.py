@@ -1,1 +1,1 @@
-"""What every scorer returns, and the paths that explain it."""
+"""Scorer protocols, the scores they return, and explanation paths."""

@@ -1,43 +1,18 @@
-"""Paths as people read them: facts in their real direction, with dates and names."""
+"""Explanation paths in readable form: facts in their original direction, with names and dates."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.scoring.scores import Scorer
-from fitcarl.tasks.task import Queries, Task
-
-
-class Explainer(Scorer, Protocol):
-    """A scorer that can say why."""
-
-    def explain(
-        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
-    ) -> list[Path]:
-        """The most probable paths of one query that end at an entity, best first."""
-        ...
-
-    def explain_all(
-        self,
-        task: Task,
-        query: Queries,
-        entities: Sequence[int],
-        vocabulary: Vocabulary,
-        calendar: Calendar,
-        most: int = 3,
-    ) -> list[list[Path]]:
-        """The same for several entities; the search is made once."""
-        ...
 
 
 @dataclass(frozen=True)
-class Step:
-    """A fact that a path goes along, as it stands in the data, whichever way the path takes it."""
+class PathStep:
+    """One fact on a path, in the direction in which it stands in the data."""
 
     subject: str
     relation: str
@@ -46,7 +21,7 @@ class Step:
     probability: float
     """π of the step."""
     confidence: float | None
-    """conf of the step; None where the confidence learner is off."""
+    """Confidence of the step; None if the model has no confidence learner."""
     forward: bool
     """Whether the path goes from subject to object."""
 
@@ -63,39 +38,39 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The fact in plain words."""
-        return f"“{self.relation}” by {self.subject} towards {self.object} {_when(self.time)}"
+        """The fact as part of a sentence."""
+        return f"“{self.relation}” by {self.subject} towards {self.object} {_time_phrase(self.time)}"
 
     def __str__(self) -> str:
         return f"{self.subject} —{self.relation}→ {self.object} ({self.time})"
 
 
 @dataclass(frozen=True)
-class Path:
-    """How the agent came from the new entity to an answer; steps at which it stayed are left out."""
+class ExplanationPath:
+    """A path from the query entity to an answer, without the steps at which the search stays in place."""
 
     start: str
     end: str
     log_prob: float
-    steps: tuple[Step, ...]
-    by_crowd: bool = False
-    """Whether this is no path from the start, but what happened between the answer and others."""
+    steps: tuple[PathStep, ...]
+    is_context: bool = False
+    """Whether the steps are facts between the answer and other entities instead of a path from the start."""
 
     @property
     def text(self) -> str:
-        """One sentence; relations are quoted, because nobody knows how to conjugate them."""
+        """One sentence; relations are quoted because they cannot be inflected."""
         if not self.steps:
-            return f"The agent stays at {self.start}."
-        deeds = " and ".join(step.text for step in self.steps)
-        if self.by_crowd:
-            return f"What happened between {self.end} and others speaks for it: {deeds}."
+            return f"The path stays at {self.start}."
+        facts = " and ".join(step.text for step in self.steps)
+        if self.is_context:
+            return f"Facts between {self.end} and other entities support this answer: {facts}."
         between = self.nodes[1:-1]
-        by_way = f" by way of {' and '.join(between)}" if between else " directly"
-        return f"{self.start} is linked to {self.end}{by_way}: {deeds}."
+        via = f" by way of {' and '.join(between)}" if between else " directly"
+        return f"{self.start} is linked to {self.end}{via}: {facts}."
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Whom the path passes, from where its first step begins to where its last one ends."""
+        """The entities of the path, from the beginning of the first step to the end of the last one."""
         if not self.steps:
             return (self.start,)
         first = self.steps[0]
@@ -104,11 +79,11 @@ class Path:
 
     def to_json(self) -> dict[str, Any]:
         steps = [step.to_json() for step in self.steps]
-        return {"log_prob": self.log_prob, "steps": steps, "by_crowd": self.by_crowd, "text": self.text}
+        return {"log_prob": self.log_prob, "steps": steps, "is_context": self.is_context, "text": self.text}
 
 
-def _when(time: str) -> str:
-    """A calendar's label as part of a sentence."""
+def _time_phrase(time: str) -> str:
+    """A calendar label with its preposition."""
     if re.fullmatch(r"[0-9]{4}(-[0-9]{2})?", time):
         return f"in {time}"
     if re.fullmatch(r"-?[0-9]+", time):
@@ -116,7 +91,7 @@ def _when(time: str) -> str:
     return f"at {time}" if "T" in time else f"on {time}"
 
 
-def step_of(
+def make_step(
     here: int,
     relation: int,
     there: int,
@@ -125,12 +100,12 @@ def step_of(
     confidence: float | None,
     vocabulary: Vocabulary,
     calendar: Calendar,
-) -> Step:
-    """A step along a directed edge, told as the fact it goes along."""
+) -> PathStep:
+    """The step along a directed edge (here, relation, there, time), as the fact in its original direction."""
     relations, names = vocabulary.relation_ids, vocabulary.entities
     forward = not relations.is_inverse(relation)
     subject, object = (here, there) if forward else (there, here)
-    return Step(
+    return PathStep(
         names[subject],
         vocabulary.relations[relations.base(relation)],
         names[object],

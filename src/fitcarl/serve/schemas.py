@@ -196,7 +196,7 @@ class Step(BaseModel):
 class Path(BaseModel):
     log_prob: float
     steps: list[Step]
-    by_crowd: Annotated[
+    is_context: Annotated[
         bool, Field(description="no path from the actor, but what happened between the answer and others")
     ]
     text: str

@@ -19,7 +19,7 @@ from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.filtering import KnownAnswers
-from fitcarl.evaluation.protocol import judge
+from fitcarl.evaluation.protocol import rank_task
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Agent, PlusAgent, Surroundings, agent_for, names_for
 from fitcarl.models.factorization.embeddings import Embeddings
@@ -216,7 +216,7 @@ def validation(dataset: Dataset, agent: Agent, shots: int) -> Callable[[], float
     known = KnownAnswers.of(dataset)
 
     def look() -> float:
-        ranks = judge(agent.scorer(), task, known, len(dataset.vocabulary.entities)).ranks["time-aware"]
+        ranks = rank_task(agent.scorer(), task, known, len(dataset.vocabulary.entities)).ranks["time-aware"]
         return float((1 / ranks.of("realistic")).mean())
 
     return look

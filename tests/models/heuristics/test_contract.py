@@ -9,9 +9,10 @@ import pytest
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.evaluation.protocol import blinded
-from fitcarl.models.heuristics import BASELINES
-from fitcarl.scoring.scores import Answers, Scorer
+from fitcarl.evaluation.protocol import hide_answers
+from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.scoring.scorer import Scorer
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task, official_task
 from tests.evaluation.reference import meta_set, random_dataset
 
@@ -19,11 +20,11 @@ DATASET = random_dataset()
 RELATIONS = DATASET.vocabulary.relation_ids
 ENTITIES = len(DATASET.vocabulary.entities)
 
-scorers = pytest.mark.parametrize("name", BASELINES)
+scorers = pytest.mark.parametrize("name", HEURISTICS)
 shot_counts = pytest.mark.parametrize("shots", [1, 3])
 
 
-def assert_same(one: Answers, other: Answers) -> None:
+def assert_same(one: Scores, other: Scores) -> None:
     np.testing.assert_array_equal(one.offsets, other.offsets)
     np.testing.assert_array_equal(one.entity, other.entity)
     np.testing.assert_array_equal(one.score, other.score)
@@ -33,28 +34,28 @@ def check_scorer(scorer: Scorer, dataset: Dataset, shots: int) -> None:
     """Everything that can be asked of a scorer without knowing how it works."""
     task = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
     queries, entities = task.queries, len(dataset.vocabulary.entities)
-    blind = Task(task.support, blinded(queries))
+    blind = Task(task.support, hide_answers(queries))
 
-    answers = scorer.answer(blind, blind.queries)
+    answers = scorer.score(blind, blind.queries)
     answers.check(len(queries), entities)  # one answer a query, distinct entities, ids in range
     assert answers.entity.dtype == np.int32
     assert answers.score.dtype == np.float64
     assert np.all(np.isfinite(answers.score))
 
-    assert_same(scorer.answer(blind, blind.queries), answers)  # asked twice, the same is said
-    assert_same(scorer.answer(task, queries), answers)  # knowing the answers changes nothing
+    assert_same(scorer.score(blind, blind.queries), answers)  # asked twice, the same is said
+    assert_same(scorer.score(task, queries), answers)  # knowing the answers changes nothing
     for size in (1, 7):
-        parts = [scorer.answer(blind, blind.queries.take(slice(i, i + size))) for i in range(0, len(queries), size)]
-        assert_same(Answers.concat(parts), answers)
+        parts = [scorer.score(blind, blind.queries.take(slice(i, i + size))) for i in range(0, len(queries), size)]
+        assert_same(Scores.concat(parts), answers)
     backwards = np.arange(len(queries))[::-1]
-    turned = scorer.answer(blind, blind.queries.take(backwards))
-    assert_same(Answers.concat([turned.take(slice(int(i), int(i) + 1)) for i in backwards]), answers)
+    turned = scorer.score(blind, blind.queries.take(backwards))
+    assert_same(Scores.concat([turned.take(slice(int(i), int(i) + 1)) for i in backwards]), answers)
 
 
 @scorers
 @shot_counts
 def test_scorer_keeps_the_contract(name, shots):
-    scorer = BASELINES[name](DATASET)
+    scorer = HEURISTICS[name](DATASET)
     assert scorer.name == name
     check_scorer(scorer, DATASET, shots)
 
@@ -66,7 +67,7 @@ def test_hidden_facts_of_the_dataset_are_not_used(name):
     stripped = replace(DATASET, train=nothing, valid=nothing, test=nothing, dropped=Quadruples.empty())
     task = official_task(DATASET.test, 3, RELATIONS)
     assert_same(
-        BASELINES[name](stripped).answer(task, task.queries), BASELINES[name](DATASET).answer(task, task.queries)
+        HEURISTICS[name](stripped).score(task, task.queries), HEURISTICS[name](DATASET).score(task, task.queries)
     )
 
 
@@ -82,8 +83,8 @@ def test_times_may_be_shifted(name):
         replace(task.support, facts=later(task.support.facts)),
         Queries(task.queries.entity, task.queries.relation, task.queries.time + np.int32(5000), task.queries.answer),
     )
-    moved = BASELINES[name](replace(DATASET, background=later(DATASET.background)))
-    assert_same(moved.answer(shifted, shifted.queries), BASELINES[name](DATASET).answer(task, task.queries))
+    moved = HEURISTICS[name](replace(DATASET, background=later(DATASET.background)))
+    assert_same(moved.score(shifted, shifted.queries), HEURISTICS[name](DATASET).score(task, task.queries))
 
 
 @scorers
@@ -94,10 +95,10 @@ def test_an_entity_or_relation_nobody_knows_is_no_error(name):
         *(np.array([value], np.int32) for value in (0, 2 * len(DATASET.vocabulary.relations) - 1, 0, -1))
     )
     silent = replace(DATASET, background=DATASET.background.take(DATASET.background.relation != RELATIONS.count - 1))
-    BASELINES[name](silent).answer(task, stranger).check(1, ENTITIES)
+    HEURISTICS[name](silent).score(task, stranger).check(1, ENTITIES)
 
 
 @scorers
 def test_no_query_gets_no_answer(name):
     task = official_task(DATASET.test, 3, RELATIONS)
-    assert len(BASELINES[name](DATASET).answer(task, task.queries.take(slice(0, 0)))) == 0
+    assert len(HEURISTICS[name](DATASET).score(task, task.queries.take(slice(0, 0)))) == 0

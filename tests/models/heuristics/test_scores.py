@@ -10,16 +10,16 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics import (
     AllEqual,
     CopySupport,
-    Mix,
-    Peers,
+    Mixture,
     RelationWindow,
+    SimilarEntities,
     TwoHop,
     relation_window,
     similar_entities,
     two_hop,
 )
 from fitcarl.models.heuristics.decay import decay
-from fitcarl.scoring.scores import Scorer
+from fitcarl.scoring.scorer import Scorer
 from fitcarl.tasks.task import Task
 from tests.evaluation.reference import dataset_of, meta_set, queries_of, random_dataset
 
@@ -30,7 +30,7 @@ def scores(
     """Entity → score for the query (entity, relation, time)."""
     entity, relation, time = query
     queries = queries_of([(entity, relation, -1, time)])
-    answers = scorer.answer(Task(meta_set(support), queries), queries)
+    answers = scorer.score(Task(meta_set(support), queries), queries)
     return dict(zip(answers.entity.tolist(), answers.score.tolist(), strict=True))
 
 
@@ -76,18 +76,18 @@ def test_two_hop_walks_supports_of_the_other_unseen_too():
 def test_peers_share_a_relation_and_object_and_lend_their_objects():
     background = world((4, 0, 5, 0), (4, 1, 6, 0), (7, 1, 5, 0), (7, 1, 8, 0))
     # 4 also did r0 to 5, 30 days before the query (1/2); its r1 led to 6 on that day (1/2). 7 did something else to 5.
-    assert scores(Peers(background), [(9, 9, 0, 5, 2)], (9, 1, 30)) == {6: 0.25}
+    assert scores(SimilarEntities(background), [(9, 9, 0, 5, 2)], (9, 1, 30)) == {6: 0.25}
 
 
 def test_peers_of_a_common_pair_count_less():
     background = world(*((peer, 0, 5, 0) for peer in (1, 2, 3, 4)), (1, 1, 6, 0))
-    assert scores(Peers(background), [(9, 9, 0, 5, 0)], (9, 1, 0)) == {6: 0.5}
+    assert scores(SimilarEntities(background), [(9, 9, 0, 5, 0)], (9, 1, 0)) == {6: 0.5}
 
 
 def test_mix_adds_up_shares():
     background = world((4, 0, 5, 0), (4, 1, 6, 0), (1, 1, 6, 0), (1, 1, 5, 0))
-    found = scores(Mix(background), [(9, 9, 0, 5, 0)], (9, 1, 0))
-    # copy: 5. Window: 6 twice, 5 once. Two-hop: 5 has edges to 4, 1 and 9. Peers: 4 has 6.
+    found = scores(Mixture(background), [(9, 9, 0, 5, 0)], (9, 1, 0))
+    # copy: 5. Window: 6 twice, 5 once. Two-hop: 5 has edges to 4, 1 and 9. SimilarEntities: 4 has 6.
     assert found == pytest.approx({5: 1 + 1 / 3, 6: 2 / 3 + 1, 4: 1 / 2, 1: 1 / 2})
 
 
@@ -95,10 +95,10 @@ def test_small_batches_change_no_score(monkeypatch):
     dataset = random_dataset()
     queries = queries_of([(39, relation, -1, time) for relation in range(10) for time in (0, 100)])
     task = Task(dataset.test, queries)
-    before = [scorer(dataset).answer(task, queries).score for scorer in (RelationWindow, TwoHop, Peers)]
+    before = [scorer(dataset).score(task, queries).score for scorer in (RelationWindow, TwoHop, SimilarEntities)]
     for module in (relation_window, two_hop, similar_entities):
         monkeypatch.setattr(module, "_PAIRS", 50)
-    after = [scorer(dataset).answer(task, queries).score for scorer in (RelationWindow, TwoHop, Peers)]
+    after = [scorer(dataset).score(task, queries).score for scorer in (RelationWindow, TwoHop, SimilarEntities)]
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -138,7 +138,7 @@ def test_explanations_are_facts_of_the_observed_graph(dataset: Dataset, task: Ta
     lengths = set()
     for number in range(0, len(task.queries), 7):
         asked = task.queries.take(slice(number, number + 1))
-        answers = scorer.answer(task, asked)
+        answers = scorer.score(task, asked)
         best = answers.entity[np.argsort(-answers.score)[:3]]
         for entity in best.tolist():
             for path in scorer.explain(task, asked, entity, dataset.vocabulary, calendar):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.fitcarl.network import Fitcarl, SearchState, TaskContext
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries
 
 _WALKERS_AT_ONCE = 4096  # bounds memory: each walker costs about 20 kB at d = 100 and 51 actions
@@ -109,7 +109,7 @@ def _without_dead_columns(score: Tensor, place: Tensor) -> tuple[Tensor, Tensor]
     return score[:, :alive], place[:, :alive]
 
 
-def entity_scores(paths: BeamPaths, aggregate: str) -> Answers:
+def entity_scores(paths: BeamPaths, aggregate: str) -> Scores:
     """Distinct entities that each query's paths end at, scored by the best path's log-probability or all paths' sum."""
     row, column = np.nonzero(np.isfinite(paths.score))
     entity, score = paths.entity[row, column], paths.score[row, column]
@@ -122,4 +122,4 @@ def entity_scores(paths: BeamPaths, aggregate: str) -> Answers:
         share = np.exp(score - np.repeat(best, np.diff(np.append(start, len(score)))))
         best = best + np.log(np.add.reduceat(share, start))
     offsets = np.searchsorted(row[start], np.arange(len(paths.score) + 1)).astype(np.int64)
-    return Answers(offsets, entity[start], best)
+    return Scores(offsets, entity[start], best)

@@ -14,8 +14,8 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.fitcarl.beam import beam_search, entity_scores
 from fitcarl.models.fitcarl.explanation import best_paths_to, explanation_path
 from fitcarl.models.fitcarl.network import Fitcarl, TaskContext
-from fitcarl.scoring.path import Path
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 
@@ -30,17 +30,17 @@ class FitcarlScorer:
         self._max_delta = max_delta
         self._last: tuple[MetaSet, TaskContext] | None = None
 
-    def answer(self, task: Task, queries: Queries) -> Answers:
+    def score(self, task: Task, queries: Queries) -> Scores:
         """Entities that the agent's best paths end at."""
         context = self._encode_task(task.support)
         found = beam_search(self._model, context, queries, self._config.search.beam)
-        return Answers.concat([entity_scores(paths, self._config.search.aggregate) for paths in found])
+        return Scores.concat([entity_scores(paths, self._config.search.aggregate) for paths in found])
 
     def explain(
-        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
-    ) -> list[Path]:
+        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, limit: int = 3
+    ) -> list[ExplanationPath]:
         """The most probable paths of one query that end at an entity, best first."""
-        return self.explain_all(task, query, [entity], vocabulary, calendar, most)[0]
+        return self.explain_all(task, query, [entity], vocabulary, calendar, limit)[0]
 
     def explain_all(
         self,
@@ -49,15 +49,15 @@ class FitcarlScorer:
         entities: Sequence[int],
         vocabulary: Vocabulary,
         calendar: Calendar,
-        most: int = 3,
-    ) -> list[list[Path]]:
+        limit: int = 3,
+    ) -> list[list[ExplanationPath]]:
         """The same for several entities; the search is made once."""
         [paths] = beam_search(self._model, self._encode_task(task.support), query, self._config.search.beam)
         start = int(query.entity[0])
         return [
             [
                 explanation_path(paths, 0, place, start, vocabulary, calendar)
-                for place in best_paths_to(paths, 0, entity, most)
+                for place in best_paths_to(paths, 0, entity, limit)
             ]
             for entity in entities
         ]

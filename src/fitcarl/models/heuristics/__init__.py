@@ -8,15 +8,15 @@ from types import MappingProxyType
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.all_equal import AllEqual
 from fitcarl.models.heuristics.copy_support import CopySupport
-from fitcarl.models.heuristics.mixture import Mix
+from fitcarl.models.heuristics.mixture import Mixture
 from fitcarl.models.heuristics.relation_window import RelationWindow
-from fitcarl.models.heuristics.similar_entities import Peers
+from fitcarl.models.heuristics.similar_entities import SimilarEntities
 from fitcarl.models.heuristics.two_hop import TwoHop
-from fitcarl.scoring.scores import Scorer
+from fitcarl.scoring.scorer import Scorer
 
-BASELINES: Mapping[str, Callable[[Dataset], Scorer]] = MappingProxyType(
-    {scorer.name: scorer for scorer in (AllEqual, CopySupport, RelationWindow, TwoHop, Peers, Mix)}
+HEURISTICS: Mapping[str, Callable[[Dataset], Scorer]] = MappingProxyType(
+    {scorer.name: scorer for scorer in (AllEqual, CopySupport, RelationWindow, TwoHop, SimilarEntities, Mixture)}
 )
 """Name → constructor, weakest first."""
 
-__all__ = ["BASELINES", "AllEqual", "CopySupport", "Mix", "Peers", "RelationWindow", "TwoHop"]
+__all__ = ["HEURISTICS", "AllEqual", "CopySupport", "Mixture", "RelationWindow", "SimilarEntities", "TwoHop"]

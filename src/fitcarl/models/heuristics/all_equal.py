@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fitcarl.data.dataset import Dataset
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 
@@ -17,9 +17,9 @@ class AllEqual:
     def __init__(self, dataset: Dataset) -> None:
         self.entities = len(dataset.vocabulary.entities)
 
-    def answer(self, task: Task, queries: Queries) -> Answers:  # noqa: ARG002
+    def score(self, task: Task, queries: Queries) -> Scores:  # noqa: ARG002
         listed = len(queries) * self.entities
-        return Answers(
+        return Scores(
             np.arange(0, listed + 1, self.entities, dtype=np.int64),
             np.tile(np.arange(self.entities, dtype=np.int32), len(queries)),
             np.zeros(listed),

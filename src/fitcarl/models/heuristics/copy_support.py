@@ -7,7 +7,7 @@ import numpy as np
 from fitcarl.core.arrays import Groups
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.decay import decay
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 
@@ -24,10 +24,10 @@ class CopySupport:
         self.relations = dataset.vocabulary.relation_ids
         self.half = half
 
-    def answer(self, task: Task, queries: Queries) -> Answers:
+    def score(self, task: Task, queries: Queries) -> Scores:
         seen = task.support.facts.seen_from(task.support.entity_of_fact, self.relations)
         query, fact = Groups.of(seen.subject.astype(np.int64)).members(queries.entity.astype(np.int64))
         weight = np.ones(len(query))
         if self.half is not None:
             weight = decay(seen.time[fact], queries.time[query], self.half)
-        return Answers.summed(query, seen.object[fact], weight, len(queries), self.entities)
+        return Scores.summed(query, seen.object[fact], weight, len(queries), self.entities)

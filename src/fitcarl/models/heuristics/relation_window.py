@@ -6,7 +6,7 @@ from fitcarl.core.arrays import batches, spans
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.decay import decay
 from fitcarl.models.heuristics.edges import Edges
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 _PAIRS = 2_000_000  # (query, fact) pairs held at once
@@ -22,13 +22,13 @@ class RelationWindow:
         self.background = background or Edges.of(dataset.background, entities, relations)
         self.half = dataset.calendar.half_life
 
-    def answer(self, task: Task, queries: Queries) -> Answers:  # noqa: ARG002
+    def score(self, task: Task, queries: Queries) -> Scores:  # noqa: ARG002
         _, cost = self.background.objects_of(queries.relation)
-        return Answers.concat([self._answer(queries.take(part)) for part in batches(cost, _PAIRS)])
+        return Scores.concat([self._answer(queries.take(part)) for part in batches(cost, _PAIRS)])
 
-    def _answer(self, queries: Queries) -> Answers:
+    def _answer(self, queries: Queries) -> Scores:
         edges = self.background.directed
         query, position = spans(*self.background.objects_of(queries.relation))
         edge = self.background.by_relation_object.order[position]
         weight = decay(edges.time[edge], queries.time[query], self.half)
-        return Answers.summed(query, edges.object[edge], weight, len(queries), self.background.entities)
+        return Scores.summed(query, edges.object[edge], weight, len(queries), self.background.entities)

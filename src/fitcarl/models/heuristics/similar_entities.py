@@ -8,13 +8,13 @@ from fitcarl.core.arrays import batches
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.decay import decay
 from fitcarl.models.heuristics.edges import Edges
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 _PAIRS = 1_000_000  # (query, fact) pairs held at once
 
 
-class Peers:
+class SimilarEntities:
     """Scores what background entities that share a (relation, object) with e' have as objects of r_q.
 
     What many share says less about each of them; times count by their nearness to t_q.
@@ -27,14 +27,14 @@ class Peers:
         self.background = background or Edges.of(dataset.background, entities, relations)
         self.half = dataset.calendar.half_life
 
-    def answer(self, task: Task, queries: Queries) -> Answers:
+    def score(self, task: Task, queries: Queries) -> Scores:
         peers = self._peers(self.background.same_world(task.support.facts), queries)
         keys = self.background.subject_relation(peers.entity, queries.relation[peers.query])
         _, objects = self.background.by_subject_relation.find(keys)
         cost = np.bincount(peers.query, weights=objects, minlength=len(queries)).astype(np.int64)
-        return Answers.concat([self._objects(peers.take(part), queries.take(part)) for part in batches(cost, _PAIRS)])
+        return Scores.concat([self._objects(peers.take(part), queries.take(part)) for part in batches(cost, _PAIRS)])
 
-    def _peers(self, support: Edges, queries: Queries) -> Answers:
+    def _peers(self, support: Edges, queries: Queries) -> Scores:
         """Entities that share something with e', and how alike they are."""
         start, fact = support.by_subject.members(queries.entity.astype(np.int64))
         pair = self.background.relation_object(support.directed.relation[fact], support.directed.object[fact])
@@ -43,13 +43,13 @@ class Peers:
         likeness = decay(self.background.directed.time[edge], queries.time[start[row]], self.half)
         likeness /= np.sqrt(sharing[row])
         peer = self.background.directed.subject[edge]
-        return Answers.summed(start[row], peer, likeness, len(queries), self.background.entities)
+        return Scores.summed(start[row], peer, likeness, len(queries), self.background.entities)
 
-    def _objects(self, peers: Answers, queries: Queries) -> Answers:
+    def _objects(self, peers: Scores, queries: Queries) -> Scores:
         """The objects of r_q that the peers have, by likeness and nearness."""
         query = peers.query
         keys = self.background.subject_relation(peers.entity, queries.relation[query])
         row, edge = self.background.by_subject_relation.members(keys)
         score = peers.score[row] * decay(self.background.directed.time[edge], queries.time[query[row]], self.half)
         object = self.background.directed.object[edge]
-        return Answers.summed(query[row], object, score, len(queries), self.background.entities)
+        return Scores.summed(query[row], object, score, len(queries), self.background.entities)

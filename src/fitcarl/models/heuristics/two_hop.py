@@ -8,7 +8,7 @@ from fitcarl.core.arrays import batches
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.decay import decay
 from fitcarl.models.heuristics.edges import Edges
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 _PAIRS = 2_000_000  # (query, path) pairs held at once
@@ -27,15 +27,15 @@ class TwoHop:
         self.background = background or Edges.of(dataset.background, entities, relations)
         self.half = dataset.calendar.half_life
 
-    def answer(self, task: Task, queries: Queries) -> Answers:
+    def score(self, task: Task, queries: Queries) -> Scores:
         support = self.background.same_world(task.support.facts)
         start, step = support.by_subject.members(queries.entity.astype(np.int64))
         middle = support.directed.object[step].astype(np.int64)
         degree = self.background.by_subject.find(middle)[1] + support.by_subject.find(middle)[1]
         cost = np.bincount(start, weights=degree, minlength=len(queries)).astype(np.int64)
-        return Answers.concat([self._answer(support, queries.take(part)) for part in batches(cost, _PAIRS)])
+        return Scores.concat([self._answer(support, queries.take(part)) for part in batches(cost, _PAIRS)])
 
-    def _answer(self, support: Edges, queries: Queries) -> Answers:
+    def _answer(self, support: Edges, queries: Queries) -> Scores:
         layers = (self.background, support)
         start, step = support.by_subject.members(queries.entity.astype(np.int64))
         middle = support.directed.object[step].astype(np.int64)
@@ -52,4 +52,4 @@ class TwoHop:
             entity.append(end[away])
             score.append(first[path] * decay(layer.directed.time[edge], queries.time[start[path]], self.half))
         parts = (np.concatenate(query), np.concatenate(entity), np.concatenate(score))
-        return Answers.summed(*parts, len(queries), self.background.entities)
+        return Scores.summed(*parts, len(queries), self.background.entities)

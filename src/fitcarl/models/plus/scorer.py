@@ -21,15 +21,15 @@ from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import Reader
 from fitcarl.models.plus.policy import Mass, PlusPolicy
 from fitcarl.models.plus.statistics import Statistics
-from fitcarl.scoring.path import Path, step_of
-from fitcarl.scoring.scores import Answers
+from fitcarl.scoring.path import ExplanationPath, make_step
+from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 _ROWS_AT_ONCE = 300_000  # bounds memory: choices whose features are held at once, about 600 bytes each
 
 
 class PlusScorer:
-    """Answers with the probability that a walk, or the crowd, ends at an entity."""
+    """Scores with the probability that a walk, or the crowd, ends at an entity."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PlusScorer:
         self._last: tuple[MetaSet, TemporalGraph] | None = None
         self._kept: tuple[MetaSet, Queries, tuple[Choices, Mass]] | None = None
 
-    def answer(self, task: Task, queries: Queries) -> Answers:
+    def score(self, task: Task, queries: Queries) -> Scores:
         """Every entity that some walk or the crowd ends at, with the log of its probability."""
         parts = []
         said = self._background.entities // 20 if self._reader is not None else 0
@@ -58,17 +58,15 @@ class PlusScorer:
         for piece in batches(cost, _ROWS_AT_ONCE):
             part = queries.take(piece)
             walks = Walks.of(*self._walk(task.support, part))
-            summed = Answers.summed(
-                walks.query, walks.entity, np.exp(walks.score), len(part), self._background.entities
-            )
-            parts.append(Answers(summed.offsets, summed.entity, np.log(np.maximum(summed.score, 1e-300))))
-        return Answers.concat(parts)
+            summed = Scores.summed(walks.query, walks.entity, np.exp(walks.score), len(part), self._background.entities)
+            parts.append(Scores(summed.offsets, summed.entity, np.log(np.maximum(summed.score, 1e-300))))
+        return Scores.concat(parts)
 
     def explain(
-        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, most: int = 3
-    ) -> list[Path]:
+        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, limit: int = 3
+    ) -> list[ExplanationPath]:
         """The most probable walks of one query that end at an entity, best first, then what it did with others."""
-        return self.explain_all(task, query, [entity], vocabulary, calendar, most)[0]
+        return self.explain_all(task, query, [entity], vocabulary, calendar, limit)[0]
 
     def explain_all(
         self,
@@ -77,8 +75,8 @@ class PlusScorer:
         entities: Sequence[int],
         vocabulary: Vocabulary,
         calendar: Calendar,
-        most: int = 3,
-    ) -> list[list[Path]]:
+        limit: int = 3,
+    ) -> list[list[ExplanationPath]]:
         """The same for several entities; the walks are made once."""
         options, mass = self._walk(task.support, query)
         walks = Walks.of(options, mass)
@@ -89,7 +87,7 @@ class PlusScorer:
         return [
             [
                 self._path(options, mass, query, walks, int(place), vocabulary, calendar)
-                for place in order[ends == entity][:most]
+                for place in order[ends == entity][:limit]
             ]
             for entity in entities
         ]
@@ -113,7 +111,7 @@ class PlusScorer:
         place: int,
         vocabulary: Vocabulary,
         calendar: Calendar,
-    ) -> Path:
+    ) -> ExplanationPath:
         start, end, score = int(query.entity[0]), int(walks.entity[place]), float(walks.score[place])
         shot, column = int(walks.shot[place]), int(walks.column[place])
         hops: list[tuple[int, int, int, int]] = []
@@ -130,9 +128,9 @@ class PlusScorer:
         chances = [math.exp(start_score)] + [math.exp(score - start_score)] * (len(hops) - 1)
         if shot < 0:
             chances = [math.exp(score)]
-        steps = [step_of(*hop, chance, None, vocabulary, calendar) for hop, chance in zip(hops, chances, strict=True)]
+        steps = [make_step(*hop, chance, None, vocabulary, calendar) for hop, chance in zip(hops, chances, strict=True)]
         names = vocabulary.entities
-        return Path(names[start], names[end], score, tuple(steps), by_crowd=shot < 0)
+        return ExplanationPath(names[start], names[end], score, tuple(steps), is_context=shot < 0)
 
     def _telling_fact(self, relation: int, entity: int, now: int, asking: int) -> tuple[int, int, int, int]:
         """Of the background facts in which somebody else met this entity, the one that most often comes with r_q.

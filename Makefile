@@ -1,8 +1,11 @@
-# Every target sets itself up: it creates the virtual environment and installs into it when something changed.
-#   make demo    see it work          make lint   style and types        make docs    build the documentation site
-#   make test    the quick tests      make bench  the speed figures      make clean   forget what was built
-#   make test-all  the slow ones too    make web    rebuild the explorer (Node)    make e2e  the explorer in a real Chromium
-#   make fuzz    ten minutes of odd requests to the service    make pictures  redraw the pictures of the docs
+# Every target creates the virtual environment and installs what it needs; the installation is repeated after changes.
+#   make demo      run the demo                     make lint      check style and types
+#   make test      run the fast tests               make test-all  run the slow tests as well
+#   make docs      build the documentation site     make pictures  draw the figures of the documentation
+#   make bench     measure speed                    make mutants   plant one-line faults and report survivors
+#   make web       build the explorer (Node)        make e2e       test the explorer in Chromium
+#   make fuzz      send random requests to the service for ten minutes
+#   make clean     remove build products
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -10,11 +13,13 @@ WORKERS ?= 2
 
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.installed-demo
+PIP   := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-all lint bench docs pictures web e2e fuzz install clean
+.PHONY: demo test test-all lint mutants bench docs pictures web e2e fuzz install clean
 
-demo: $(STAMP)
+demo: $(DEMO_STAMP)
 	$(BIN)/fitcarl demo
 
 test: $(STAMP)
@@ -28,6 +33,9 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+mutants: $(STAMP)
+	$(BIN)/python tests/mutants/run.py
+
 bench: $(STAMP)
 	$(BIN)/fitcarl benchmark actions --data demo
 	$(BIN)/fitcarl benchmark index --facts 15000000
@@ -35,13 +43,13 @@ bench: $(STAMP)
 	$(BIN)/fitcarl benchmark evaluate --data demo
 
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(PIP) -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 pictures: $(STAMP)
 	$(BIN)/python docs/pictures.py
 
-# The built page is kept in src/fitcarl/serve/web, so that only those who change it need Node.
+# The built explorer is committed in src/fitcarl/serve/web: Node is needed only to change it.
 web:
 	cd web && npm ci --no-audit --no-fund && npm test && npm run build
 
@@ -50,7 +58,7 @@ e2e: $(STAMP) web/node_modules
 	$(BIN)/python -m pytest tests/e2e -m "slow or not slow"
 
 fuzz: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	$(PIP) -e '.[fuzz]'
 	FITCARL_FUZZ_SECONDS=600 $(BIN)/python -m pytest tests/serve/test_fuzz.py -m slow
 
 web/node_modules: web/package-lock.json
@@ -59,15 +67,23 @@ web/node_modules: web/package-lock.json
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "fitcarl needs Python 3.11 or newer; $(PYTHON) is: $$($(PYTHON) --version 2>&1). Name another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+	  echo "fitcarl needs Python 3.11 or newer; $(PYTHON) is: $$($(PYTHON) --version 2>&1). Choose another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
 	  exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) (the first time this takes a few minutes)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(PYTHON) -m venv $(VENV)
+
+# What `fitcarl demo` needs: the package and its figures, no web service and no development tools.
+$(DEMO_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing into $(VENV) (the first installation takes a few minutes)"
+	@$(PIP) -e '.[plot]'
 	@touch $@
 
+$(STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing into $(VENV) (the first installation takes a few minutes)"
+	@$(PIP) -e '.[dev]'
+	@touch $@ $(DEMO_STAMP)
+
 clean:
-	rm -rf build dist demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis $(STAMP)
+	rm -rf build dist demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis $(STAMP) $(DEMO_STAMP)
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -6,7 +6,7 @@ The names below are the public interface; each is imported when it is first used
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from fitcarl._version import __version__
 
 if TYPE_CHECKING:
     from fitcarl.data.dataset import Dataset

@@ -1,19 +1,30 @@
-"""The errors this package raises on purpose."""
+"""Exceptions raised deliberately by this package."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 
 class FitcarlError(Exception):
-    """Base of every error raised on purpose; anything else that escapes is our fault."""
+    """Base class of all deliberate errors; any other exception that escapes is a bug."""
 
 
 class InputError(FitcarlError):
-    """What the user gave cannot be used. One line: where it is, what was found, what would have been right."""
+    """Unusable input. The message is one line: ``file, row, field: problem; found …; expected …; hint``.
+
+    Args:
+        problem: What is wrong.
+        file: File or folder that contains the value.
+        row: Row of the file, counted from 1.
+        field: Column, option or setting.
+        found: The value that was found.
+        expected: What would have been accepted.
+        hint: A suggestion, such as a similar name.
+    """
 
     def __init__(
         self,
@@ -52,7 +63,7 @@ class InputError(FitcarlError):
         super().__init__(re.sub(r"\s*[\r\n]+\s*", " ", line))
 
     def about(self, field: str, expected: str | None = None, hint: str = "") -> InputError:
-        """The same of a field that whoever gave it knows by another name, or with more to say."""
+        """The same error for a field that the user knows under another name, optionally with more detail."""
         return InputError(
             self.problem,
             file=self.file,
@@ -64,6 +75,26 @@ class InputError(FitcarlError):
         )
 
 
+class MissingExtraError(FitcarlError):
+    """An optional dependency is not installed."""
+
+
+def require_extra(extra: str, *modules: str, needed_by: str) -> None:
+    """Raises a MissingExtraError unless the modules of an optional dependency group can be imported.
+
+    Args:
+        extra: Name of the group in pyproject.toml, such as ``serve``.
+        *modules: Modules that the group provides.
+        needed_by: What needs them, as the subject of the message, such as ``fitcarl serve``.
+    """
+    try:
+        for module in modules:
+            import_module(module)
+    except ModuleNotFoundError:
+        install = f"pip install 'fitcarl[{extra}]'"
+        raise MissingExtraError(f"{needed_by} needs the extra '{extra}'; install it with: {install}") from None
+
+
 def _quoted(found: object) -> str:
     if not isinstance(found, str):
         return str(found)
@@ -71,7 +102,7 @@ def _quoted(found: object) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
-    """A hint such as ``did you mean 'Consult'?`` for an unknown name, or an empty string when nothing is near."""
+    """A hint such as ``did you mean 'Consult'?`` for an unknown name; empty if no known name is similar."""
     lowered: dict[str, str] = {}
     for candidate in known:
         lowered.setdefault(candidate.lower(), candidate)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fitcarl.cli import console
+from fitcarl.errors import require_extra
 
 if TYPE_CHECKING:
     from fitcarl.runs.run import Run
@@ -22,6 +23,7 @@ def demo(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Make a small world whose rules are known; train, evaluate, predict and explain on it; write a report."""
+    require_extra("plot", "matplotlib", needed_by="fitcarl demo")
     from fitcarl.cli.example import find_example
     from fitcarl.data.describe import describe
     from fitcarl.data.io.dataset_folder import write_dataset

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fitcarl.cli import console
-from fitcarl.errors import InputError
+from fitcarl.errors import InputError, require_extra
 
 _PICTURES = (".svg", ".png", ".pdf")
 
@@ -37,6 +37,8 @@ def evaluate_run(
     chosen = None if split is None else console.parse_split(split)
     for option, file in (("--figure", figure), ("--reliability", picture)):
         console.check_image_path(option, file, _PICTURES)
+        if file is not None:
+            require_extra("plot", "matplotlib", needed_by=option)
     with console.progress() as bar:
         report = evaluate(
             run,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fitcarl.cli import console
+from fitcarl.errors import InputError, require_extra
 
 _PATIENCE = 3
 """Times the limit of a question until a process is taken to hang: what it made by then is kept for who asks again."""
@@ -38,8 +39,8 @@ def serve_run(
     ] = None,
 ) -> None:
     """Serve a run over HTTP and print the address when it is ready; Ctrl-C ends it."""
+    require_extra("serve", "fastapi", "sqlalchemy", "uvicorn", needed_by="fitcarl serve")
     from fitcarl.core.parallel import thread_count
-    from fitcarl.errors import InputError
     from fitcarl.predict.predictor import Predictor
     from fitcarl.serve.access import AccessPolicy, is_local
     from fitcarl.serve.app import create_app

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fitcarl.errors import require_extra
 from fitcarl.evaluation.metrics import Summary
 from fitcarl.evaluation.report import Report
 from fitcarl.evaluation.slices import TIMES, Slice
@@ -103,6 +104,7 @@ def reliability(reports: Report | Sequence[Report], path: str | Path) -> None:
 
 def _canvas(width: float, height: float) -> Any:
     """A Figure of its own, not pyplot's: nothing global is touched and no window is ever opened."""
+    require_extra("plot", "matplotlib", needed_by="a figure")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from fitcarl.errors import InputError
+from fitcarl.errors import InputError, require_extra
 from fitcarl.predict.fact import Fact
 
 _TABLES = sql.MetaData()
@@ -206,20 +206,16 @@ def _engine(place: str) -> sql.Engine:
         raise InputError("not a URL of a store", found=_shown(place), expected="a file's path for SQLite")
     if kind not in ("postgresql", "postgres"):
         raise InputError("unknown database", found=kind, expected="postgresql, or a file's path for SQLite")
-    try:
-        return sql.create_engine(
-            url.set(drivername="postgresql+psycopg"),
-            pool_pre_ping=True,
-            pool_timeout=_PATIENCE_SECONDS,
-            connect_args={
-                "connect_timeout": _PATIENCE_SECONDS,
-                "options": f"-c statement_timeout={_PATIENCE_SECONDS}s -c lock_timeout={_PATIENCE_SECONDS}s",
-            },
-        )
-    except ModuleNotFoundError:
-        raise InputError(
-            "the driver for PostgreSQL is not installed", expected="pip install 'fitcarl[postgres]'"
-        ) from None
+    require_extra("postgres", "psycopg", needed_by="a PostgreSQL store")
+    return sql.create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        pool_timeout=_PATIENCE_SECONDS,
+        connect_args={
+            "connect_timeout": _PATIENCE_SECONDS,
+            "options": f"-c statement_timeout={_PATIENCE_SECONDS}s -c lock_timeout={_PATIENCE_SECONDS}s",
+        },
+    )
 
 
 def _sqlite(path: Path) -> sql.Engine:

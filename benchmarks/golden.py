@@ -29,7 +29,7 @@ CASES: dict[str, tuple[str, int, int, list[str]]] = {
     "demo-plus-names": ("demo", 1, 4, ["--preset", "plus+names"]),
     "facts-plus": ("facts.csv", 2, 4, ["--preset", "plus"]),
     "icews14-paper": ("icews14-oog", 3, 2, ["--preset", "paper"]),
-    "icews14-plus": ("icews14-oog", 3, 4, ["--preset", "plus", "--set", "encoder.steps=60"]),
+    "icews14-plus": ("icews14-oog", 3, 4, ["--preset", "plus", "--set", "encoder.max_updates=60"]),
 }
 
 

@@ -12,15 +12,15 @@ from fitcarl.data.split import split_facts
 from fitcarl.synthetic import generate_world
 
 SMALL = (
-    "embedding.dimension=16",
-    "model.feedforward=16",
-    "model.action_space=10",
+    "embedding.dim=16",
+    "network.feedforward=16",
+    "network.action_space=10",
     "search.beam=10",
-    "learn.queries_per_entity=3",
-    "learn.validate_every=2",
-    "encoder.size=16",
-    "encoder.steps=20",
-    "encoder.least_steps=1",
+    "training.queries_per_entity=3",
+    "training.validate_every=2",
+    "encoder.dim=16",
+    "encoder.max_updates=20",
+    "encoder.min_updates=1",
 )
 
 

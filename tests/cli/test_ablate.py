@@ -14,7 +14,7 @@ from tests.small import SMALL, write_tiny
 
 @pytest.mark.parametrize(
     ("option", "value", "told"),
-    [("--preset", "papers", "did you mean 'paper'"), ("--set", "plus.hiden=1", "did you mean 'plus.hidden'")],
+    [("--preset", "papers", "did you mean 'paper'"), ("--set", "policy.hiden=1", "did you mean 'policy.hidden'")],
 )
 def test_a_mistake_is_one_line_before_anything_is_done(
     fitcarl: Command, tmp_path: Path, option: str, value: str, told: str

@@ -112,7 +112,7 @@ def test_a_picture_that_cannot_be_drawn_is_refused_first(
         ("--preset", "paper"),
         ("--seed", 9),
         ("--out", "other"),
-        ("--set", "learn.rate=5"),
+        ("--set", "training.learning_rate=5"),
         ("--columns", "1,2,3,4"),
     ],
 )
@@ -171,7 +171,11 @@ def test_sigterm_ends_any_command_as_ctrl_c_does(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(
     ("setting", "right"),
-    [("features.names=maybe", "on or off"), ("learn.rate=fast", "a number"), ("learn.folds=1.5", "a whole number")],
+    [
+        ("features.names=maybe", "on or off"),
+        ("training.learning_rate=fast", "a number"),
+        ("training.folds=1.5", "a whole number"),
+    ],
 )
 def test_a_value_of_the_wrong_kind_is_told_what_would_be_right(fitcarl: Command, setting: str, right: str) -> None:
     name, _, value = setting.partition("=")
@@ -238,12 +242,14 @@ def test_a_run_without_calibration_is_judged_but_its_trust_is_not_drawn(
 def test_an_unknown_setting_is_one_line_with_the_nearest_name(
     trained: Trained, fitcarl: Command, tmp_path: Path
 ) -> None:
-    outcome = fitcarl("train", trained[0], "--set", "learn.rat=1", "--out", tmp_path / "run")
-    assert_one_line(outcome, "learn.rat", "did you mean 'learn.rate'")
+    outcome = fitcarl("train", trained[0], "--set", "training.learning_rat=1", "--out", tmp_path / "run")
+    assert_one_line(outcome, "training.learning_rat", "did you mean 'training.learning_rate'")
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("setting", ["learn.rate=fast", "learn.rate=-1", "model.heads=3", "learn.rate"])
+@pytest.mark.parametrize(
+    "setting", ["training.grad_clip=fast", "training.grad_clip=-1", "network.heads=3", "training.grad_clip"]
+)
 def test_a_value_that_makes_no_sense_is_one_line(
     trained: Trained, fitcarl: Command, tmp_path: Path, setting: str
 ) -> None:
@@ -295,7 +301,7 @@ def test_resuming_a_finished_run_changes_nothing(trained: Trained, fitcarl: Comm
         ("--seeds", "0,-1", "--seeds"),
         ("--shots", "0", "shots"),
         ("--preset", "papers", "did you mean 'paper'"),
-        ("--set", "model.layer=1", "did you mean 'model.layers'"),
+        ("--set", "network.layer=1", "did you mean 'network.layers'"),
         ("--data", "icews-14-oog", "did you mean 'icews14-oog'"),
     ],
 )

@@ -34,7 +34,7 @@ def test_columns_and_times_are_read_as_the_options_say(facts: Path, fitcarl: Com
     other = tmp_path / "other.data"
     other.write_text("when,who,what,whom\n" + "".join(f"{t},{s},{r},{o}\n" for s, r, o, t in [*rows, rows[0]]))
     ways = ["--columns", "who,what,whom,when", "--format", "csv", "--granularity", "month"]
-    small = ["--set", "encoder.steps=20", "--set", "encoder.least_steps=1"]
+    small = ["--set", "encoder.max_updates=20", "--set", "encoder.min_updates=1"]
     outcome = fitcarl("train", other, *ways, *small, "--episodes", 2, "--out", tmp_path / "run")
     assert outcome.code == 0
     said = outcome.stderr.splitlines()

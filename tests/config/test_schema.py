@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fitcarl.config.schema import PRESETS, Config, ModelConfig, configure, setting_names
+from fitcarl.config.schema import PRESETS, Config, NetworkConfig, configure, setting_names
 from fitcarl.errors import InputError
 
 
@@ -17,13 +17,23 @@ def complaint(*settings: str, preset: str = "paper") -> str:
 def test_the_preset_paper_is_what_the_paper_says() -> None:
     config = configure("paper")
     assert config.preset == "paper"
-    assert config.embedding.dimension == 100
-    assert (config.model.steps, config.model.action_space, config.model.heads, config.model.layers) == (3, 50, 2, 2)
-    assert (config.learn.regularizer, config.learn.margin, config.learn.discount) == (1e-9, 5.0, 0.95)
-    assert (config.learn.rate, config.learn.clip, config.learn.queries_per_entity) == (1e-3, 5.0, 10)
-    assert (config.learn.reward, config.learn.baseline, config.learn.entropy) == ("step", False, 0.0)
+    assert config.embedding.dim == 100
+    assert (config.network.hops, config.network.action_space, config.network.heads, config.network.layers) == (
+        3,
+        50,
+        2,
+        2,
+    )
+    assert (config.training.kl_weight, config.training.reward_margin, config.training.gamma) == (1e-9, 5.0, 0.95)
+    training = config.training
+    assert (training.learning_rate, training.grad_clip, training.queries_per_entity) == (
+        1e-3,
+        5.0,
+        10,
+    )
+    assert (config.training.reward, config.training.baseline, config.training.entropy_coef) == ("step", False, 0.0)
     assert (config.search.beam, config.search.aggregate) == (100, "max")
-    assert not config.model.finetune
+    assert not config.network.finetune
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -36,20 +46,23 @@ def test_assignments_reach_every_kind_of_setting() -> None:
         "paper",
         [
             "shots=1",
-            "learn.rate=0.01",
-            "model.sampling=nearest",
-            "model.confidence=off",
-            "model.finetune=on",
+            "training.learning_rate=0.01",
+            "network.sampling=nearest",
+            "network.confidence=off",
+            "network.finetune=on",
             "seed = 7",
         ],
     )
-    assert (config.shots, config.seed, config.learn.rate) == (1, 7, 0.01)
-    assert (config.model.sampling, config.model.confidence, config.model.finetune) == ("nearest", False, True)
-    assert config.learn.margin == 5.0
+    assert (config.shots, config.seed, config.training.learning_rate) == (1, 7, 0.01)
+    assert (config.network.sampling, config.network.confidence, config.network.finetune) == ("nearest", False, True)
+    assert config.training.reward_margin == 5.0
 
 
 def test_the_last_assignment_wins() -> None:
-    assert configure(settings=["learn.rate=0.1", "learn.rate=0.2"], shots=1).learn.rate == 0.2
+    assert (
+        configure(settings=["training.learning_rate=0.1", "training.learning_rate=0.2"], shots=1).training.learning_rate
+        == 0.2
+    )
 
 
 def test_what_is_given_as_an_argument_is_not_assigned_too() -> None:
@@ -59,7 +72,11 @@ def test_what_is_given_as_an_argument_is_not_assigned_too() -> None:
 
 @pytest.mark.parametrize(
     ("written", "nearest"),
-    [("learn.rat=1", "learn.rate"), ("model.actionspace=4", "model.action_space"), ("shot=1", "shots")],
+    [
+        ("training.learning_rat=1", "training.learning_rate"),
+        ("network.actionspace=4", "network.action_space"),
+        ("shot=1", "shots"),
+    ],
 )
 def test_an_unknown_setting_is_answered_with_the_nearest_name(written: str, nearest: str) -> None:
     line = complaint(written)
@@ -68,34 +85,34 @@ def test_an_unknown_setting_is_answered_with_the_nearest_name(written: str, near
 
 
 def test_an_unknown_setting_with_nothing_near_says_what_a_name_looks_like() -> None:
-    assert "learn.rate" in complaint("zzzz=1")
+    assert "training.learning_rate" in complaint("zzzz=1")
 
 
 def test_a_section_is_no_setting() -> None:
-    assert "unknown setting" in complaint("model=1")
+    assert "unknown setting" in complaint("network=1")
 
 
 def test_what_is_no_assignment_is_quoted() -> None:
-    line = complaint("learn.rate")
-    assert "'learn.rate'" in line
+    line = complaint("training.learning_rate")
+    assert "'training.learning_rate'" in line
     assert "name=value" in line
 
 
 @pytest.mark.parametrize(
     ("setting", "name", "found"),
     [
-        ("learn.rate=fast", "learn.rate", "'fast'"),
-        ("learn.rate=0", "learn.rate", "0"),
-        ("learn.rate=-1", "learn.rate", "-1"),
-        ("learn.discount=1.5", "learn.discount", "1.5"),
-        ("model.steps=2.5", "model.steps", "2.5"),
-        ("model.confidence=maybe", "model.confidence", "'maybe'"),
-        ("model.sampling=newest", "model.sampling", "'newest'"),
-        ("embedding.dimension=7", "embedding.dimension", "7"),
+        ("training.learning_rate=fast", "training.learning_rate", "'fast'"),
+        ("training.learning_rate=0", "training.learning_rate", "0"),
+        ("training.learning_rate=-1", "training.learning_rate", "-1"),
+        ("training.gamma=1.5", "training.gamma", "1.5"),
+        ("network.hops=2.5", "network.hops", "2.5"),
+        ("network.confidence=maybe", "network.confidence", "'maybe'"),
+        ("network.sampling=newest", "network.sampling", "'newest'"),
+        ("embedding.dim=7", "embedding.dim", "7"),
         ("shots=", "shots", "''"),
-        ("learn.rate=inf", "learn.rate", "'inf'"),
-        ("learn.margin=nan", "learn.margin", "'nan'"),
-        ("model.steps=on", "model.steps", "on"),
+        ("training.learning_rate=inf", "training.learning_rate", "'inf'"),
+        ("training.reward_margin=nan", "training.reward_margin", "'nan'"),
+        ("network.hops=on", "network.hops", "on"),
         ("seed=off", "seed", "off"),
     ],
 )
@@ -106,15 +123,15 @@ def test_a_value_that_does_not_fit_is_named_and_quoted(setting: str, name: str, 
 
 
 def test_a_choice_that_does_not_exist_is_answered_with_those_that_do() -> None:
-    line = complaint("model.sampling=newest")
+    line = complaint("network.sampling=newest")
     assert all(choice in line for choice in ("adaptive", "random", "nearest"))
 
 
 def test_heads_must_divide_the_dimension() -> None:
-    line = complaint("model.heads=3")
-    assert line.startswith("model.heads = 3")
-    assert "embedding.dimension" in line
-    assert configure("paper", ["model.heads=5", "embedding.dimension=10"]).model.heads == 5
+    line = complaint("network.heads=3")
+    assert line.startswith("network.heads = 3")
+    assert "embedding.dim" in line
+    assert configure("paper", ["network.heads=5", "embedding.dim=10"]).network.heads == 5
 
 
 def test_an_unknown_preset_is_answered_with_the_nearest_name() -> None:
@@ -147,11 +164,11 @@ def test_settings_cannot_be_changed_afterwards() -> None:
 
 
 def test_settings_survive_being_written_and_read() -> None:
-    config = configure("paper", ["learn.entropy=0.01", "model.temporal=off"])
+    config = configure("paper", ["training.entropy_coef=0.01", "network.temporal=off"])
     assert Config.model_validate_json(config.model_dump_json()) == config
 
 
 def test_ablation_e_includes_ablation_d() -> None:
-    assert ModelConfig().biased
-    assert not ModelConfig(time_bias=False).biased
-    assert not ModelConfig(temporal=False).biased
+    assert NetworkConfig().biased
+    assert not NetworkConfig(time_bias=False).biased
+    assert not NetworkConfig(temporal=False).biased

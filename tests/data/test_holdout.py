@@ -18,7 +18,7 @@ from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.run import Run
 from fitcarl.synthetic import generate_world
 from fitcarl.training.api import resume, train
-from fitcarl.training.loop import Stopped
+from fitcarl.training.loop import TrainingInterrupted
 from tests.small import SMALL
 from tests.training.test_loop import assert_same_weights
 
@@ -59,14 +59,14 @@ def test_it_says_what_was_done(run: Run, told: list[str]) -> None:
     said = [line.partition(":")[0] for line in told]
     assert said[:3] == ["demo-tiny", "held out for validation", "to learn from"]
     assert {line.split(" from ")[0] for line in said[3:]} <= {"the encoder learns"}
-    assert f"{len(run.surroundings.facts):,} facts" in told[0]
+    assert f"{len(run.context.facts):,} facts" in told[0]
     assert "3,000 facts of 110 actors" in told[0]
     assert "4 groups of" in told[2]
 
 
 def test_the_trained_run_knows_every_fact(run: Run, facts: Facts) -> None:
-    assert run.config.learn.tasks == "pseudo"
-    assert sorted(run.surroundings.facts) == sorted(facts.quadruples)
+    assert run.config.training.tasks == "pseudo"
+    assert sorted(run.context.facts) == sorted(facts.quadruples)
 
 
 def test_those_held_out_are_hidden_again_when_the_run_is_judged(run: Run) -> None:
@@ -92,7 +92,7 @@ def test_a_run_that_was_moved_is_judged_and_resumed_without_the_facts(run: Run, 
 
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(run: Run, facts: Facts, tmp_path: Path) -> None:
     seen: list[int] = []
-    with pytest.raises(Stopped):
+    with pytest.raises(TrainingInterrupted):
         train(
             facts,
             out=tmp_path / "run",
@@ -107,18 +107,18 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(run: Run, facts: Facts
 def test_preset_paper_gets_a_group_that_is_hidden_for_good(facts: Facts, tmp_path: Path) -> None:
     run = train(facts, out=tmp_path / "run", shots=2, episodes=2, preset="paper", settings=SMALL)
     dataset = read_dataset(run.folder.dataset)
-    assert run.config.learn.tasks == "meta"
+    assert run.config.training.tasks == "meta"
     assert len(dataset.train.entities) >= 5
-    assert sorted(run.surroundings.facts) == sorted(facts.quadruples)
-    rows = run.agent.module.entity_rows
+    assert sorted(run.context.facts) == sorted(facts.quadruples)
+    rows = run.model.module.entity_rows
     assert not np.asarray(rows[dataset.train.entities]).any()  # the embeddings never met them
 
 
 def test_a_dataset_without_a_meta_train_split_needs_none(facts: Facts, tmp_path: Path) -> None:
     dataset, _ = dataset_from_facts(facts, 2, 0)
     run = train(dataset, out=tmp_path / "run", shots=2, episodes=1, settings=SMALL)
-    assert run.config.learn.tasks == "pseudo"
+    assert run.config.training.tasks == "pseudo"
     assert not run.whole
-    assert sorted(run.surroundings.facts) == sorted(dataset.background)
-    with pytest.raises(InputError, match=r"learn\.tasks=pseudo"):
-        train(dataset, out=tmp_path / "other", shots=2, settings=["learn.tasks=meta"])
+    assert sorted(run.context.facts) == sorted(dataset.background)
+    with pytest.raises(InputError, match=r"training\.tasks=pseudo"):
+        train(dataset, out=tmp_path / "other", shots=2, settings=["training.tasks=meta"])

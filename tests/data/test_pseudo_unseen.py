@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.data.pseudo_unseen import hide, pseudo_unseen
+from fitcarl.data.pseudo_unseen import hold_out_entities, select_pseudo_unseen
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 
@@ -32,7 +32,7 @@ def people(facts: Quadruples) -> int:
 
 
 def chosen(facts: Quadruples, shots: int = 3, seed: int = 0, **ways: float) -> list[list[int]]:
-    found = pseudo_unseen(facts, people(facts), shots, np.random.default_rng(seed), **ways)  # type: ignore[arg-type]
+    found = select_pseudo_unseen(facts, people(facts), shots, np.random.default_rng(seed), **ways)  # type: ignore[arg-type]
     return [group.tolist() for group in found.groups]
 
 
@@ -40,7 +40,9 @@ def chosen(facts: Quadruples, shots: int = 3, seed: int = 0, **ways: float) -> l
 def test_every_fact_is_either_without_the_group_or_listed_once_under_an_end_in_it(
     facts: list[tuple[int, int, int, int]], group: set[int], seed: int
 ) -> None:
-    fold = hide(Quadruples.from_rows(facts), np.array(sorted(group)), ENTITIES, np.random.default_rng(seed))
+    fold = hold_out_entities(
+        Quadruples.from_rows(facts), np.array(sorted(group)), ENTITIES, np.random.default_rng(seed)
+    )
     assert list(fold.background) == [row for row in facts if not {row[0], row[2]} & group]
     assert sorted(fold.hidden.facts) == sorted(row for row in facts if {row[0], row[2]} & group)
     for owner, row in zip(fold.hidden.entity_of_fact.tolist(), fold.hidden.facts, strict=True):
@@ -50,7 +52,7 @@ def test_every_fact_is_either_without_the_group_or_listed_once_under_an_end_in_i
 
 def test_a_fact_within_the_group_is_listed_under_either_end() -> None:
     facts = Quadruples.of(np.zeros(200), np.zeros(200), np.ones(200), np.arange(200))
-    fold = hide(facts, np.array([0, 1]), 2, np.random.default_rng(0))
+    fold = hold_out_entities(facts, np.array([0, 1]), 2, np.random.default_rng(0))
     assert 60 < (fold.hidden.entity_of_fact == 0).sum() < 140
 
 
@@ -71,14 +73,14 @@ def test_a_group_hides_no_more_than_its_share() -> None:
 
 def test_where_too_few_have_few_facts_the_nearest_are_taken_and_that_is_said() -> None:
     facts = star([100] * 3 + [60] * 20)
-    found = pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0))
+    found = select_pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0))
     assert found.found == (60, 60)
     assert str(found) == "4 groups of 2 actors with 60 to 60 facts (too few have 6 to 40)"
 
 
 def test_where_all_is_as_it_should_be_nothing_is_excused() -> None:
     facts = star([12] * 40)
-    found = pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0), groups=1)
+    found = select_pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0), groups=1)
     assert str(found) == "4 actors with 12 to 12 facts"
 
 
@@ -91,4 +93,4 @@ def test_the_choice_follows_from_the_seed() -> None:
 @pytest.mark.parametrize("facts", [star([3] * 50), Quadruples.of([0] * 9, [0] * 9, [1] * 9, range(9))])
 def test_where_nobody_can_be_hidden_it_is_one_line(facts: Quadruples) -> None:
     with pytest.raises(InputError, match=r"mine: nobody can play a newcomer; found .* expected some with 6 to 40"):
-        pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0), name="mine")
+        select_pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0), name="mine")

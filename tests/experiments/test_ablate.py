@@ -16,7 +16,7 @@ from fitcarl.runs.evaluate import evaluate
 from tests.experiments.test_reproduce import here, nobody
 from tests.small import SMALL
 
-SETTINGS = (*SMALL, "learn.episodes=2")
+SETTINGS = (*SMALL, "training.episodes=2")
 CHOSEN = SWITCHES["plus"][-1:]
 
 
@@ -59,8 +59,8 @@ def test_every_family_of_evidence_can_be_taken_away() -> None:
 
 
 def test_an_unknown_switch_is_told_the_nearest(study: Study, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="did you mean 'peers'"):
-        ablate(replace(study, only=("peer",)), tmp_path / "out", train=nobody)
+    with pytest.raises(InputError, match="did you mean 'similar entities'"):
+        ablate(replace(study, only=("similar entitie",)), tmp_path / "out", train=nobody)
 
 
 def test_the_whole_preset_comes_first_and_has_no_difference(finished: tuple[Path, Ablation, list[str]]) -> None:
@@ -110,7 +110,7 @@ def test_the_table_is_on_disk(finished: tuple[Path, Ablation, list[str]]) -> Non
 def test_a_run_with_other_settings_is_named_before_anything_is_trained(
     study: Study, finished: tuple[Path, Ablation, list[str]]
 ) -> None:
-    longer = replace(study, settings=(*SMALL, "learn.episodes=3"))
+    longer = replace(study, settings=(*SMALL, "training.episodes=3"))
     with pytest.raises(InputError, match=r"tiny-2shot-plus-0.*learn\.episodes=2"):
         ablate(longer, finished[0], train=nobody)
 

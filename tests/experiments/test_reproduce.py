@@ -20,11 +20,11 @@ from fitcarl.experiments.results import Row
 from fitcarl.models.heuristics import HEURISTICS
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.training.api import resume, train
-from fitcarl.training.loop import Stopped
+from fitcarl.training.loop import TrainingInterrupted
 from fitcarl.training.trace import read
 from tests.small import SMALL, write_tiny
 
-SETTINGS = (*SMALL, "learn.episodes=2")
+SETTINGS = (*SMALL, "training.episodes=2")
 
 
 def here(case: Case, _lock: int) -> None:
@@ -108,7 +108,7 @@ def test_calling_again_trains_nothing_and_says_the_same(
 def test_an_unfinished_run_is_resumed(plan: Plan, copy: Path) -> None:
     last = plan.groups(copy)[-1][-1]
     shutil.rmtree(last.folder)
-    with pytest.raises(Stopped):
+    with pytest.raises(TrainingInterrupted):
         train(last.source, out=last.folder, shots=2, preset="paper", seed=1, settings=SETTINGS, stop=lambda: True)
     assert {case.state for case in plan.groups(copy)[-1]} == {"finished", "unfinished"}
     assert last.command == ["train", "--resume", str(last.folder)]
@@ -124,7 +124,7 @@ def test_an_unfinished_run_is_resumed(plan: Plan, copy: Path) -> None:
 
 
 def test_a_run_with_other_settings_is_named_before_anything_is_trained(plan: Plan, copy: Path) -> None:
-    longer = replace(plan, settings=(*SMALL, "learn.episodes=3"))
+    longer = replace(plan, settings=(*SMALL, "training.episodes=3"))
     with pytest.raises(InputError, match=r"tiny-1shot-paper-0.*learn\.episodes=2.*expected learn\.episodes=3"):
         reproduce(longer, copy, train=nobody)
 
@@ -184,7 +184,7 @@ def test_a_run_that_fails_ends_the_reproduction_with_its_code(
 def test_the_command_stops_on_ctrl_c_and_goes_on_when_called_again(
     data: Path, tmp_path: Path, asked: signal.Signals
 ) -> None:
-    settings = [part for setting in (*SMALL, "learn.patience=1000") for part in ("--set", setting)]
+    settings = [part for setting in (*SMALL, "training.patience=1000") for part in ("--set", setting)]
     ways = ["--data", str(data), "--shots", "2", "--seeds", "0,1", "--episodes", "100", "--json"]
     command = [sys.executable, "-m", "fitcarl", "reproduce", *ways, "--out", str(tmp_path), *settings]
     first, second = tmp_path / "tiny-2shot-paper-0", tmp_path / "tiny-2shot-paper-1"

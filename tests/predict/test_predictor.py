@@ -43,7 +43,7 @@ def test_scores_are_those_of_the_run(predictor: Predictor, newcomers: list[Newco
         own = newcomer.task.support.entity_of_fact == newcomer.task.queries.entity[newcomer.number]
         support = MetaSet(newcomer.task.support.entity_of_fact[own], newcomer.task.support.facts.take(own))
         query = newcomer.task.queries.take(slice(newcomer.number, newcomer.number + 1))
-        answers = predictor.run.agent.scorer().score(Task(support, query), query)
+        answers = predictor.run.model.scorer().score(Task(support, query), query)
         score = dict(zip(answers.entity.tolist(), answers.score.tolist(), strict=True))
         index = predictor.run.vocabulary.entity_index
         assert len(found)
@@ -136,7 +136,7 @@ def test_a_background_fact_can_be_left_out(predictor: Predictor, newcomers: list
 def test_leaving_out_every_fact_of_a_crowd_ends_it(predictor: Predictor, newcomer: Newcomer) -> None:
     """An entity that somebody met once through a relation was never met through it without that fact."""
     names, label = predictor.run.vocabulary, predictor.calendar.label
-    facts = facts_of(predictor.run.surroundings.graph)
+    facts = facts_of(predictor.run.context.graph)
     pairs, counts = np.unique(np.stack([facts.relation, facts.object], 1), axis=0, return_counts=True)
     relation, end = pairs[np.flatnonzero(counts == 1)[0]]
     [(s, r, o, t)] = facts.take((facts.relation == relation) & (facts.object == end))
@@ -190,7 +190,7 @@ def test_nobody_is_an_answer_to_a_question_about_themselves(predictor: Predictor
 
 
 def busiest(run: Run) -> str:
-    return run.vocabulary.entities[int(np.argmax(np.diff(run.surroundings.graph.base.offsets)))]
+    return run.vocabulary.entities[int(np.argmax(np.diff(run.context.graph.base.offsets)))]
 
 
 def test_known_actors_answer_from_their_own_facts(predictor: Predictor) -> None:
@@ -203,7 +203,7 @@ def test_known_actors_answer_from_their_own_facts(predictor: Predictor) -> None:
 
 def test_a_known_fact_between_known_actors_is_left_out_of_its_own_question(predictor: Predictor) -> None:
     names, label = predictor.run.vocabulary, predictor.calendar.label
-    s, r, o, t = next(iter(facts_of(predictor.run.surroundings.graph)))
+    s, r, o, t = next(iter(facts_of(predictor.run.context.graph)))
     fact = Fact(names.entities[s], names.relations[r], names.entities[o], label(t))
     [found] = predictor.answer([Query(fact.subject, None, fact.relation, fact.time, 20, 3)], [])
     assert fact not in steps(found)
@@ -215,7 +215,7 @@ def test_a_fact_between_known_actors_opens_paths(predictor: Predictor, newcomer:
     middle = first.object if first.subject == newcomer.query.entity else first.subject
     extra = Fact(middle, newcomer.query.relation, "Late Guest", newcomer.query.at)
     place = predictor.explain_entity(newcomer.query, "Late Guest", [*newcomer.facts, extra])
-    assert place is not None or predictor.run.config.agent == "paper"  # whose small beam may not keep this path
+    assert place is not None or predictor.run.config.model == "fitcarl"  # whose small beam may not keep this path
     with pytest.raises(InputError, match="unknown entity"):
         predictor.explain_entity(newcomer.query, "Late Guest", newcomer.facts)
 
@@ -273,7 +273,7 @@ def test_a_run_without_example_has_none(predictor: Predictor, tmp_path_factory: 
 
 def test_what_is_known_can_be_looked_up(predictor: Predictor, newcomer: Newcomer) -> None:
     names, label = predictor.run.vocabulary, predictor.calendar.label
-    s, r, o, t = next(iter(facts_of(predictor.run.surroundings.graph)))
+    s, r, o, t = next(iter(facts_of(predictor.run.context.graph)))
     assert predictor.knows((names.entities[s], names.relations[r], names.entities[o], label(t)))
     assert predictor.knows(newcomer.facts[0], newcomer.facts)
     assert not predictor.knows(newcomer.facts[0])

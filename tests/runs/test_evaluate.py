@@ -29,13 +29,13 @@ def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.Tem
 def test_a_run_is_calibrated_when_learning_ends(run: Run, data: Path) -> None:
     assert run.calibration is not None
     assert json.loads(run.folder.calibration.read_text()) == run.calibration.to_json()
-    assert calibrate(run.agent.scorer(), load_dataset(str(data)), SHOTS, seed=run.config.seed) == run.calibration
+    assert calibrate(run.model.scorer(), load_dataset(str(data)), SHOTS, seed=run.config.seed) == run.calibration
 
 
 def test_test_facts_do_not_touch_the_calibration(run: Run, data: Path) -> None:
     dataset = load_dataset(str(data))
     other = replace(dataset, test=dataset.train)
-    assert calibrate(run.agent.scorer(), other, SHOTS, seed=run.config.seed) == run.calibration
+    assert calibrate(run.model.scorer(), other, SHOTS, seed=run.config.seed) == run.calibration
 
 
 def test_a_report_of_a_run_says_how_far_its_shares_can_be_trusted(run: Run) -> None:

@@ -26,7 +26,7 @@ Serve = Callable[..., TestClient]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = write_tiny(tmp_path_factory.mktemp("world") / "tiny")
     out = tmp_path_factory.mktemp("runs") / "tiny"
-    train(data, out=out, shots=2, episodes=1, settings=(*SMALL, "learn.validate_every=1"))
+    train(data, out=out, shots=2, episodes=1, settings=(*SMALL, "training.validate_every=1"))
     return out
 
 

@@ -22,7 +22,7 @@ from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.run import Run
 from fitcarl.synthetic import generate_world
 from fitcarl.training.api import resume, train
-from fitcarl.training.loop import Progress, Stopped
+from fitcarl.training.loop import Progress, TrainingInterrupted
 from fitcarl.training.trace import read
 from tests.small import SMALL, write_tiny
 
@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(whole: Run
     again = train(data, out=tmp_path / "again", shots=2, episodes=EPISODES, preset="paper", settings=SMALL, seed=3)
     assert_same_weights(whole.folder.path, again.folder.path)
     other = train(data, out=tmp_path / "other", shots=2, episodes=2, preset="paper", settings=SMALL, seed=4)
-    assert not torch.equal(other.agent.module.policy.w1, whole.agent.module.policy.w1)
+    assert not torch.equal(other.model.module.policy.w1, whole.model.module.policy.w1)
 
 
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path
     def watch(now: Progress) -> None:
         seen.append(now.line.episode)
 
-    with pytest.raises(Stopped, match="episode 5"):
+    with pytest.raises(TrainingInterrupted, match="episode 5"):
         train(
             data,
             out=tmp_path / "run",
@@ -239,7 +239,7 @@ def test_a_folder_that_somebody_else_trained_in_meanwhile_is_left_alone(data: Pa
         if not run.exists():
             train(data, out=run, shots=1, episodes=1, preset="paper", settings=SMALL)
 
-    ways = {"preset": "paper", "episodes": 1, "settings": [*SMALL, "learn.tasks=meta"]}
+    ways = {"preset": "paper", "episodes": 1, "settings": [*SMALL, "training.tasks=meta"]}
     facts = generate_world("tiny", seed=7).facts
     with pytest.raises(InputError, match="exists already"):
         train(facts, out=run, shots=2, note=meanwhile, **ways)  # type: ignore[arg-type]
@@ -311,7 +311,7 @@ def test_preset_plus_is_resumed_bit_for_bit_too(data: Path, tmp_path: Path) -> N
     ways = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
     undisturbed = train(data, out=tmp_path / "whole", **ways)
     seen: list[int] = []
-    with pytest.raises(Stopped):
+    with pytest.raises(TrainingInterrupted):
         train(
             data,
             out=tmp_path / "run",

@@ -18,14 +18,15 @@ from fitcarl.core.memory import peak_mb
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Surroundings, concept_prior
+from fitcarl.models.base import EpisodeResult, GraphContext
 from fitcarl.models.factorization.embeddings import Embeddings, trained_entities
-from fitcarl.models.fitcarl.episode import Episode, play
+from fitcarl.models.fitcarl.episode import play
 from fitcarl.models.fitcarl.network import Fitcarl
 from fitcarl.models.fitcarl.scorer import FitcarlScorer
+from fitcarl.models.fitcarl.trainable import concept_prior
 from fitcarl.tasks.task import Task, official_task, sampled_task
 
-Play = Callable[..., Episode]
+Play = Callable[..., EpisodeResult]
 
 _LITERAL_QUERIES = 64  # enough to be timed; all of them would take minutes
 
@@ -126,15 +127,15 @@ def setting(data: str, shots: int) -> tuple[Dataset, Config, Fitcarl, TemporalGr
     trained = trained_entities(dataset.background, entities)
     rows, turns = (rng.normal(size=(n, 100)).astype(np.float32) * 0.5 for n in (entities, relations.directed))
     torch.manual_seed(0)
-    model = Fitcarl(config.model, Embeddings(rows * trained[:, None], turns, trained), relations)
+    model = Fitcarl(config.network, Embeddings(rows * trained[:, None], turns, trained), relations)
     return dataset, config, model, TemporalGraph.from_facts(dataset.background, entities, relations)
 
 
 def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
     dataset, config, model, background = setting(data, shots)
     way: Play = literal_episode if literal else play
-    prior, max_delta = concept_prior(Surroundings.of(dataset)), dataset.calendar.span - 1
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
+    prior, max_delta = concept_prior(GraphContext.from_dataset(dataset)), dataset.calendar.span - 1
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate, fused=True)
     small = sampled_task(
         dataset.train, shots, dataset.vocabulary.relation_ids, np.random.default_rng(0), queries_per_entity=1
     )
@@ -143,12 +144,14 @@ def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
     times, first_loss, queries = [], 0.0, 0
     for number in range(episodes):
         rng = np.random.default_rng([0, number])
-        task = sampled_task(dataset.train, shots, dataset.vocabulary.relation_ids, rng, config.learn.queries_per_entity)
+        task = sampled_task(
+            dataset.train, shots, dataset.vocabulary.relation_ids, rng, config.training.queries_per_entity
+        )
         wall, cpu = perf_counter(), process_time()
         episode = way(model, background, task, config, prior, max_delta, number)
         optimizer.zero_grad(set_to_none=True)
         episode.loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), config.learn.clip)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.grad_clip)
         optimizer.step()
         times.append((process_time() - cpu, perf_counter() - wall))
         if number == 0:

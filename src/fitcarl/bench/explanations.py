@@ -63,12 +63,12 @@ def measure_explanations(
     made = np.array([row >= 0 and len(world.truth.causes_of(row)) > 0 for row in rows.tolist()], dtype=np.bool_)
 
     blind = Task(task.support, hide_answers(task.queries))
-    scorer = run.agent.scorer()
+    scorer = run.model.scorer()
     answers = scorer.score(blind, blind.queries)
     ranks = rank(answers, task.queries, KnownAnswers.of(dataset), len(dataset.vocabulary.entities), "time-aware")
     right = np.flatnonzero(made & (ranks.of("realistic") == 1))
 
-    graph = run.surroundings.graph.with_facts(task.support.facts)
+    graph = run.context.graph.with_facts(task.support.facts)
     found: list[_Held] = []
     for done, number in enumerate(right.tolist()):
         asked, answer = blind.queries.take(slice(number, number + 1)), int(task.queries.answer[number])

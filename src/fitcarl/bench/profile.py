@@ -13,8 +13,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fitcarl.bench.episode import setting
 from fitcarl.bench.timing import best_of
-from fitcarl.models.base import Surroundings, concept_prior
+from fitcarl.models.base import GraphContext
 from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.trainable import concept_prior
 from fitcarl.tasks.task import sampled_task
 
 _PARTS = (
@@ -55,9 +56,9 @@ class Profile:
 def profile_episode(data: str, shots: int) -> Profile:
     """Profiles one episode of preset ``paper`` and measures the machine beside it."""
     dataset, config, model, background = setting(data, shots)
-    prior, max_delta = concept_prior(Surroundings.of(dataset)), dataset.calendar.span - 1
+    prior, max_delta = concept_prior(GraphContext.from_dataset(dataset)), dataset.calendar.span - 1
     relations = dataset.vocabulary.relation_ids
-    task = sampled_task(dataset.train, shots, relations, np.random.default_rng(0), config.learn.queries_per_entity)
+    task = sampled_task(dataset.train, shots, relations, np.random.default_rng(0), config.training.queries_per_entity)
 
     def episode() -> None:
         model.zero_grad(set_to_none=True)

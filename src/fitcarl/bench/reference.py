@@ -22,8 +22,8 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import Adaptive
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.base import EpisodeResult
 from fitcarl.models.fitcarl.entity_encoder import AttentionLayer
-from fitcarl.models.fitcarl.episode import Episode
 from fitcarl.models.fitcarl.network import Fitcarl
 from fitcarl.models.fitcarl.rewards import reward
 from fitcarl.models.fitcarl.rollout import ConceptPrior, sample_actions
@@ -38,7 +38,7 @@ def literal_episode(
     concept_prior: ConceptPrior | None,
     max_delta: int,
     seed: int,
-) -> Episode:
+) -> EpisodeResult:
     """The loss of a task (Eq. 12), for time-adaptive sampling, as ``play`` gives it for the same arguments."""
     if model.config.sampling != "adaptive" or not model.config.temporal:
         raise ValueError("the literal formulation knows time-adaptive sampling only")
@@ -46,18 +46,20 @@ def literal_episode(
     generator = torch.Generator().manual_seed(seed)
     every = torch.arange(len(task.queries))
     total, gain = torch.zeros((), dtype=torch.float64), torch.zeros(())
-    for level in range(model.config.steps):
+    for level in range(model.config.hops):
         log_policy, mask = walk.policy()
         action = sample_actions(log_policy.detach(), generator)
         walk.advance(action)
         with torch.no_grad():
-            gain = reward(walk.represent(task.queries.answer), walk.represent(walk.entity), config.learn.margin)
+            gain = reward(
+                walk.represent(task.queries.answer), walk.represent(walk.entity), config.training.reward_margin
+            )
         loss = -log_policy[every, action] * gain
         if concept_prior is not None:
-            loss = loss + config.learn.regularizer * walk.divergence(log_policy, mask, concept_prior)
-        total = total + config.learn.discount**level * loss.mean()
+            loss = loss + config.training.kl_weight * walk.divergence(log_policy, mask, concept_prior)
+        total = total + config.training.gamma**level * loss.mean()
     arrived = (walk.entity == task.queries.answer).mean()
-    return Episode(total, float(gain.mean()), float(arrived))
+    return EpisodeResult(total, float(gain.mean()), float(arrived))
 
 
 @torch.no_grad()
@@ -73,7 +75,7 @@ def literal_paths(
         count = len(part.queries)
         walk = _Walk.begin(model, background, part, max_delta)
         score = torch.zeros(count, 1, dtype=torch.float64)
-        for _ in range(model.config.steps):
+        for _ in range(model.config.hops):
             log_policy, _mask = walk.policy()
             width = log_policy.shape[1]
             total = (score.flatten().unsqueeze(1) + log_policy).view(count, -1)

@@ -30,7 +30,7 @@ def ablate_preset(
     """Train a preset and each of its switches off in turn, judge all on meta-validation; call again to go on."""
     from fitcarl.experiments.ablate import Study, ablate
 
-    limit = [] if episodes is None else [f"learn.episodes={episodes}"]
+    limit = [] if episodes is None else [f"training.episodes={episodes}"]
     study = Study(data, shots, preset, seeds, draws, (*(setting or ()), *limit), tuple(only or ()))
     with console.training_processes():
         table = ablate(study, out, say=console.log.info)

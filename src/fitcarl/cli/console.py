@@ -189,11 +189,11 @@ def progress() -> Iterator[ProgressBar]:
 def training_processes() -> Iterator[None]:
     """Turns the failure of a training subprocess into a message and the exit code of this command."""
     from fitcarl.experiments.jobs import TrainingError
-    from fitcarl.training.loop import Stopped
+    from fitcarl.training.loop import TrainingInterrupted
 
     try:
         yield
-    except Stopped as stopped:
+    except TrainingInterrupted as stopped:
         log.info(str(stopped))
         raise typer.Exit(INTERRUPTED) from None
     except TrainingError as failed:

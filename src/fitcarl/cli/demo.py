@@ -75,12 +75,12 @@ def _new_run(out: Path) -> Path:
 def _train(data: Path, folder: Path, episodes: int) -> Run:
     from fitcarl.cli.train import stop_on_interrupt, watching
     from fitcarl.training.api import train
-    from fitcarl.training.loop import Stopped
+    from fitcarl.training.loop import TrainingInterrupted
 
     with stop_on_interrupt() as stop, watching() as watch:
         try:
             return train(data, out=folder, shots=3, episodes=episodes, watch=watch, stop=stop, note=console.log.info)
-        except Stopped:
+        except TrainingInterrupted:
             raise KeyboardInterrupt from None
 
 

@@ -31,7 +31,7 @@ def reproduce_results(
     from fitcarl.experiments.reproduce import Plan, reproduce
     from fitcarl.experiments.results import markdown
 
-    limit = [] if episodes is None else [f"learn.episodes={episodes}"]
+    limit = [] if episodes is None else [f"training.episodes={episodes}"]
     plan = Plan(
         tuple(data or ["icews14-oog"]),
         numbers["--shots"],

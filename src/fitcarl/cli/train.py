@@ -66,7 +66,7 @@ def train_model(
             context, _SETTLED | options.OPTIONS, "is settled when a run begins", "--resume RUN without it"
         )
     from fitcarl.training import api as start
-    from fitcarl.training.loop import Stopped
+    from fitcarl.training.loop import TrainingInterrupted
 
     if resume is None and not start.is_facts(str(data)):
         console.reject_options(
@@ -110,7 +110,7 @@ def train_model(
                     stop=stop,
                     note=console.log.info,
                 )
-        except Stopped as stopped:
+        except TrainingInterrupted as stopped:
             console.log.info(str(stopped))
             raise typer.Exit(console.INTERRUPTED) from None
     place = run.folder.path
@@ -123,7 +123,7 @@ def _check_embeddings(files: tuple[Path, Path], preset: str, settings: list[str]
     from fitcarl.runs.layout import RunFolder
 
     config = configure(preset, settings) if resumed is None else RunFolder(resumed).read_config()
-    if config.agent != "paper":
+    if config.model != "fitcarl":
         expected = "--preset paper, which starts from embeddings"
         raise InputError("is of no use to this preset", field="--embeddings", found=config.preset, expected=expected)
     if resumed is not None and RunFolder(resumed).embeddings.exists():
@@ -147,7 +147,7 @@ def pretrain_data(
 
     dataset = load_dataset(data)
     began = time.perf_counter()
-    embeddings = pretrain_with_progress(dataset, configure(settings=[f"embedding.dimension={dimension}"], seed=seed))
+    embeddings = pretrain_with_progress(dataset, configure(settings=[f"embedding.dim={dimension}"], seed=seed))
     seconds = time.perf_counter() - began
     by_object, by_subject = static_filtered_mrr(embeddings, dataset.background, seed=seed)
     result = {"mrr_object": by_object, "mrr_subject": by_subject, "seconds": seconds, "peak_mb": peak_mb()}
@@ -164,13 +164,13 @@ def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Co
 
     names = dataset.vocabulary
     embeddings = import_npy(entity, relation, dataset.background, len(names.entities), names.relation_ids)
-    wanted = config.embedding.dimension
+    wanted = config.embedding.dim
     if embeddings.dimension != wanted:
         raise InputError(
             "wrong dimension",
             file=entity,
             found=embeddings.dimension,
-            expected=f"{wanted}, or --set embedding.dimension={embeddings.dimension} and a new --out",
+            expected=f"{wanted}, or --set embedding.dim={embeddings.dimension} and a new --out",
         )
     return embeddings
 
@@ -201,7 +201,7 @@ def watching() -> Iterator[Callable[[Progress], None]]:
             if line.valid_mrr is not None:
                 console.log.info(
                     f"episode {line.episode}/{now.episodes}: loss {line.loss:+.4f}, reward {line.reward:.3f}, "
-                    f"arrived {line.arrived:.1%}, validation MRR {line.valid_mrr:.3f} (best {now.best_mrr:.3f}), "
+                    f"arrived {line.hit_rate:.1%}, validation MRR {line.valid_mrr:.3f} (best {now.best_mrr:.3f}), "
                     f"{line.seconds:.0f} s so far, about {now.seconds_left:.0f} s left"
                 )
 

@@ -23,13 +23,13 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class ModelConfig(_Section):
+class NetworkConfig(_Section):
     """What the model is."""
 
     heads: int = Field(2, ge=1, description="attention heads of the time-aware Transformer")
     layers: int = Field(2, ge=1, description="attention layers of the time-aware Transformer")
     feedforward: int = Field(200, ge=1, description="width of the Transformer's feed-forward layers")
-    steps: int = Field(3, ge=1, description="L, how many steps the agent takes")
+    hops: int = Field(3, ge=1, description="L, steps of a path")
     action_space: int = Field(50, ge=1, description="n, how many edges an action space has besides the self-loop")
     sampling: Literal["adaptive", "random", "nearest"] = Field(
         "adaptive", description="which edges: by time score, at random (ablation A1), or nearest in time (A2)"
@@ -49,19 +49,19 @@ class ModelConfig(_Section):
 class EmbeddingConfig(_Section):
     """The ComplEx embeddings everything starts from."""
 
-    dimension: int = Field(100, ge=2, multiple_of=2, description="d, real numbers per embedding")
+    dim: int = Field(100, ge=2, multiple_of=2, description="d, real numbers per embedding")
     epochs: int = Field(12, ge=1, description="how often every background fact is seen")
-    least_steps: int = Field(1000, ge=1, description="updates at least; small graphs get more epochs")
-    batch: int = Field(500, ge=1, description="(entity, relation) pairs per update, each with all its answers")
+    min_updates: int = Field(1000, ge=1, description="updates at least; small graphs get more epochs")
+    batch_size: int = Field(500, ge=1, description="(entity, relation) pairs per update, each with all its answers")
     negatives: int = Field(
         8192, ge=1, description="entities a batch is compared with besides its own; all of them where they are no more"
     )
-    rate: float = Field(0.1, gt=0, description="Adagrad's learning rate")
-    regularizer: float = Field(0.005, ge=0, description="weight of N3, the sum of cubed moduli, per fact")
-    deviation: float = Field(0.1, gt=0, description="standard deviation of the first, random rows")
+    learning_rate: float = Field(0.1, gt=0, description="Adagrad's learning rate")
+    n3_weight: float = Field(0.005, ge=0, description="weight of N3, the sum of cubed moduli, per fact")
+    init_std: float = Field(0.1, gt=0, description="standard deviation of the first, random rows")
 
 
-class LearnConfig(_Section):
+class TrainingConfig(_Section):
     """How it learns."""
 
     episodes: int = Field(200, ge=1, description="training tasks at most")
@@ -72,19 +72,19 @@ class LearnConfig(_Section):
     )
     folds: int = Field(4, ge=1, description="groups of background entities that are hidden in turn")
     queries_per_entity: int = Field(10, ge=1, description="queries drawn for each unseen entity of a task")
-    rate: float = Field(1e-3, gt=0, description="Adam's learning rate")
+    learning_rate: float = Field(1e-3, gt=0, description="Adam's learning rate")
     schedule: Literal["constant", "cosine"] = Field(
         "constant", description="whether the learning rate stays or fades to nothing over the episodes"
     )
-    clip: float = Field(5.0, gt=0, description="largest norm of a gradient")
-    discount: float = Field(0.95, ge=0, le=1, description="γ, the weight of a step against the one before")
-    regularizer: float = Field(1e-9, ge=0, description="η, the weight of the concept regulariser")
-    margin: float = Field(5.0, description="θ of the reward sigmoid(θ - distance to the answer)")
+    grad_clip: float = Field(5.0, gt=0, description="largest norm of a gradient")
+    gamma: float = Field(0.95, ge=0, le=1, description="γ, the weight of a step against the one before")
+    kl_weight: float = Field(1e-9, ge=0, description="η, the weight of the concept regulariser")
+    reward_margin: float = Field(5.0, description="θ of the reward sigmoid(θ - distance to the answer)")
     reward: Literal["step", "return"] = Field(
         "step", description="what weighs a step: its own reward, as in the paper, or the discounted sum that follows"
     )
     baseline: bool = Field(False, description="subtract the mean over the batch from what weighs a step")
-    entropy: float = Field(0.0, ge=0, description="weight of an entropy bonus")
+    entropy_coef: float = Field(0.0, ge=0, description="weight of an entropy bonus")
     validate_every: int = Field(10, ge=1, description="episodes between two looks at meta-validation")
     patience: int = Field(10, ge=1, description="looks without improvement after which learning stops")
 
@@ -98,30 +98,30 @@ class SearchConfig(_Section):
     )
 
 
-class PlusConfig(_Section):
+class PolicyConfig(_Section):
     """The walker of preset ``plus``."""
 
     hidden: int = Field(32, ge=1, description="width of the small networks that choose a step")
-    hidden_crowd: int = Field(64, ge=1, description="width of the network that weighs all evidence for a candidate")
+    hidden_candidates: int = Field(64, ge=1, description="width of the network that scores a candidate")
     action_space: int = Field(50, ge=1, description="edges to choose from at the second step, nearest in time to t_q")
     shortlist: int = Field(1000, ge=1, description="candidates that are looked at closely when it answers")
-    learned_from: int = Field(
+    train_candidates: int = Field(
         120, ge=2, description="the same when it learns; half as many others are drawn to stand for the rest"
     )
-    walks: float = Field(0.3, ge=0, description="weight of the likelihood of walks alone, which explain, in the loss")
-    queries: int = Field(200, ge=1, description="queries it learns from in one episode")
+    path_loss_weight: float = Field(0.3, ge=0, description="weight of the path likelihood in the loss")
+    queries_per_episode: int = Field(200, ge=1, description="queries it learns from in one episode")
 
 
 class EncoderConfig(_Section):
     """The encoder of preset ``plus``, which reads a support as a whole."""
 
-    size: int = Field(128, ge=2, description="real numbers per entity, relation and word")
-    steps: int = Field(4000, ge=1, description="updates at most")
-    least_steps: int = Field(200, ge=1, description="updates at least; in between, some six questions for each edge")
-    batch: int = Field(512, ge=1, description="facts asked per update, their subjects playing newcomers")
-    rate: float = Field(3e-3, gt=0, description="AdamW's highest learning rate")
+    dim: int = Field(128, ge=2, description="real numbers per entity, relation and word")
+    max_updates: int = Field(4000, ge=1, description="updates at most")
+    min_updates: int = Field(200, ge=1, description="updates at least; in between, some six questions for each edge")
+    batch_size: int = Field(512, ge=1, description="facts asked per update, their subjects playing newcomers")
+    learning_rate: float = Field(3e-3, gt=0, description="AdamW's highest learning rate")
     dropout: float = Field(0.2, ge=0, lt=1, description="share of numbers that are left out while it learns")
-    nameless: float = Field(0.5, ge=0, le=1, description="share of newcomers that come without a name while it learns")
+    name_dropout: float = Field(0.5, ge=0, le=1, description="share of training queries without a name")
 
 
 class FeaturesConfig(_Section):
@@ -129,14 +129,14 @@ class FeaturesConfig(_Section):
 
     copy_support: bool = Field(True, description="whom the new entity dealt with before")
     neighbours: bool = Field(True, description="whom those deal with")
-    peers: bool = Field(True, description="what others do who did the same")
-    crowd: bool = Field(True, description="whom anybody meets through the relation")
-    day: bool = Field(True, description="whom the support's kin meet in the days around the query")
+    similar_entities: bool = Field(True, description="what others do who did the same")
+    relation_popularity: bool = Field(True, description="whom anybody meets through the relation")
+    same_day: bool = Field(True, description="whom the support's kin meet in the days around the query")
     activity: bool = Field(True, description="how much a candidate does, in all and around the query")
-    excitement: bool = Field(True, description="what usually comes with what else befalls a candidate")
+    excitation: bool = Field(True, description="what usually comes with what else befalls a candidate")
     concepts: bool = Field(True, description="whether a candidate's concepts fit the relation")
     similarity: bool = Field(True, description="whether a candidate keeps the support's company")
-    habits: bool = Field(True, description="whether a candidate's other relations fit the relation")
+    relation_profile: bool = Field(True, description="whether a candidate's other relations fit the relation")
     encoder: bool = Field(True, description="whom one with such a support deals with, as learned from the background")
     names: bool = Field(False, description="words and places in names: more than the graph")
 
@@ -149,42 +149,40 @@ class FeaturesConfig(_Section):
 class Config(_Section):
     """A run's settings."""
 
-    agent: Literal["paper", "plus"] = Field(
-        "paper", description="who walks: FITCARL as in the paper, or the walker of preset plus"
-    )
+    model: Literal["fitcarl", "plus"] = Field("fitcarl", description="the model: fitcarl (as in the paper) or plus")
     preset: str = Field("paper", description="the named settings this started from")
     shots: int = Field(3, ge=1, description="K, facts known of an unseen entity")
     seed: int = Field(0, ge=0, description="everything random follows from it")
-    model: ModelConfig = ModelConfig()
+    network: NetworkConfig = NetworkConfig()
     embedding: EmbeddingConfig = EmbeddingConfig()
-    learn: LearnConfig = LearnConfig()
+    training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()
-    plus: PlusConfig = PlusConfig()
+    policy: PolicyConfig = PolicyConfig()
     encoder: EncoderConfig = EncoderConfig()
     features: FeaturesConfig = FeaturesConfig()
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
-        if self.embedding.dimension % self.model.heads:
-            raise ValueError(f"model.heads = {self.model.heads} does not divide embedding.dimension")
+        if self.embedding.dim % self.network.heads:
+            raise ValueError(f"network.heads = {self.network.heads} does not divide embedding.dim")
         return self
 
     @model_validator(mode="after")
     def _embeddings_know_the_background(self) -> Self:
-        if self.agent == "paper" and self.learn.tasks != "meta":
+        if self.model == "fitcarl" and self.training.tasks != "meta":
             raise ValueError(
-                f"learn.tasks = {self.learn.tasks} is for agent plus: embeddings of the background know who is in it"
+                f"training.tasks = {self.training.tasks} is for model plus: embeddings know the background"
             )
         return self
 
 
 _PLUS: dict[str, Any] = {
-    "agent": "plus",
-    "learn.episodes": 300,
-    "learn.queries_per_entity": 4,
-    "learn.validate_every": 50,
-    "learn.rate": 3e-3,
-    "learn.schedule": "cosine",
+    "model": "plus",
+    "training.episodes": 300,
+    "training.queries_per_entity": 4,
+    "training.validate_every": 50,
+    "training.learning_rate": 3e-3,
+    "training.schedule": "cosine",
 }
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -205,7 +203,7 @@ def configure(preset: str = "paper", settings: Iterable[str] = (), **given: Any)
     for setting in settings:
         name, sign, text = setting.partition("=")
         if not sign:
-            raise InputError("not a setting", found=setting, expected="name=value, such as learn.rate=0.001")
+            raise InputError("not a setting", found=setting, expected="name=value, such as shots=1")
         if name.strip() in given:
             raise InputError("not set this way", found=setting, expected=f"--{name.strip()} {text.strip()}")
         _assign(tree, name.strip(), text.strip())
@@ -243,7 +241,7 @@ def flat(tree: dict[str, Any], before: str = "") -> dict[str, Any]:
 def _assign(tree: dict[str, Any], name: str, value: Any) -> None:
     if name not in setting_names():
         hint = did_you_mean(name, setting_names())
-        raise InputError("unknown setting", found=name, expected="a name such as learn.rate", hint=hint)
+        raise InputError("unknown setting", found=name, expected="a name such as training.learning_rate", hint=hint)
     *sections, leaf = name.split(".")
     for section in sections:
         tree = tree.setdefault(section, {})

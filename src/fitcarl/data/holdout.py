@@ -9,7 +9,7 @@ import numpy as np
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.facts import Facts
-from fitcarl.data.pseudo_unseen import Newcomers, hide, pseudo_unseen
+from fitcarl.data.pseudo_unseen import PseudoUnseen, hold_out_entities, select_pseudo_unseen
 from fitcarl.data.quadruples import Ids, Quadruples
 
 _PARTS = 6
@@ -19,7 +19,9 @@ _HELD_OUT = 100
 _STREAM = (0, 0, 1)
 
 
-def dataset_from_facts(facts: Facts, shots: int, seed: int, *, meta_train: bool = False) -> tuple[Dataset, Newcomers]:
+def dataset_from_facts(
+    facts: Facts, shots: int, seed: int, *, meta_train: bool = False
+) -> tuple[Dataset, PseudoUnseen]:
     """Facts as a dataset with a meta-validation group and no test group, and who is in the former.
 
     With ``meta_train`` another group is hidden for good to learn from, as in an official split; facts between the two
@@ -27,15 +29,15 @@ def dataset_from_facts(facts: Facts, shots: int, seed: int, *, meta_train: bool 
     """
     rng = np.random.default_rng([seed, *_STREAM])
     entities = len(facts.vocabulary.entities)
-    held_out = pseudo_unseen(
+    held_out = select_pseudo_unseen(
         facts.quadruples, entities, shots, rng, groups=_PARTS, most=_HELD_OUT, share=0.05, name=facts.name
     )
     held_out = replace(held_out, groups=held_out.groups[:1])
-    fold = hide(facts.quadruples, held_out.groups[0], entities, rng)
+    fold = hold_out_entities(facts.quadruples, held_out.groups[0], entities, rng)
     background, valid, train, dropped = fold.background, fold.hidden, _empty_split(), Quadruples.empty()
     if meta_train:
-        learners = pseudo_unseen(background, entities, shots, rng, groups=2, name=facts.name).groups[0]
-        fold = hide(background, learners, entities, rng)
+        learners = select_pseudo_unseen(background, entities, shots, rng, groups=2, name=facts.name).groups[0]
+        fold = hold_out_entities(background, learners, entities, rng)
         background, train = fold.background, fold.hidden
         valid, dropped = _drop_cross_facts(valid, learners)
     dataset = Dataset(

@@ -20,7 +20,7 @@ _LEAST = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Newcomers:
+class PseudoUnseen:
     """Groups of entities that can be made unseen, one group at a time; no entity is in two."""
 
     groups: tuple[Ids, ...]
@@ -47,7 +47,7 @@ class Newcomers:
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
+class Holdout:
     """Facts as they are while a group is unseen."""
 
     background: Quadruples
@@ -56,7 +56,7 @@ class Fold:
     """All the others. One within the group is listed under one of its ends, chosen at random, as in official splits."""
 
 
-def pseudo_unseen(
+def select_pseudo_unseen(
     facts: Quadruples,
     entities: int,
     shots: int,
@@ -66,7 +66,7 @@ def pseudo_unseen(
     most: int = 400,
     share: float = 0.1,
     name: str | None = None,
-) -> Newcomers:
+) -> PseudoUnseen:
     """Draws groups of entities that have few facts, as those of official meta-train splits do.
 
     A group has at most ``most`` entities and, unless it is a single one, at most ``share`` of all facts. There are
@@ -87,10 +87,10 @@ def pseudo_unseen(
             found=f"{int((count > shots).sum())} entities with more than {shots} facts, of {int((count > 0).sum())}",
             expected=f"some with {usual[0]} to {usual[1]} facts, and others that have nothing to do with them",
         )
-    return Newcomers(tuple(parts), usual, count)
+    return PseudoUnseen(tuple(parts), usual, count)
 
 
-def hide(facts: Quadruples, group: Ids, entities: int, rng: np.random.Generator) -> Fold:
+def hold_out_entities(facts: Quadruples, group: Ids, entities: int, rng: np.random.Generator) -> Holdout:
     """Takes every fact of a group out; the facts of each of its entities are in random order."""
     unseen = np.zeros(entities, dtype=np.bool_)
     unseen[group] = True
@@ -100,7 +100,7 @@ def hide(facts: Quadruples, group: Ids, entities: int, rng: np.random.Generator)
     heads = rng.random(len(hidden)) < 0.5
     owner = np.where(at_subject & (heads | ~at_object), hidden.subject, hidden.object)
     order = np.argsort(owner, kind="stable")
-    return Fold(facts.take(~theirs), MetaSet(owner[order], hidden.take(order)))
+    return Holdout(facts.take(~theirs), MetaSet(owner[order], hidden.take(order)))
 
 
 def _facts_of_each(facts: Quadruples, entities: int) -> NDArray[np.int64]:

@@ -46,18 +46,18 @@ def _families() -> Iterator[Switch]:
 
 _OF_PLUS = (
     *_families(),
-    Switch("nonlinear", "networks of width 1", ("plus.hidden=1", "plus.hidden_crowd=1")),
+    Switch("nonlinear", "networks of width 1", ("policy.hidden=1", "policy.hidden_candidates=1")),
 )
 
 SWITCHES: Mapping[str, tuple[Switch, ...]] = MappingProxyType(
     {
         "paper": (
-            Switch("A1", "edges of an action space at random", ("model.sampling=random",)),
-            Switch("A2", "edges nearest in time", ("model.sampling=nearest",)),
-            Switch("B", "no confidence learner", ("model.confidence=off",)),
-            Switch("C", "no concept regulariser", ("model.concepts=off",)),
-            Switch("D", "no time in the Transformer's attention", ("model.time_bias=off",)),
-            Switch("E", "no time anywhere", ("model.temporal=off",)),
+            Switch("A1", "edges of an action space at random", ("network.sampling=random",)),
+            Switch("A2", "edges nearest in time", ("network.sampling=nearest",)),
+            Switch("B", "no confidence learner", ("network.confidence=off",)),
+            Switch("C", "no concept regulariser", ("network.concepts=off",)),
+            Switch("D", "no time in the Transformer's attention", ("network.time_bias=off",)),
+            Switch("E", "no time anywhere", ("network.temporal=off",)),
         ),
         "plus": _OF_PLUS,
         "plus+names": (*_OF_PLUS, Switch("names", "does not see names", ("features.names=off",))),

@@ -99,7 +99,7 @@ class Story:
 
 def tell(run: Run, dataset: Dataset, world: World, file: Path) -> Story:
     """Judges the run and the trivial scorers on the test queries, explains some answers, and writes the page."""
-    scorer = run.agent.scorer()
+    scorer = run.model.scorer()
     reports = [evaluate_scorer(scorer, dataset, "test", run.config.shots, calibration=run.calibration)]
     reports += [evaluate_scorer(make(dataset), dataset, "test", run.config.shots) for make in HEURISTICS.values()]
     task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids)

@@ -18,7 +18,7 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import REGISTRY
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.runs.layout import RunFolder
-from fitcarl.training.loop import Stopped
+from fitcarl.training.loop import TrainingInterrupted
 
 Say = Callable[[str], None]
 
@@ -102,7 +102,8 @@ def lasting(data: str) -> str:
 def train_apart(case: Case, lock: int) -> None:
     """Trains a case, or goes on with it, in a process of its own, so that its memory is its own too.
 
-    Ctrl-C, or being asked to end, is passed on; the run then stops where it can be resumed, and ``Stopped`` is raised.
+    Ctrl-C, or being asked to end, is passed on; the run then stops where it can be resumed, and
+    ``TrainingInterrupted`` is raised.
     """
     own_group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
     if lock >= 0:
@@ -119,7 +120,7 @@ def train_apart(case: Case, lock: int) -> None:
             asked = True
             process.send_signal(signal.SIGINT) if os.name == "posix" else process.terminate()
     if asked:
-        raise Stopped("stopped; the same command goes on from there")
+        raise TrainingInterrupted("stopped; the same command goes on from there")
     if process.returncode != 0:
         raise TrainingError(case.folder, process.returncode)
 

@@ -153,13 +153,13 @@ class QueryPlanner:
         first, last = graph.time_range
         reach = max(last, int(time.max())) - min(first, int(time.min()))
         names = {number: name for name, number in self.roster.newcomers.items()}
-        scorer = sight.agent.over(graph).scorer(reach, names)
+        scorer = sight.model.with_graph(graph).scorer(reach, names)
         answers = scorer.score(task, task.queries)
         return AnsweredBatch(self.run, self.roster, [one.number for one in asked], task, scorer, answers)
 
     @property
     def _background(self) -> TemporalGraph:
-        return self.run.surroundings.graph
+        return self.run.context.graph
 
     def _known(self, entity: int) -> bool:
         return entity < self._background.entities

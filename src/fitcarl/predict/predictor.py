@@ -32,7 +32,7 @@ class Predictor:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._parser = FactParser(run.vocabulary, run.calendar)
-        self._sights = GraphViewCache(run.agent, run.surroundings)
+        self._sights = GraphViewCache(run.model, run.context)
         self._observed: dict[Fact, None] = {}
         self._lock = Lock()
 
@@ -162,7 +162,7 @@ class Predictor:
             return True
         row = self._parser.quadruples([wanted], EntityIndex.of(self.run.vocabulary, ()))
         known = row.subject[0] >= 0 and row.object[0] >= 0
-        return bool(known and self.run.surroundings.graph.contains(row)[0])
+        return bool(known and self.run.context.graph.contains(row)[0])
 
     def suggest(self, name: str, kind: Literal["entity", "relation"] = "entity", most: int = 8) -> list[str]:
         """Known names near what somebody typed: those that begin so, that have such words, that are spelt alike."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fitcarl.core.arrays import offsets_of
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
-from fitcarl.models.base import Agent, Surroundings
+from fitcarl.models.base import GraphContext, TrainableModel
 
 _DATES_KEPT, _HIDINGS_KEPT = 4, 32
 _LEAST_ROOM = 64
@@ -29,16 +29,16 @@ Built = TypeVar("Built")
 class GraphView:
     """An agent and the background it sees, with rows for newcomers."""
 
-    agent: Agent
+    model: TrainableModel
     graph: TemporalGraph
 
 
 class GraphViewCache:
     """The sights of a run, made when they are first asked for; a few are kept. Safe to share between threads."""
 
-    def __init__(self, agent: Agent, surroundings: Surroundings) -> None:
-        self._agent = agent
-        self._surroundings = surroundings
+    def __init__(self, model: TrainableModel, context: GraphContext) -> None:
+        self._model = model
+        self._context = context
         self._whole: LRUCache[GraphView] = LRUCache(_DATES_KEPT)
         self._dated: LRUCache[GraphView] = LRUCache(_DATES_KEPT)
         self._hiding: LRUCache[GraphView] = LRUCache(_HIDINGS_KEPT)
@@ -58,8 +58,8 @@ class GraphViewCache:
         return sight
 
     def _widened(self, room: int) -> GraphView:
-        wide = self._surroundings.widened(room)
-        return GraphView(self._agent.widened(wide), wide.graph)
+        wide = self._context.with_capacity(room)
+        return GraphView(self._model.with_capacity(wide), wide.graph)
 
 
 class LRUCache(Generic[Built]):
@@ -94,7 +94,7 @@ class LRUCache(Generic[Built]):
 def _up_to(sight: GraphView, tick: int) -> GraphView:
     """Graph and counts of a date, as if nothing had happened since; what was learned stays as it is."""
     graph = _kept(sight.graph, sight.graph.base.time <= tick)
-    return GraphView(sight.agent.recounted(graph), graph)
+    return GraphView(sight.model.refit_statistics(graph), graph)
 
 
 def _without(sight: GraphView, hidden: frozenset[Row]) -> GraphView:
@@ -105,7 +105,7 @@ def _without(sight: GraphView, hidden: frozenset[Row]) -> GraphView:
     place = sight.graph.base.find(edges)
     keep[place[place >= 0]] = False
     graph = _kept(sight.graph, keep)
-    return GraphView(sight.agent.over(graph), graph)
+    return GraphView(sight.model.with_graph(graph), graph)
 
 
 def _kept(graph: TemporalGraph, keep: NDArray[np.bool_]) -> TemporalGraph:

@@ -110,14 +110,14 @@ def calibrate(scorer: Scorer, dataset: Dataset, shots: int, *, seed: int = 0) ->
 
 def _otherwise(run: Run, dataset: Dataset, split: Split, shots: int) -> dict[str, str]:
     """What a run was given beside the facts, and how what it was trained on differs from what it is judged on."""
-    extra = {"names": "on"} if run.config.agent == "plus" and run.config.features.names else {}
+    extra = {"names": "on"} if run.config.model == "plus" and run.config.features.names else {}
     if shots != run.config.shots:
         extra["trained-shots"] = str(run.config.shots)
     if dataset.digest != run.digest:
         extra["trained-data"] = run.digest[:12]
         # On another split of the same facts the run may have met an entity that counts as unseen here.
         asked = dataset.meta(split).entities
-        in_background = run.surroundings.graph.degree(asked) > 0
+        in_background = run.context.graph.degree(asked) > 0
         if in_background.any():
             extra["unseen-in-training-background"] = str(int(in_background.sum()))
         if in_tasks := int(np.count_nonzero(np.isin(asked, run.origin.met) & ~in_background)):

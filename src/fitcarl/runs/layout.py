@@ -29,10 +29,11 @@ from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import save_graph
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Surroundings, names_for
+from fitcarl.models.base import GraphContext
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.plus.encoder.network import SupportEncoder
 from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.trainable import names_for
 from fitcarl.runs.example import example_of
 
 _A_RUN = "a folder that `fitcarl train` made"
@@ -148,7 +149,7 @@ class RunFolder:
         if not self.data.exists():
             if whole:
                 write_dataset(dataset, self.dataset, overwrite=True)
-            groups = [dataset.valid] if config.learn.tasks == "pseudo" else [dataset.train, dataset.valid]
+            groups = [dataset.valid] if config.training.tasks == "pseudo" else [dataset.train, dataset.valid]
             met = sorted({entity for group in groups for entity in group.entities.tolist()})
             write_json(self.data, asdict(Origin(dataset.name, source, dataset.digest, whole, tuple(met))))
         if not self.environment.exists():
@@ -226,48 +227,48 @@ class RunFolder:
     def save_statistics(self, statistics: Statistics) -> None:
         write_tensors(self.statistics, {name: torch.from_numpy(part) for name, part in statistics.arrays().items()})
 
-    def read_statistics(self, surroundings: Surroundings, config: Config) -> Statistics | None:
+    def read_statistics(self, context: GraphContext, config: Config) -> Statistics | None:
         """What was counted on the run's graph; None where that was not stored."""
         if not self.statistics.exists():
             return None
         stored, _ = read_tensors(self.statistics)
         arrays = {name: part.numpy() for name, part in stored.items()}
         try:
-            found = Statistics.from_arrays(arrays, surroundings.concepts, names_for(config, surroundings))
+            found = Statistics.from_arrays(arrays, context.concepts, names_for(config, context))
         except KeyError:
             raise InputError("is of an older version", file=self.statistics, expected=_OF_THIS_VERSION) from None
         except (IndexError, ValueError, TypeError):
             found = None
-        if found is None or not found.fits(surroundings.graph):
+        if found is None or not found.fits(context.graph):
             raise InputError(
                 "does not fit the graph", file=self.statistics, hint="delete it: all is counted again then"
             )
         return found
 
     def keep_encoder(
-        self, surroundings: Surroundings, config: Config, make: Callable[[], tuple[SupportEncoder, float]]
+        self, context: GraphContext, config: Config, make: Callable[[], tuple[SupportEncoder, float]]
     ) -> SupportEncoder:
         """The encoder of this run; it is made when it is first asked for, and the seconds that took are kept too."""
         if not self.encoder.exists():
             encoder, seconds = make()
             write_tensors(self.encoder, encoder.state_dict(), {"seconds": seconds})
-        return self.fitting_encoder(surroundings, config)
+        return self.fitting_encoder(context, config)
 
     def encoder_seconds(self) -> float:
         """How long the training of the encoder took; 0 where there is none."""
         return float(read_tensors(self.encoder)[1].get("seconds", 0.0)) if self.encoder.exists() else 0.0
 
-    def fitting_encoder(self, surroundings: Surroundings, config: Config) -> SupportEncoder:
+    def fitting_encoder(self, context: GraphContext, config: Config) -> SupportEncoder:
         """The stored encoder; compiled loops check no bounds, so it must have a row for every name."""
         weights, _ = read_tensors(self.encoder)
-        graph = surroundings.graph
+        graph = context.graph
         try:
             found = SupportEncoder.of(weights)
         except (KeyError, RuntimeError, ValueError):
             raise InputError(
                 "is damaged or of an older version", file=self.encoder, expected=_OF_THIS_VERSION
             ) from None
-        if not found.fits(graph.entities, graph.relations.directed, names_for(config, surroundings)):
+        if not found.fits(graph.entities, graph.relations.directed, names_for(config, context)):
             raise InputError("does not fit the names", file=self.encoder, expected=f"{graph.entities} entities")
         return found
 

@@ -17,7 +17,8 @@ from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import open_graph
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Agent, Surroundings, agent_for
+from fitcarl.models.base import GraphContext, TrainableModel
+from fitcarl.models.registry import build_model
 from fitcarl.runs.layout import Origin, RunFolder
 from fitcarl.scoring.scorer import Scorer
 
@@ -33,8 +34,8 @@ class Run:
     vocabulary: Vocabulary
     calendar: Calendar
     concepts: Concepts
-    surroundings: Surroundings
-    agent: Agent
+    context: GraphContext
+    model: TrainableModel
     calibration: Calibration | None = None
     """How scores become shares, learned on meta-validation; None where learning has not ended yet."""
 
@@ -64,19 +65,19 @@ class Run:
             )
         origin = folder.read_data()
         vocabulary, calendar, concepts = folder.read_names()
-        surroundings = Surroundings.over(open_graph(folder.graph, thorough=True), concepts, calendar, vocabulary)
-        _check_names(folder, vocabulary, calendar, concepts, surroundings.graph)
-        statistics = folder.read_statistics(surroundings, config)
-        agent = agent_for(
+        context = GraphContext.from_graph(open_graph(folder.graph, thorough=True), concepts, calendar, vocabulary)
+        _check_names(folder, vocabulary, calendar, concepts, context.graph)
+        statistics = folder.read_statistics(context, config)
+        model = build_model(
             config,
-            surroundings,
+            context,
             lambda: folder.fitting_embeddings(vocabulary),
             statistics,
-            lambda: folder.fitting_encoder(surroundings, config),
+            lambda: folder.fitting_encoder(context, config),
         )
-        folder.load_weights(agent.module)
+        folder.load_weights(model.module)
         calibration = folder.read_calibration()
-        return cls(folder, config, origin, vocabulary, calendar, concepts, surroundings, agent, calibration)
+        return cls(folder, config, origin, vocabulary, calendar, concepts, context, model, calibration)
 
     def __repr__(self) -> str:
         names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"
@@ -97,13 +98,13 @@ class Run:
     def scorer_for(self, dataset: Dataset) -> Scorer:
         """The agent over a dataset's background, which may be another than the one it was trained on."""
         if dataset.digest == self.digest and not self.whole:
-            return self.agent.scorer()
-        folder, surroundings = self.folder, Surroundings.of(dataset)
-        other = agent_for(
+            return self.model.scorer()
+        folder, context = self.folder, GraphContext.from_dataset(dataset)
+        other = build_model(
             self.config,
-            surroundings,
+            context,
             lambda: folder.fitting_embeddings(self.vocabulary),
-            encoder=lambda: folder.fitting_encoder(surroundings, self.config),
+            encoder=lambda: folder.fitting_encoder(context, self.config),
         )
         self.folder.load_weights(other.module)
         return other.scorer()

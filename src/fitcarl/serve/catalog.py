@@ -18,7 +18,7 @@ class Catalog:
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor
         self._run = predictor.run
-        graph, names = self._run.surroundings.graph, self._run.vocabulary
+        graph, names = self._run.context.graph, self._run.vocabulary
         self._facts_of = np.diff(graph.base.offsets)[: len(names.entities)]
         own = graph.base.relation[~graph.relations.is_inverse(graph.base.relation)]
         self._facts_by = np.bincount(own, minlength=graph.relations.count)

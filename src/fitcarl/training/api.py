@@ -15,13 +15,13 @@ from fitcarl.data.io.reader import read_facts
 from fitcarl.data.io.registry import REGISTRY, load_dataset
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
-from fitcarl.models.base import Agent
+from fitcarl.models.base import TrainableModel
 from fitcarl.models.factorization.cache import embeddings_for
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
-from fitcarl.tasks.sampler import Lessons
-from fitcarl.training.loop import Progress, lessons_of, train_run
+from fitcarl.tasks.sampler import TaskSampler
+from fitcarl.training.loop import Progress, make_task_sampler, train_run
 
 
 def train(
@@ -45,8 +45,8 @@ def train(
     newcomers in turn, and the trained run knows all facts; ``note`` is told of it line by line. ``read`` reads a file
     whose columns or times need more words than its header has.
 
-    ``settings`` are assignments such as ``"learn.rate=0.0005"``. ``embeddings`` replaces the pre-training, which is
-    otherwise done here and cached. ``watch`` is told of every episode; ``stop`` is asked after each.
+    ``settings`` are assignments such as ``"training.learning_rate=0.0005"``. ``embeddings`` replaces the
+    pre-training, which is otherwise done here and cached.
     """
     config = configure(preset, [*settings, *_limit(episodes)], shots=shots, seed=seed)
     folder = Path(out)
@@ -59,7 +59,7 @@ def train(
     if isinstance(given, Facts) or not len(given.train):
         config = _without_meta_train(config)
     dataset = _made_of(given, config, note) if isinstance(given, Facts) else given
-    lessons = lessons_of(dataset, config)
+    lessons = make_task_sampler(dataset, config)
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder):
         _check_new(folder)  # another may have trained here in the meantime
@@ -85,7 +85,7 @@ def resume(
     with alone(folder.path):
         config, about = folder.read_config(), folder.read_data()
         if episodes is not None:
-            config = config.model_copy(update={"learn": config.learn.model_copy(update={"episodes": episodes})})
+            config = config.model_copy(update={"training": config.training.model_copy(update={"episodes": episodes})})
         if about.whole and data is not None:
             expected = "--resume RUN alone"
             raise InputError("is not needed: a run on plain facts has its own", field="DATA", expected=expected)
@@ -98,7 +98,7 @@ def resume(
                 found=dataset.digest[:12],
                 expected=about.digest[:12],
             )
-        lessons = lessons_of(dataset, config)
+        lessons = make_task_sampler(dataset, config)
         return _learn(
             dataset, config, lessons, folder.path, about.source, embeddings, watch, stop, note, whole=about.whole
         )
@@ -107,7 +107,7 @@ def resume(
 def _learn(
     dataset: Dataset,
     config: Config,
-    lessons: Lessons[Agent],
+    lessons: TaskSampler[TrainableModel],
     folder: Path,
     source: str,
     embeddings: Callable[[Dataset, Config], Embeddings] | None,
@@ -151,14 +151,16 @@ def is_facts(data: str | Path) -> bool:
 
 def _without_meta_train(config: Config) -> Config:
     """The settings where there is no meta-train split: unless it was said otherwise, known actors play newcomers."""
-    if config.agent == "paper" or "tasks" in config.learn.model_fields_set:
+    if config.model == "fitcarl" or "tasks" in config.training.model_fields_set:
         return config
-    return config.model_copy(update={"learn": config.learn.model_copy(update={"tasks": "pseudo"})})
+    return config.model_copy(update={"training": config.training.model_copy(update={"tasks": "pseudo"})})
 
 
 def _made_of(facts: Facts, config: Config, note: Callable[[str], None] | None) -> Dataset:
     """Plain facts as a dataset; says what was done."""
-    dataset, held_out = dataset_from_facts(facts, config.shots, config.seed, meta_train=config.learn.tasks != "pseudo")
+    dataset, held_out = dataset_from_facts(
+        facts, config.shots, config.seed, meta_train=config.training.tasks != "pseudo"
+    )
     if note is not None:
         names, times = facts.vocabulary, facts.calendar
         note(
@@ -192,4 +194,4 @@ def _not_begun(folder: Path) -> bool:
 
 
 def _limit(episodes: int | None) -> list[str]:
-    return [] if episodes is None else [f"learn.episodes={episodes}"]
+    return [] if episodes is None else [f"training.episodes={episodes}"]

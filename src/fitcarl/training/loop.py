@@ -12,7 +12,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from fitcarl.config.schema import Config, LearnConfig
+from fitcarl.config.schema import Config, TrainingConfig
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.storage import write_json
 from fitcarl.data.calendar import MAX_SPAN
@@ -21,17 +21,19 @@ from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import rank_task
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Agent, PlusAgent, Surroundings, agent_for, names_for
+from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.plus.encoder.network import SupportEncoder
 from fitcarl.models.plus.encoder.training import encoder_for
+from fitcarl.models.plus.trainable import PlusModel, names_for
+from fitcarl.models.registry import build_model
 from fitcarl.runs.evaluate import calibrate
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
-from fitcarl.tasks.sampler import Lessons
+from fitcarl.tasks.sampler import TaskSampler
 from fitcarl.tasks.task import official_task
 from fitcarl.training import trace
-from fitcarl.training.state import Standing, load_state, save_state
+from fitcarl.training.state import TrainingState, load_state, save_state
 
 _NOTE_EVERY = 15.0
 """Seconds between two words about the encoder."""
@@ -41,18 +43,18 @@ _NOTE_EVERY = 15.0
 class Progress:
     """What a watcher is told after every episode."""
 
-    line: trace.Line
+    line: trace.TraceEntry
     episodes: int
     """Episodes at most."""
     best_mrr: float
     seconds_left: float
 
 
-class Stopped(Exception):  # noqa: N818 - not an error
+class TrainingInterrupted(Exception):  # noqa: N818
     """Learning was asked to stop; the run folder holds what is needed to go on."""
 
 
-def lessons_of(dataset: Dataset, config: Config) -> Lessons[Agent]:
+def make_task_sampler(dataset: Dataset, config: Config) -> TaskSampler[TrainableModel]:
     """What there is to learn from; a dataset that a run cannot be trained on is refused, and nothing is written."""
     if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):
         most = int(np.diff(dataset.valid.offsets).max(initial=0))
@@ -62,7 +64,7 @@ def lessons_of(dataset: Dataset, config: Config) -> Lessons[Agent]:
             found=f"{most} at most",
             expected="fewer --shots" if most > 1 else "entities with at least two facts there",
         )
-    lessons: Lessons[Agent] = Lessons(dataset, config)
+    lessons: TaskSampler[TrainableModel] = TaskSampler(dataset, config)
     if dataset.calendar.span > MAX_SPAN:
         raise InputError(
             "too long a time for its granularity",
@@ -76,7 +78,7 @@ def lessons_of(dataset: Dataset, config: Config) -> Lessons[Agent]:
 def train_run(
     dataset: Dataset,
     config: Config,
-    lessons: Lessons[Agent],
+    lessons: TaskSampler[TrainableModel],
     out: str | Path,
     *,
     source: str | None = None,
@@ -91,55 +93,59 @@ def train_run(
     ``embeddings`` is called when the folder has none yet. ``note`` is told, line by line, which known actors play
     newcomers, how far the encoder is, and what trouble a cache gives. With ``whole`` the run, once trained, answers
     over all facts of the dataset, those of its unseen entities included; learning never sees them. ``stop`` is asked
-    after every episode; when it says yes the state is saved and ``Stopped`` is raised. The same seed gives the same
-    weights, however often it was stopped.
+    after every episode; when it says yes the state is saved and ``TrainingInterrupted`` is raised. The same seed
+    gives the same weights, however often it was stopped.
     """
     folder = RunFolder(Path(out))
     if folder.result.exists() and not folder.state.exists():
         raise InputError("is missing", file=folder.state, expected="what learning goes on from, as it was written")
     folder.create(dataset, source or dataset.name, config, whole=whole)
-    if note is not None and lessons.newcomers is not None:
-        note(f"to learn from: {lessons.newcomers}, {_turns(config)}")
-    surroundings = Surroundings.of(dataset)
-    agent = agent_for(
+    if note is not None and lessons.pseudo_unseen is not None:
+        note(f"to learn from: {lessons.pseudo_unseen}, {_turns(config)}")
+    context = GraphContext.from_dataset(dataset)
+    agent = build_model(
         config,
-        surroundings,
+        context,
         lambda: folder.keep_embeddings(embeddings),
         encoder=lambda: folder.keep_encoder(
-            surroundings, config, lambda: _encoder(dataset, config, lessons, note, stop, folder)
+            context, config, lambda: _encoder(dataset, config, lessons, note, stop, folder)
         ),
     )
     model = agent.module
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.learn.rate, fused=True)
-    fresh = Standing(seconds=folder.encoder_seconds())
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate, fused=True)
+    fresh = TrainingState(seconds=folder.encoder_seconds())
     standing = load_state(folder.state, model, optimizer) if folder.state.exists() else fresh
     if note is not None and folder.weights.exists() and not folder.state.exists():
         note(f"{folder.state}: is missing, so learning begins anew")
-    trace.cut(folder.trace, standing.episode)
+    trace.truncate(folder.trace, standing.episode)
 
     look = validation(dataset, agent, config.shots)
-    learn = config.learn
-    if standing.episode < learn.episodes:
+    training = config.training
+    if standing.episode < training.episodes:
         folder.result.unlink(missing_ok=True)  # it is written again when this is finished
     before, began = standing.seconds, perf_counter()
-    while standing.episode < learn.episodes and standing.looks_since_best < learn.patience:
+    while standing.episode < training.episodes and standing.validations_since_best < training.patience:
         number = standing.episode + 1
-        player, task = lessons.draw(agent, number)
-        episode = player.play(task, _seed(config.seed, number))
+        player, task = lessons.sample(agent, number)
+        episode = player.training_step(task, _seed(config.seed, number))
         if not torch.isfinite(episode.loss):
-            raise FitcarlError(f"the loss of episode {number} is not a number; a smaller learn.rate may help")
+            raise FitcarlError(
+                f"the loss of episode {number} is not a number; a smaller training.learning_rate may help"
+            )
         for group in optimizer.param_groups:
-            group["lr"] = rate_at(number, learn)
+            group["lr"] = rate_at(number, training)
         optimizer.zero_grad(set_to_none=True)
         episode.loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), learn.clip)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), training.grad_clip)
         optimizer.step()
 
         standing = replace(standing, episode=number, seconds=before + perf_counter() - began)
-        line = trace.Line(number, float(episode.loss.detach()), episode.reward, episode.arrived, standing.seconds)
-        if number % learn.validate_every == 0 or number == learn.episodes:
+        line = trace.TraceEntry(
+            number, float(episode.loss.detach()), episode.reward, episode.hit_rate, standing.seconds
+        )
+        if number % training.validate_every == 0 or number == training.episodes:
             line = replace(line, valid_mrr=look())
-            standing = standing.after_look(line.valid_mrr or 0.0)
+            standing = standing.after_validation(line.valid_mrr or 0.0)
             if standing.best_episode == number:
                 folder.save_weights(model)
         trace.append(folder.trace, line)
@@ -148,12 +154,12 @@ def train_run(
             standing = replace(standing, peak_mb=max(standing.peak_mb, peak_mb()))
             save_state(folder.state, model, optimizer, standing)
         if watch is not None:
-            left = (learn.episodes - number) * (standing.seconds - fresh.seconds) / number
-            watch(Progress(line, learn.episodes, standing.best_mrr, left))
+            left = (training.episodes - number) * (standing.seconds - fresh.seconds) / number
+            watch(Progress(line, training.episodes, standing.best_mrr, left))
         if asked_to_stop:
-            raise Stopped(f"stopped after episode {number}; `fitcarl train --resume {folder.path}` goes on")
-    trace.draw(trace.read(folder.trace), folder.curve)
-    if isinstance(agent, PlusAgent) and not whole:
+            raise TrainingInterrupted(f"stopped after episode {number}; `fitcarl train --resume {folder.path}` goes on")
+    trace.plot_curve(trace.read(folder.trace), folder.curve)
+    if isinstance(agent, PlusModel) and not whole:
         folder.save_statistics(agent.statistics)
     folder.load_weights(model)
     write_json(folder.calibration, calibrate(agent.scorer(), dataset, config.shots, seed=config.seed).to_json())
@@ -165,52 +171,54 @@ def train_run(
             "best_valid_mrr": standing.best_mrr,
             "seconds": standing.seconds,
             "peak_mb": standing.peak_mb,
-            "ended_by": "patience" if standing.looks_since_best >= learn.patience else "episodes",
+            "ended_by": "patience" if standing.validations_since_best >= training.patience else "episodes",
         },
     )
     run = Run.load(folder.path)
-    if isinstance(run.agent, PlusAgent) and not folder.statistics.exists():
-        folder.save_statistics(run.agent.statistics)
+    if isinstance(run.model, PlusModel) and not folder.statistics.exists():
+        folder.save_statistics(run.model.statistics)
     return run
 
 
 def _encoder(
     dataset: Dataset,
     config: Config,
-    lessons: Lessons[Agent],
+    lessons: TaskSampler[TrainableModel],
     note: Callable[[str], None] | None,
     stop: Callable[[], bool] | None,
     folder: RunFolder,
 ) -> tuple[SupportEncoder, float]:
     """An encoder that has never met those who will play newcomers."""
-    names, seen = dataset.vocabulary, lessons.never_hidden
+    names, seen = dataset.vocabulary, lessons.always_visible_facts
     graph = TemporalGraph.from_facts(seen, len(names.entities), names.relation_ids)
-    surroundings = Surroundings.over(graph, dataset.concepts, dataset.calendar, names)
+    context = GraphContext.from_graph(graph, dataset.concepts, dataset.calendar, names)
 
     told = -math.inf
 
     def watch(step: int, steps: int) -> None:
         nonlocal told
         if stop is not None and stop():
-            raise Stopped(f"stopped before the first episode; `fitcarl train --resume {folder.path}` goes on")
+            raise TrainingInterrupted(
+                f"stopped before the first episode; `fitcarl train --resume {folder.path}` goes on"
+            )
         if note is not None and perf_counter() - told > _NOTE_EVERY:
             told = perf_counter()
             note(f"the encoder learns from {len(seen):,} background facts first: step {step} of {steps}")
 
-    own = names_for(config, surroundings)
-    given = graph, surroundings.days, own, config.encoder, config.seed, config.shots
+    own = names_for(config, context)
+    given = graph, context.days, own, config.encoder, config.seed, config.shots
     return encoder_for(*given, watch=watch, note=note)
 
 
-def rate_at(episode: int, learn: LearnConfig) -> float:
+def rate_at(episode: int, training: TrainingConfig) -> float:
     """The learning rate of an episode: constant, or up over the first ten and then down along a cosine."""
-    if learn.schedule == "constant":
-        return learn.rate
-    fading = (1 + math.cos(math.pi * min(1.0, (episode - 1) / learn.episodes))) / 2
-    return learn.rate * min(1.0, episode / 10) * max(fading, 0.02)
+    if training.schedule == "constant":
+        return training.learning_rate
+    fading = (1 + math.cos(math.pi * min(1.0, (episode - 1) / training.episodes))) / 2
+    return training.learning_rate * min(1.0, episode / 10) * max(fading, 0.02)
 
 
-def validation(dataset: Dataset, agent: Agent, shots: int) -> Callable[[], float]:
+def validation(dataset: Dataset, agent: TrainableModel, shots: int) -> Callable[[], float]:
     """A function that gives the present meta-validation MRR: official draw, realistic ranks, time-aware filter."""
     task = official_task(dataset.valid, shots, dataset.vocabulary.relation_ids)
     known = KnownAnswers.of(dataset)
@@ -225,7 +233,9 @@ def validation(dataset: Dataset, agent: Agent, shots: int) -> Callable[[], float
 def _turns(config: Config) -> str:
     """How learning alternates between those it learns from."""
     hidden = "hidden in turn"
-    return hidden if config.learn.tasks == "pseudo" else f"{hidden}; every other task, on average, is from meta-train"
+    return (
+        hidden if config.training.tasks == "pseudo" else f"{hidden}; every other task, on average, is from meta-train"
+    )
 
 
 def _seed(seed: int, episode: int) -> int:

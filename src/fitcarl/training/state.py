@@ -17,27 +17,27 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
-class Standing:
+class TrainingState:
     """How far learning has come. Random numbers follow from the seed and the episode, so there is no more to keep."""
 
     episode: int = 0
     """Episodes that are finished."""
     best_mrr: float = -1.0
     best_episode: int = 0
-    looks_since_best: int = 0
+    validations_since_best: int = 0
     seconds: float = 0.0
     """Time spent so far, over all sittings."""
     peak_mb: float = 0.0
     """The most memory that a process of any sitting held."""
 
-    def after_look(self, mrr: float) -> Standing:
+    def after_validation(self, mrr: float) -> TrainingState:
         """The standing after a look at meta-validation."""
         if mrr > self.best_mrr:
-            return replace(self, best_mrr=mrr, best_episode=self.episode, looks_since_best=0)
-        return replace(self, looks_since_best=self.looks_since_best + 1)
+            return replace(self, best_mrr=mrr, best_episode=self.episode, validations_since_best=0)
+        return replace(self, validations_since_best=self.validations_since_best + 1)
 
 
-def save_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, standing: Standing) -> None:
+def save_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, standing: TrainingState) -> None:
     """Weights, the optimiser's moments and the standing, in one file that is replaced atomically."""
     tensors = {}
     for name, parameter in model.named_parameters():
@@ -48,10 +48,10 @@ def save_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, s
     write_tensors(file, tensors, vars(standing))
 
 
-def load_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Standing:
+def load_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> TrainingState:
     """Puts weights and moments back and returns the standing."""
     tensors, about = read_tensors(file)
-    fields = {field.name for field in dataclasses.fields(Standing)}
+    fields = {field.name for field in dataclasses.fields(TrainingState)}
     fits = all(
         f"weight/{name}" in tensors and tensors[f"weight/{name}"].shape == parameter.shape
         for name, parameter in model.named_parameters()
@@ -64,4 +64,4 @@ def load_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -
             if f"step/{name}" in tensors:
                 moments: dict[str, Any] = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS}
                 optimizer.state[parameter] = moments
-    return Standing(**about)
+    return TrainingState(**about)

@@ -13,7 +13,7 @@ from fitcarl.models.factorization.cache import cache_file, embeddings_for
 from fitcarl.models.factorization.embeddings import Embeddings
 from tests.models.factorization.graphs import dataset_of, small_background
 
-QUICK = EmbeddingConfig(dimension=8, epochs=1, least_steps=5)
+QUICK = EmbeddingConfig(dim=8, epochs=1, min_updates=5)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.factorization.quality import static_filtered_mrr
 from tests.models.factorization.graphs import ENTITIES, KNOWN, RELATIONS, small_background
 
-QUICK = EmbeddingConfig(dimension=20, epochs=2, least_steps=40, batch=8)
+QUICK = EmbeddingConfig(dim=20, epochs=2, min_updates=40, batch_size=8)
 
 
 def _complex(rows: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def test_the_score_is_the_real_part_of_the_complex_product() -> None:
 @pytest.fixture(scope="module")
 def remembered() -> tuple[Quadruples, Embeddings]:
     background = small_background()
-    return background, pretrain(background, ENTITIES, RELATIONS, EmbeddingConfig(dimension=40, batch=16), seed=1)
+    return background, pretrain(background, ENTITIES, RELATIONS, EmbeddingConfig(dim=40, batch_size=16), seed=1)
 
 
 def test_a_small_graph_is_remembered_in_both_directions(remembered: tuple[Quadruples, Embeddings]) -> None:
@@ -118,7 +118,7 @@ def test_no_facts_at_all_give_zeros() -> None:
 
 def test_sampled_negatives_remember_too() -> None:
     background = small_background()
-    config = EmbeddingConfig(dimension=40, batch=16, negatives=6)
+    config = EmbeddingConfig(dim=40, batch_size=16, negatives=6)
     assert min(static_filtered_mrr(pretrain(background, ENTITIES, RELATIONS, config), background)) > 0.9
 
 

@@ -21,7 +21,7 @@ def literal_paths(model: Fitcarl, task: Tiny, query: Query, beam: int) -> dict[P
     """Log-probabilities of all paths, or of those that are among the best ``beam`` after each step, by loops."""
     agent = Agent(weights_of(model), task, model.config)
     kept: dict[Path, float] = {(): 0.0}
-    for _ in range(model.config.steps):
+    for _ in range(model.config.hops):
         longer: dict[Path, float] = {}
         for path, score in kept.items():
             actions = agent.actions(query, path)

@@ -6,7 +6,7 @@ import pytest
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.split import split_facts
-from fitcarl.models.base import Surroundings
+from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.statistics import Statistics, count
 from fitcarl.synthetic import generate_world
 from fitcarl.tasks.task import Task, official_task
@@ -18,13 +18,13 @@ def dataset() -> Dataset:
 
 
 @pytest.fixture(scope="session")
-def surroundings(dataset: Dataset) -> Surroundings:
-    return Surroundings.of(dataset)
+def context(dataset: Dataset) -> GraphContext:
+    return GraphContext.from_dataset(dataset)
 
 
 @pytest.fixture(scope="session")
-def statistics(surroundings: Surroundings) -> Statistics:
-    return count(surroundings.facts, surroundings.graph, surroundings.concepts)
+def statistics(context: GraphContext) -> Statistics:
+    return count(context.facts, context.graph, context.concepts)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Surroundings
+from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.action_features import choices
 from fitcarl.models.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.models.plus.features.collect import _best_first
@@ -26,17 +26,17 @@ from fitcarl.tasks.task import Task
 from tests.models.plus.features import columns_of
 
 
-def of(surroundings: Surroundings, statistics: Statistics, task: Task, shortlist: Shortlist) -> Candidates:
-    graph = surroundings.graph.with_facts(task.support.facts)
+def of(context: GraphContext, statistics: Statistics, task: Task, shortlist: Shortlist) -> Candidates:
+    graph = context.graph.with_facts(task.support.facts)
     return candidates(graph, task.support, statistics, task.queries, shortlist)
 
 
 def test_copied_and_neighbouring_evidence_is_what_a_slow_loop_adds_up(
-    surroundings: Surroundings, statistics: Statistics, task: Task
+    context: GraphContext, statistics: Statistics, task: Task
 ) -> None:
-    found = of(surroundings, statistics, task, Shortlist(2000))
-    queries, relations = task.queries, surroundings.graph.relations
-    observed = [tuple(row) for row in surroundings.facts.rows().tolist() + task.support.facts.rows().tolist()]
+    found = of(context, statistics, task, Shortlist(2000))
+    queries, relations = task.queries, context.graph.relations
+    observed = [tuple(row) for row in context.facts.rows().tolist() + task.support.facts.rows().tolist()]
     edges = observed + [(o, relations.inverse(r), s, t) for s, r, o, t in observed]
     turned = task.support.facts.seen_from(task.support.entity_of_fact, relations)
     copy, near = columns_of("copy_support"), columns_of("neighbours")
@@ -65,14 +65,14 @@ def test_copied_and_neighbouring_evidence_is_what_a_slow_loop_adds_up(
 
 
 def test_a_support_fact_links_once_however_often_its_actor_is_seen_with_somebody(
-    surroundings: Surroundings, statistics: Statistics, task: Task
+    context: GraphContext, statistics: Statistics, task: Task
 ) -> None:
     link = columns_of("neighbours").start + 4
-    facts, relations = surroundings.facts, surroundings.graph.relations.count
+    facts, relations = context.facts, context.graph.relations.count
     again = replace(facts, relation=(facts.relation + 1) % relations)  # the same two, the same day, another deed
-    graph = surroundings.graph.with_facts(Quadruples.concat([task.support.facts, again]))
+    graph = context.graph.with_facts(Quadruples.concat([task.support.facts, again]))
     assert len(graph.overlay) > len(graph.base) / 2
-    once = of(surroundings, statistics, task, Shortlist(2000))
+    once = of(context, statistics, task, Shortlist(2000))
     twice = candidates(graph, task.support, statistics, task.queries, Shortlist(2000))
     assert np.array_equal(once.offsets, twice.offsets)
     query = np.repeat(np.arange(len(task.queries)), np.diff(once.offsets))
@@ -82,31 +82,31 @@ def test_a_support_fact_links_once_however_often_its_actor_is_seen_with_somebody
 
 
 def test_a_query_about_somebody_who_is_not_in_the_support_is_refused(
-    surroundings: Surroundings, statistics: Statistics, task: Task
+    context: GraphContext, statistics: Statistics, task: Task
 ) -> None:
-    stranger = int(np.setdiff1d(surroundings.facts.subject, task.support.entities)[0])
+    stranger = int(np.setdiff1d(context.facts.subject, task.support.entities)[0])
     queries = replace(task.queries, entity=np.full_like(task.queries.entity, stranger))
     with pytest.raises(ValueError, match="not in the support"):
-        of(surroundings, statistics, replace(task, queries=queries), Shortlist(10))
+        of(context, statistics, replace(task, queries=queries), Shortlist(10))
 
 
 def test_nobody_is_listed_twice_or_answers_with_itself(
-    surroundings: Surroundings, statistics: Statistics, task: Task
+    context: GraphContext, statistics: Statistics, task: Task
 ) -> None:
-    found = of(surroundings, statistics, task, Shortlist(2000))
+    found = of(context, statistics, task, Shortlist(2000))
     owner = np.repeat(np.arange(len(task.queries)), np.diff(found.offsets))
-    assert len(np.unique(owner * surroundings.graph.entities + found.entity)) == len(found.entity)
+    assert len(np.unique(owner * context.graph.entities + found.entity)) == len(found.entity)
     assert not (found.entity == task.queries.entity[owner]).any()
     assert np.isfinite(found.features).all()
     assert found.features.shape == (len(found.entity), EVIDENCE)
 
 
 def test_a_sample_keeps_the_answer_and_stands_for_all(
-    surroundings: Surroundings, statistics: Statistics, task: Task
+    context: GraphContext, statistics: Statistics, task: Task
 ) -> None:
-    whole = of(surroundings, statistics, task, Shortlist(2000))
-    sample = of(surroundings, statistics, task, Shortlist(10, 5, seed=3))
-    assert np.array_equal(sample.entity, of(surroundings, statistics, task, Shortlist(10, 5, seed=3)).entity)
+    whole = of(context, statistics, task, Shortlist(2000))
+    sample = of(context, statistics, task, Shortlist(10, 5, seed=3))
+    assert np.array_equal(sample.entity, of(context, statistics, task, Shortlist(10, 5, seed=3)).entity)
     kept = 0
     for q, answer in enumerate(task.queries.answer.tolist()):
         everybody = whole.entity[whole.offsets[q] : whole.offsets[q + 1]].tolist()
@@ -123,37 +123,37 @@ def test_a_sample_keeps_the_answer_and_stands_for_all(
     assert kept > 10
 
 
-def test_statistics_come_back_from_storage(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
-    again = Statistics.from_arrays(statistics.arrays(), surroundings.concepts, statistics.names)
-    assert again.fits(surroundings.graph)
-    one, two = (of(surroundings, which, task, Shortlist(100)) for which in (statistics, again))
+def test_statistics_come_back_from_storage(context: GraphContext, statistics: Statistics, task: Task) -> None:
+    again = Statistics.from_arrays(statistics.arrays(), context.concepts, statistics.names)
+    assert again.fits(context.graph)
+    one, two = (of(context, which, task, Shortlist(100)) for which in (statistics, again))
     assert np.array_equal(one.entity, two.entity)
     assert np.array_equal(one.features, two.features)
 
 
-def test_more_room_changes_nothing(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
-    one = of(surroundings, statistics, task, Shortlist(100))
-    two = of(surroundings.widened(7), statistics.widened(7), task, Shortlist(100))
+def test_more_room_changes_nothing(context: GraphContext, statistics: Statistics, task: Task) -> None:
+    one = of(context, statistics, task, Shortlist(100))
+    two = of(context.with_capacity(7), statistics.widened(7), task, Shortlist(100))
     assert np.array_equal(one.entity, two.entity)
     assert np.array_equal(one.features, two.features)
 
 
-def test_entities_with_the_same_company_point_the_same_way(surroundings: Surroundings) -> None:
-    rows = company(surroundings.graph)
+def test_entities_with_the_same_company_point_the_same_way(context: GraphContext) -> None:
+    rows = company(context.graph)
     length = np.linalg.norm(rows, axis=1)
-    lonely = surroundings.graph.degree(np.arange(surroundings.graph.entities, dtype=np.int32)) == 0
+    lonely = context.graph.degree(np.arange(context.graph.entities, dtype=np.int32)) == 0
     assert np.allclose(length[~lonely], 1, atol=1e-3)
     assert not rows[lonely].any()
 
 
 def test_names_are_looked_at_only_where_they_are_switched_on(
-    dataset: Dataset, surroundings: Surroundings, statistics: Statistics, task: Task
+    dataset: Dataset, context: GraphContext, statistics: Statistics, task: Task
 ) -> None:
     names = columns_of("names")
-    assert not of(surroundings, statistics, task, Shortlist(100)).features[:, names].any()
-    read = Names.of(dataset.vocabulary.entities, surroundings.graph)
-    with_names = count(surroundings.facts, surroundings.graph, surroundings.concepts, names=read)
-    assert of(surroundings, with_names, task, Shortlist(100)).features[:, names].any()
+    assert not of(context, statistics, task, Shortlist(100)).features[:, names].any()
+    read = Names.of(dataset.vocabulary.entities, context.graph)
+    with_names = count(context.facts, context.graph, context.concepts, names=read)
+    assert of(context, with_names, task, Shortlist(100)).features[:, names].any()
 
 
 def small_names() -> tuple[Names, TemporalGraph]:
@@ -195,10 +195,10 @@ def test_who_is_hidden_has_no_home_by_its_contacts() -> None:
 
 
 def test_every_family_has_a_switch_and_what_is_off_is_not_looked_at(
-    surroundings: Surroundings, statistics: Statistics, task: Task
+    context: GraphContext, statistics: Statistics, task: Task
 ) -> None:
     assert set(FeaturesConfig.model_fields) == FAMILIES.keys() - {"query"}
-    graph = surroundings.graph.with_facts(task.support.facts)
+    graph = context.graph.with_facts(task.support.facts)
     options = choices(graph, task.support, statistics, task.queries, 20, Shortlist(50))
     for family in FeaturesConfig.model_fields:
         torch.manual_seed(0)

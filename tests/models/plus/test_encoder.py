@@ -14,21 +14,22 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import PlusAgent, Surroundings
+from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.models.plus.encoder.network import Asking, Reader, SupportEncoder, Words, telling_words
 from fitcarl.models.plus.encoder.training import train_encoder
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.statistics import Statistics, count
+from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.tasks.task import Queries, Task
 from tests.models.plus.features import columns_of
 
-SMALL = EncoderConfig(size=16, steps=60, least_steps=60, batch=128)
+SMALL = EncoderConfig(dim=16, max_updates=60, min_updates=60, batch_size=128)
 
 
 @pytest.fixture(scope="module")
-def encoder(surroundings: Surroundings) -> SupportEncoder:
-    return train_encoder(surroundings.graph, 1.0, Names.none(surroundings.graph.entities), SMALL, seed=0)
+def encoder(context: GraphContext) -> SupportEncoder:
+    return train_encoder(context.graph, 1.0, Names.none(context.graph.entities), SMALL, seed=0)
 
 
 def said_of(found: Candidates) -> np.ndarray:
@@ -49,7 +50,7 @@ def test_it_learns_whom_one_with_such_a_support_deals_with() -> None:
     names = Names.none(entities)
     no_concepts = Concepts((), np.zeros(entities + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
     statistics = count(facts, graph, no_concepts)
-    config = EncoderConfig(size=32, steps=500, least_steps=500, batch=128)
+    config = EncoderConfig(dim=32, max_updates=500, min_updates=500, batch_size=128)
     newcomer = np.full(pairs, entities - 1, dtype=np.int32)
     asking = Asking(
         relation=torch.ones(pairs, dtype=torch.int64),
@@ -67,16 +68,16 @@ def test_it_learns_whom_one_with_such_a_support_deals_with() -> None:
 
 
 def test_the_asked_fact_itself_changes_nothing(
-    surroundings: Surroundings, statistics: Statistics, task: Task, encoder: SupportEncoder
+    context: GraphContext, statistics: Statistics, task: Task, encoder: SupportEncoder
 ) -> None:
     """Facts of the newcomer, planted in the memory of days at the asked time, are not remembered for it."""
     queries = task.queries.take(np.arange(1))
-    graph = surroundings.graph.with_facts(task.support.facts)
+    graph = context.graph.with_facts(task.support.facts)
     e, r, x, t = (int(column[0]) for column in (queries.entity, queries.relation, queries.answer, queries.time))
     planted = {
         "day_time": np.append(statistics.day_time, [t, t]),
         "day_source": np.append(statistics.day_source, [e, x]),
-        "day_relation": np.append(statistics.day_relation, [r, surroundings.graph.relations.inverse(r)]),
+        "day_relation": np.append(statistics.day_relation, [r, context.graph.relations.inverse(r)]),
         "day_target": np.append(statistics.day_target, [x, e]),
     }
     order = np.argsort(planted["day_time"], kind="stable")
@@ -89,20 +90,18 @@ def test_the_asked_fact_itself_changes_nothing(
         np.testing.assert_allclose(row, same[int(entity)], atol=1e-5)
 
 
-def test_without_an_encoder_its_evidence_is_blank(
-    surroundings: Surroundings, statistics: Statistics, task: Task
-) -> None:
-    graph = surroundings.graph.with_facts(task.support.facts)
+def test_without_an_encoder_its_evidence_is_blank(context: GraphContext, statistics: Statistics, task: Task) -> None:
+    graph = context.graph.with_facts(task.support.facts)
     assert not said_of(candidates(graph, task.support, statistics, task.queries, Shortlist(100))).any()
 
 
 def test_room_for_more_entities_changes_nothing_for_the_others(
-    encoder: SupportEncoder, statistics: Statistics, surroundings: Surroundings, task: Task
+    encoder: SupportEncoder, statistics: Statistics, context: GraphContext, task: Task
 ) -> None:
-    wide_place = surroundings.widened(3)
+    wide_place = context.with_capacity(3)
     queries: Queries = task.queries.take(np.arange(5))
     given = [
-        (surroundings.graph, statistics, encoder),
+        (context.graph, statistics, encoder),
         (wide_place.graph, statistics.widened(3), encoder.widened(3)),
     ]
     found = [
@@ -129,7 +128,7 @@ def test_rare_words_do_not_tell_who_somebody_is() -> None:
 
 
 def test_who_came_later_is_average_and_who_is_not_there_yet_no_answer(
-    surroundings: Surroundings, statistics: Statistics, task: Task, encoder: SupportEncoder
+    context: GraphContext, statistics: Statistics, task: Task, encoder: SupportEncoder
 ) -> None:
     """One whom the encoder has not met, but the graph has, is neither first nor last; without facts nobody answers."""
     busy = int(np.argmax(statistics.degree))
@@ -138,7 +137,7 @@ def test_who_came_later_is_average_and_who_is_not_there_yet_no_answer(
     known[busy] = False
     stranger.settle(known)
     gone = replace(statistics, degree=np.where(known, statistics.degree, 0).astype(np.int32))
-    graph = surroundings.graph.with_facts(task.support.facts)
+    graph = context.graph.with_facts(task.support.facts)
 
     def said(reader: Reader) -> np.ndarray:
         found = candidates(graph, task.support, statistics, task.queries, Shortlist(500), reader)
@@ -154,12 +153,12 @@ def test_who_came_later_is_average_and_who_is_not_there_yet_no_answer(
 def test_a_named_newcomer_is_read_by_its_name(dataset: Dataset) -> None:
     """The scorer of an agent with names on hears of a newcomer's name through the encoder, too."""
     config = configure("plus+names", shots=3)
-    surroundings = Surroundings.of(dataset)
-    graph = surroundings.graph
-    names = Names.of(surroundings.names, graph)
-    small = EncoderConfig(size=8, steps=20, least_steps=20, batch=64)
-    agent = PlusAgent(config, surroundings, None, train_encoder(graph, 1.0, names, small, seed=0)).widened(
-        surroundings.widened(1)
+    context = GraphContext.from_dataset(dataset)
+    graph = context.graph
+    names = Names.of(context.names, graph)
+    small = EncoderConfig(dim=8, max_updates=20, min_updates=20, batch_size=64)
+    agent = PlusModel(config, context, None, train_encoder(graph, 1.0, names, small, seed=0)).with_capacity(
+        context.with_capacity(1)
     )
     word = max(names.number, key=lambda text: float(agent.encoder.telling[names.number[text]]) if agent.encoder else 0)
     new = np.array([graph.entities])

@@ -17,18 +17,24 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Surroundings
+from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.encoder.network import SupportEncoder
 from fitcarl.models.plus.encoder.training import Rehearsal, encoder_for, train_encoder
 from fitcarl.models.plus.names import Names
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
-from fitcarl.tasks.sampler import Lessons
+from fitcarl.tasks.sampler import TaskSampler
 from fitcarl.training import loop as trainer
 from fitcarl.training.api import resume, train
-from fitcarl.training.loop import Stopped
+from fitcarl.training.loop import TrainingInterrupted
 
-TINY = ("encoder.steps=2", "encoder.least_steps=1", "encoder.size=4", "encoder.batch=16", "plus.queries=20")
+TINY = (
+    "encoder.max_updates=2",
+    "encoder.min_updates=1",
+    "encoder.dim=4",
+    "encoder.batch_size=16",
+    "policy.queries_per_episode=20",
+)
 
 
 @pytest.fixture
@@ -40,21 +46,21 @@ def data(dataset: Dataset, tmp_path: Path) -> Path:
 def test_those_who_play_newcomers_are_never_met(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    config = configure("plus", ["learn.tasks=both"], shots=3)
-    lessons, met = Lessons(dataset, config), []
+    config = configure("plus", ["training.tasks=both"], shots=3)
+    lessons, met = TaskSampler(dataset, config), []
     monkeypatch.setattr(trainer, "encoder_for", lambda graph, *_, **__: met.append(graph))
     trainer._encoder(dataset, config, lessons, None, None, RunFolder(tmp_path))
-    assert lessons.newcomers is not None
-    hidden = np.concatenate(lessons.newcomers.groups)
+    assert lessons.pseudo_unseen is not None
+    hidden = np.concatenate(lessons.pseudo_unseen.groups)
     degree = np.diff(met[0].base.offsets)
     assert len(hidden)
     assert degree.any()
     assert not degree[hidden].any()
 
 
-def test_it_is_made_once_and_read_from_the_cache(surroundings: Surroundings, tmp_path: Path) -> None:
-    graph, names = surroundings.graph, Names.none(surroundings.graph.entities)
-    config = EncoderConfig(size=8, steps=3, least_steps=3, batch=32)
+def test_it_is_made_once_and_read_from_the_cache(context: GraphContext, tmp_path: Path) -> None:
+    graph, names = context.graph, Names.none(context.graph.entities)
+    config = EncoderConfig(dim=8, max_updates=3, min_updates=3, batch_size=32)
     told: list[int] = []
     first, seconds = encoder_for(graph, 1.0, names, config, 0, 3, tmp_path, lambda step, _: told.append(step))
     again, same = encoder_for(graph, 1.0, names, config, 0, 1, tmp_path, lambda step, _: told.append(step))
@@ -74,39 +80,45 @@ def test_it_is_made_once_and_read_from_the_cache(surroundings: Surroundings, tmp
     assert damaged.stat().st_size > 100
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(surroundings: Surroundings, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_done_without(context: GraphContext, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     notes: list[str] = []
-    config = EncoderConfig(size=8, steps=1, least_steps=1, batch=32)
-    names = Names.none(surroundings.graph.entities)
-    encoder_for(surroundings.graph, 1.0, names, config, 0, 3, tmp_path / "file", None, notes.append)
+    config = EncoderConfig(dim=8, max_updates=1, min_updates=1, batch_size=32)
+    names = Names.none(context.graph.entities)
+    encoder_for(context.graph, 1.0, names, config, 0, 3, tmp_path / "file", None, notes.append)
     assert "cannot be kept" in notes[0]
 
 
 @pytest.mark.parametrize("steps", [1, 2, 9, 10, 11])
-def test_any_number_of_steps_will_do(surroundings: Surroundings, steps: int) -> None:
-    config = EncoderConfig(size=4, steps=steps, least_steps=1, batch=16)
-    names = Names.none(surroundings.graph.entities)
-    assert torch.isfinite(train_encoder(surroundings.graph, 1 / 24, names, config, 0, shots=5).entity).all()
+def test_any_number_of_steps_will_do(context: GraphContext, steps: int) -> None:
+    config = EncoderConfig(dim=4, max_updates=steps, min_updates=1, batch_size=16)
+    names = Names.none(context.graph.entities)
+    assert torch.isfinite(train_encoder(context.graph, 1 / 24, names, config, 0, shots=5).entity).all()
 
 
-def test_equal_seeds_give_equal_encoders(surroundings: Surroundings) -> None:
-    graph, names = surroundings.graph, Names.none(surroundings.graph.entities)
-    config = EncoderConfig(size=8, steps=4, least_steps=4, batch=64)
+def test_equal_seeds_give_equal_encoders(context: GraphContext) -> None:
+    graph, names = context.graph, Names.none(context.graph.entities)
+    config = EncoderConfig(dim=8, max_updates=4, min_updates=4, batch_size=64)
     one, other = (train_encoder(graph, 1.0, names, config, seed=3) for _ in range(2))
     assert all(torch.equal(part, other.state_dict()[name]) for name, part in one.state_dict().items())
     assert math.isfinite(float(one.entity.sum()))
 
 
 def test_a_stop_before_the_first_episode_loses_nothing(data: Path, tmp_path: Path) -> None:
-    settings = ["encoder.steps=5", "encoder.least_steps=5", "encoder.size=8", "encoder.batch=64", "plus.queries=20"]
+    settings = [
+        "encoder.max_updates=5",
+        "encoder.min_updates=5",
+        "encoder.dim=8",
+        "encoder.batch_size=64",
+        "policy.queries_per_episode=20",
+    ]
     asked: list[int] = []
 
     def at_the_third_step() -> bool:
         asked.append(1)
         return len(asked) == 3
 
-    with pytest.raises(Stopped, match="before the first episode"):
+    with pytest.raises(TrainingInterrupted, match="before the first episode"):
         train(data, out=tmp_path / "run", episodes=1, settings=settings, stop=at_the_third_step)
     assert not RunFolder(tmp_path / "run").encoder.exists()
     told: list[str] = []
@@ -121,7 +133,7 @@ def test_a_stop_before_the_first_episode_loses_nothing(data: Path, tmp_path: Pat
 def test_a_support_of_itself_and_of_the_asked_fact_is_never_drawn() -> None:
     base = Quadruples(*np.array([(0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 3), (1, 0, 2, 3)], dtype=np.int32).T)
     graph = TemporalGraph.from_facts(base, 3, RelationIds(1))
-    rehearsal = Rehearsal(graph, 1.0, Names.none(3), EncoderConfig(batch=500), shots=3)
+    rehearsal = Rehearsal(graph, 1.0, Names.none(3), EncoderConfig(batch_size=500), shots=3)
     edge, support, known = rehearsal._draw(np.random.default_rng(0))
     subject = np.repeat(np.arange(3), np.diff(graph.base.offsets))[edge]
     assert len(edge)
@@ -137,23 +149,23 @@ def test_newcomers_come_without_a_name_as_often_as_said() -> None:
     graph = TemporalGraph.from_facts(ring, 50, RelationIds(1))
     names, everybody = Names.of(texts, graph), np.arange(50).repeat(20)
     for nameless, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)):
-        config = EncoderConfig(size=4, nameless=nameless)
+        config = EncoderConfig(dim=4, name_dropout=nameless)
         rehearsal = Rehearsal(graph, 1.0, names, config, shots=3)
         encoder = SupportEncoder(config, 50, 2, torch.from_numpy(rehearsal.telling))
         said = rehearsal._name(encoder, everybody, np.random.default_rng(0)).detach()
         assert float((said != 0).any(1).float().mean()) == pytest.approx(share, abs=0.05)
 
 
-def test_a_loss_that_is_no_number_is_said_and_not_kept(surroundings: Surroundings, tmp_path: Path) -> None:
-    names = Names.none(surroundings.graph.entities)
-    config = EncoderConfig(size=8, steps=60, least_steps=60, batch=32, rate=1e30)
+def test_a_loss_that_is_no_number_is_said_and_not_kept(context: GraphContext, tmp_path: Path) -> None:
+    names = Names.none(context.graph.entities)
+    config = EncoderConfig(dim=8, max_updates=60, min_updates=60, batch_size=32, learning_rate=1e30)
     with pytest.raises(FitcarlError, match=r"smaller encoder\.rate"):
-        encoder_for(surroundings.graph, 1.0, names, config, 0, 3, tmp_path)
+        encoder_for(context.graph, 1.0, names, config, 0, 3, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_run_of_an_older_version_says_so(data: Path, tmp_path: Path) -> None:
-    settings = ["features.encoder=off", "plus.queries=20"]
+    settings = ["features.encoder=off", "policy.queries_per_episode=20"]
     run = train(data, out=tmp_path / "run", episodes=1, settings=settings)
     assert not run.folder.encoder.exists()
     parts, about = read_tensors(run.folder.statistics)

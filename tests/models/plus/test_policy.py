@@ -7,30 +7,31 @@ import torch
 from fitcarl.config.schema import configure
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.base import PlusAgent, Surroundings
+from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.action_features import Choices, choices
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.policy import log_likelihood
 from fitcarl.models.plus.scorer import Walks
 from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.tasks.task import Queries, Task, sampled_task
 
 
 @pytest.fixture(scope="module")
-def agent(surroundings: Surroundings) -> PlusAgent:
+def agent(context: GraphContext) -> PlusModel:
     torch.manual_seed(0)
-    return PlusAgent(configure("plus"), surroundings)
+    return PlusModel(configure("plus"), context)
 
 
-def options_of(surroundings: Surroundings, statistics: Statistics, task: Task, queries: Queries) -> Choices:
-    graph = surroundings.graph.with_facts(task.support.facts)
+def options_of(context: GraphContext, statistics: Statistics, task: Task, queries: Queries) -> Choices:
+    graph = context.graph.with_facts(task.support.facts)
     return choices(graph, task.support, statistics, queries, 20, Shortlist(50))
 
 
 def test_probabilities_of_all_walks_add_up_to_one(
-    surroundings: Surroundings, statistics: Statistics, task: Task, agent: PlusAgent
+    context: GraphContext, statistics: Statistics, task: Task, agent: PlusModel
 ) -> None:
-    options = options_of(surroundings, statistics, task, task.queries)
+    options = options_of(context, statistics, task, task.queries)
     with torch.no_grad():
         walks = Walks.of(options, agent.module(options))
     total = np.bincount(walks.query, weights=np.exp(walks.score), minlength=len(task.queries))
@@ -38,9 +39,9 @@ def test_probabilities_of_all_walks_add_up_to_one(
 
 
 def test_likelihood_is_the_sum_over_walks_to_the_answer(
-    surroundings: Surroundings, statistics: Statistics, task: Task, agent: PlusAgent
+    context: GraphContext, statistics: Statistics, task: Task, agent: PlusModel
 ) -> None:
-    options = options_of(surroundings, statistics, task, task.queries)
+    options = options_of(context, statistics, task, task.queries)
     with torch.no_grad():
         mass = agent.module(options)
         whole, walked = log_likelihood(mass, options, torch.from_numpy(task.queries.answer))
@@ -55,9 +56,9 @@ def test_likelihood_is_the_sum_over_walks_to_the_answer(
 
 
 def test_walks_cannot_gain_by_never_being_taken(
-    surroundings: Surroundings, statistics: Statistics, task: Task, agent: PlusAgent
+    context: GraphContext, statistics: Statistics, task: Task, agent: PlusModel
 ) -> None:
-    options = options_of(surroundings, statistics, task, task.queries)
+    options = options_of(context, statistics, task, task.queries)
     answer = torch.from_numpy(task.queries.answer)
     with torch.no_grad():
         before = log_likelihood(agent.module(options), options, answer)[1]
@@ -68,10 +69,10 @@ def test_walks_cannot_gain_by_never_being_taken(
     assert torch.allclose(before, after, atol=1e-2)
 
 
-def test_features_do_not_depend_on_the_answer(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
+def test_features_do_not_depend_on_the_answer(context: GraphContext, statistics: Statistics, task: Task) -> None:
     queries = task.queries
     blind = Queries(queries.entity, queries.relation, queries.time, np.full_like(queries.answer, -1))
-    seen, unseen = (options_of(surroundings, statistics, task, asked) for asked in (queries, blind))
+    seen, unseen = (options_of(context, statistics, task, asked) for asked in (queries, blind))
     for name in ("first", "second", "query", "open"):
         assert np.array_equal(getattr(seen, name), getattr(unseen, name)), name
     assert np.array_equal(seen.crowd.entity, unseen.crowd.entity)
@@ -84,9 +85,9 @@ def test_statistics_know_nothing_of_the_unseen_entities(dataset: Dataset, statis
     assert not np.isin(statistics.keys % statistics.entities, unseen).any()
 
 
-def test_a_batch_changes_nothing(surroundings: Surroundings, statistics: Statistics, task: Task) -> None:
-    together = options_of(surroundings, statistics, task, task.queries)
-    alone = options_of(surroundings, statistics, task, task.queries.take(slice(5, 6)))
+def test_a_batch_changes_nothing(context: GraphContext, statistics: Statistics, task: Task) -> None:
+    together = options_of(context, statistics, task, task.queries)
+    alone = options_of(context, statistics, task, task.queries.take(slice(5, 6)))
     width = alone.space.width
     shots = alone.shots
     assert np.array_equal(together.first[5], alone.first[0])
@@ -99,12 +100,12 @@ def test_a_batch_changes_nothing(surroundings: Surroundings, statistics: Statist
 
 @pytest.mark.parametrize("number", range(0, 20, 2))
 def test_planting_the_fact_that_is_asked_for_changes_nothing(
-    surroundings: Surroundings, statistics: Statistics, task: Task, number: int
+    context: GraphContext, statistics: Statistics, task: Task, number: int
 ) -> None:
-    asked, relations = task.queries.take(slice(number, number + 1)), surroundings.graph.relations
+    asked, relations = task.queries.take(slice(number, number + 1)), context.graph.relations
     own = Quadruples(asked.entity, asked.relation, asked.answer, asked.time)
     own = own if own.relation[0] < relations.count else own.inverted(relations)
-    graph = surroundings.graph.with_facts(task.support.facts)
+    graph = context.graph.with_facts(task.support.facts)
     # Wide enough for every edge: among the nearest only, one more edge may push another one out.
     clean, planted = (
         choices(seen, task.support, statistics, asked, 3000, Shortlist(500)) for seen in (graph, graph.with_facts(own))
@@ -118,9 +119,9 @@ def test_planting_the_fact_that_is_asked_for_changes_nothing(
 
 
 def test_no_walk_leads_back_to_the_asking_entity(
-    surroundings: Surroundings, statistics: Statistics, task: Task, agent: PlusAgent
+    context: GraphContext, statistics: Statistics, task: Task, agent: PlusModel
 ) -> None:
-    options = options_of(surroundings, statistics, task, task.queries)
+    options = options_of(context, statistics, task, task.queries)
     with torch.no_grad():
         walks = Walks.of(options, agent.module(options))
     second = walks.column > 0
@@ -128,7 +129,7 @@ def test_no_walk_leads_back_to_the_asking_entity(
     assert not (walks.entity[second] == task.queries.entity[walks.query[second]]).any()
 
 
-def test_explanations_are_facts_of_the_observed_graph(dataset: Dataset, task: Task, agent: PlusAgent) -> None:
+def test_explanations_are_facts_of_the_observed_graph(dataset: Dataset, task: Task, agent: PlusModel) -> None:
     names, relations, calendar = dataset.vocabulary.entities, dataset.vocabulary.relations, dataset.calendar
     observed = {
         (names[s], relations[r], names[o], calendar.label(t))
@@ -148,16 +149,16 @@ def test_explanations_are_facts_of_the_observed_graph(dataset: Dataset, task: Ta
     assert lengths == {1, 2}
 
 
-def test_learning_makes_answers_more_likely(dataset: Dataset, surroundings: Surroundings) -> None:
+def test_learning_makes_answers_more_likely(dataset: Dataset, context: GraphContext) -> None:
     torch.manual_seed(0)
-    agent = PlusAgent(configure("plus"), surroundings)
+    agent = PlusModel(configure("plus"), context)
     relations = dataset.vocabulary.relation_ids
     fixed = sampled_task(dataset.train, 3, relations, np.random.default_rng(99), 4)
-    before = agent.play(fixed, 0).loss.item()
+    before = agent.training_step(fixed, 0).loss.item()
     optimizer = torch.optim.Adam(agent.module.parameters(), lr=2e-3)
     for number in range(30):
         task = sampled_task(dataset.train, 3, relations, np.random.default_rng(number), 4)
         optimizer.zero_grad()
-        agent.play(task, number).loss.backward()
+        agent.training_step(task, number).loss.backward()
         optimizer.step()
-    assert agent.play(fixed, 0).loss.item() < before - 0.3
+    assert agent.training_step(fixed, 0).loss.item() < before - 0.3

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.models.base import Surroundings
+from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.encoder.temporal_memory import around, happened
 from fitcarl.models.plus.statistics import meetings
 
 
 @pytest.mark.parametrize(("days", "reach"), [(1.0, 2), (0.5, 4), (0.3, 6), (30.4, 1)])
 def test_what_happened_and_its_gradient_are_those_of_a_plain_sum(
-    surroundings: Surroundings, days: float, reach: int
+    context: GraphContext, days: float, reach: int
 ) -> None:
     """Two days before and after are remembered, or a tick where that is longer, in five gaps."""
-    graph, rng = surroundings.graph, np.random.default_rng(1)
+    graph, rng = context.graph, np.random.default_rng(1)
     day, n = meetings(graph), graph.relations.directed
     time = rng.integers(5, 60, 7).astype(np.int32)
     entity, relation = rng.integers(0, graph.entities, 7), rng.integers(0, n, 7)
@@ -53,9 +53,9 @@ def test_what_happened_and_its_gradient_are_those_of_a_plain_sum(
 
 
 def test_the_memory_and_its_gradient_are_the_same_on_any_number_of_threads(
-    surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    context: GraphContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph, rng = surroundings.graph, np.random.default_rng(2)
+    graph, rng = context.graph, np.random.default_rng(2)
     day, n, queries = meetings(graph), graph.relations.directed, 200
     time, place = rng.integers(5, 60, queries).astype(np.int32), np.arange(graph.entities)
     days = around(day, 1.0, rng.integers(0, graph.entities, queries), rng.integers(0, n, queries), time, place, 20, rng)
@@ -71,8 +71,8 @@ def test_the_memory_and_its_gradient_are_the_same_on_any_number_of_threads(
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
-def test_of_many_facts_a_part_stands_for_all(surroundings: Surroundings) -> None:
-    graph = surroundings.graph
+def test_of_many_facts_a_part_stands_for_all(context: GraphContext) -> None:
+    graph = context.graph
     day, place = meetings(graph), np.arange(graph.entities)
     time, nobody, relation = np.full(400, 30, dtype=np.int32), np.full(400, -1), np.zeros(400, dtype=np.int64)
     directed = graph.relations.directed

@@ -68,9 +68,9 @@ def pretrain(
     if len(triples):
         training.run(progress)
 
-    entity = np.zeros((entities, config.dimension), dtype=np.float32)
+    entity = np.zeros((entities, config.dim), dtype=np.float32)
     entity[trained] = training.entity.values.numpy()
-    relation = np.zeros((relations.directed, config.dimension), dtype=np.float32)
+    relation = np.zeros((relations.directed, config.dim), dtype=np.float32)
     met = np.unique(triples.relation)
     relation[met] = training.relation.values.numpy()[met]
     about = {"origin": "ComplEx", "seed": seed, "config": config.model_dump()}
@@ -98,9 +98,9 @@ class _Training:
 
     def run(self, progress: Callable[[Progress], object] | None) -> None:
         """All epochs."""
-        pairs, batch = len(self.triples), self.config.batch
+        pairs, batch = len(self.triples), self.config.batch_size
         steps = math.ceil(pairs / batch)
-        epochs = max(self.config.epochs, math.ceil(self.config.least_steps / steps))
+        epochs = max(self.config.epochs, math.ceil(self.config.min_updates / steps))
         began = called = time.perf_counter()
         for epoch in range(epochs):
             order = torch.randperm(pairs, generator=self.generator).numpy()
@@ -137,9 +137,9 @@ class _Training:
         size = cubes(candidates)
         answers = torch.bincount(flat_row, minlength=len(pairs))
         cubed = (answers * (size[asking] + cubes(turn))).sum() + size[answer].sum()
-        ((loss + self.config.regularizer * cubed) / len(answer)).backward()
-        self.entity.descend(touched, candidates.grad, self.config.rate)
-        self.relation.descend(None, relation.grad, self.config.rate)
+        ((loss + self.config.n3_weight * cubed) / len(answer)).backward()
+        self.entity.descend(touched, candidates.grad, self.config.learning_rate)
+        self.relation.descend(None, relation.grad, self.config.learning_rate)
         return loss.item(), weight.sum().item()
 
 
@@ -152,7 +152,7 @@ class _Rows:
 
     @classmethod
     def random(cls, count: int, config: EmbeddingConfig, generator: torch.Generator) -> _Rows:
-        values = torch.randn(count, config.dimension, generator=generator) * config.deviation
+        values = torch.randn(count, config.dim, generator=generator) * config.init_std
         return cls(values, torch.zeros_like(values))
 
     def leaf(self, touched: Tensor | None) -> Tensor:

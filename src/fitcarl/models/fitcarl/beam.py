@@ -74,7 +74,7 @@ def _search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -
     state = model.start(context, encoded)
     score = torch.zeros(count, 1, dtype=torch.float64)
     steps: list[BeamStep] = []
-    for level in range(model.config.steps):
+    for level in range(model.config.hops):
         space = model.actions(context, everybody, state)
         step = model.step(context, everybody, state, space)
         # [queries, kept paths × actions]: everything that could come next
@@ -93,7 +93,7 @@ def _search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -
                 *(column.double().numpy()[chosen].reshape(shape) for column in (step.log_policy, confidence)),
             )
         )
-        if level + 1 < model.config.steps:
+        if level + 1 < model.config.hops:
             everybody = encoded.take(torch.arange(count).repeat_interleave(shape[1]))
             before = SearchState(state.entity[chosen[0]], state.time[chosen[0]], state.history.index_select(0, rows))
             now = steps[-1]

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from fitcarl.config.schema import Config
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.base import EpisodeResult
 from fitcarl.models.fitcarl.loss import task_loss
 from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
 from fitcarl.models.fitcarl.rewards import reward
 from fitcarl.models.fitcarl.rollout import ConceptPrior, Rollout, sample_rollout
 from fitcarl.tasks.task import Queries, Task
-
-
-@dataclass(frozen=True)
-class Episode:
-    """What one task gave."""
-
-    loss: Tensor
-    """Scalar, with the graph of operations that led to it."""
-    reward: float
-    """Mean reward of the last step."""
-    arrived: float
-    """Share of walks that ended at the answer."""
 
 
 def play(
@@ -37,15 +24,17 @@ def play(
     concept_prior: ConceptPrior | None,
     max_delta: int,
     seed: int,
-) -> Episode:
+) -> EpisodeResult:
     """Encodes the task's entities, walks once for every query, and weighs the walks."""
     context = model.encode_task(background, task.support, max_delta, seed)
     encoded = model.encode_queries(context, task.queries)
     generator = torch.Generator().manual_seed(seed)
-    rollout = sample_rollout(model, context, encoded, generator, concept_prior, with_entropy=config.learn.entropy > 0)
-    rewards = step_rewards(context, encoded, task.queries, rollout, config.learn.margin)
-    arrived = (rollout.entity[-1] == task.queries.answer).mean()
-    return Episode(task_loss(rollout, rewards, config.learn), float(rewards[-1].mean()), float(arrived))
+    rollout = sample_rollout(
+        model, context, encoded, generator, concept_prior, with_entropy=config.training.entropy_coef > 0
+    )
+    rewards = step_rewards(context, encoded, task.queries, rollout, config.training.reward_margin)
+    hit_rate = (rollout.entity[-1] == task.queries.answer).mean()
+    return EpisodeResult(task_loss(rollout, rewards, config.training), float(rewards[-1].mean()), float(hit_rate))
 
 
 @torch.no_grad()

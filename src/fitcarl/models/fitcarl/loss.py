@@ -5,23 +5,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fitcarl.config.schema import LearnConfig
+from fitcarl.config.schema import TrainingConfig
 from fitcarl.models.fitcarl.rewards import returns
 from fitcarl.models.fitcarl.rollout import Rollout
 
 
-def task_loss(rollout: Rollout, rewards: Tensor, config: LearnConfig) -> Tensor:
+def task_loss(rollout: Rollout, rewards: Tensor, config: TrainingConfig) -> Tensor:
     """L_T: the mean over queries of Σ_l γˡ (η L_KL - log π(a) R), for rewards [steps, queries].
 
     In the paper a step is weighed by its own reward; ``reward = "return"``, a baseline and an entropy bonus are ours.
     """
-    weight = returns(rewards, config.discount) if config.reward == "return" else rewards
+    weight = returns(rewards, config.gamma) if config.reward == "return" else rewards
     if config.baseline:
         weight = weight - weight.mean(1, keepdim=True)
     per_step = -torch.stack(rollout.log_policy) * weight.detach()
     if rollout.divergence:
-        per_step = per_step + config.regularizer * torch.stack(rollout.divergence)
+        per_step = per_step + config.kl_weight * torch.stack(rollout.divergence)
     if rollout.entropy:
-        per_step = per_step - config.entropy * torch.stack(rollout.entropy)
-    discount = config.discount ** torch.arange(len(per_step), dtype=per_step.dtype)
+        per_step = per_step - config.entropy_coef * torch.stack(rollout.entropy)
+    discount = config.gamma ** torch.arange(len(per_step), dtype=per_step.dtype)
     return (discount @ per_step).mean()

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from fitcarl.config.schema import ModelConfig
+from fitcarl.config.schema import NetworkConfig
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.relations import RelationIds
@@ -96,7 +96,7 @@ class Fitcarl(nn.Module):
     entity_rows: Tensor
     relation_rows: Tensor
 
-    def __init__(self, config: ModelConfig, embeddings: Embeddings, relations: RelationIds) -> None:
+    def __init__(self, config: NetworkConfig, embeddings: Embeddings, relations: RelationIds) -> None:
         super().__init__()
         self.config = config
         self.relations = relations

@@ -50,7 +50,7 @@ def sample_rollout(
     state = model.start(context, encoded)
     out = Rollout([], [], [], [])
     every = torch.arange(len(encoded))
-    for level in range(model.config.steps):
+    for level in range(model.config.hops):
         space = model.actions(context, encoded, state)
         step = model.step(context, encoded, state, space)
         action = sample_actions(step.log_policy.detach(), generator)
@@ -63,7 +63,7 @@ def sample_rollout(
             out.entropy.append(-(step.log_policy.exp() * finite).sum(-1))
         chosen = every.numpy(), action.numpy()
         out.entity.append(space.entity[chosen])
-        if level + 1 < model.config.steps:
+        if level + 1 < model.config.hops:
             state = model.advance(
                 context, encoded, state, space.relation[chosen], space.entity[chosen], space.time[chosen]
             )

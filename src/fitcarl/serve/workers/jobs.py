@@ -96,6 +96,6 @@ def warm_up(predictor: Predictor) -> None:
     if example is not None:
         predictor.answer([example.query], example.facts)
         return
-    busiest = int(np.argmax(np.diff(predictor.run.surroundings.graph.base.offsets)))
+    busiest = int(np.argmax(np.diff(predictor.run.context.graph.base.offsets)))
     last = predictor.calendar.label(predictor.calendar.span - 1)
     predictor.answer([Query(predictor.entities[busiest], None, predictor.relations[0], last)], [])

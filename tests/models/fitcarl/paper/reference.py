@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fitcarl.config.schema import ModelConfig
+from fitcarl.config.schema import NetworkConfig
 from tests.models.fitcarl.paper.tiny import Fact, Query, Tiny
 
 Weights = Mapping[str, Tensor]
@@ -150,7 +150,7 @@ def concepts_given_relation(task: Tiny, relation: int) -> dict[str, float]:
 class Agent:
     """The agent of one task, query by query and action by action."""
 
-    def __init__(self, weights: Weights, task: Tiny, config: ModelConfig) -> None:
+    def __init__(self, weights: Weights, task: Tiny, config: NetworkConfig) -> None:
         self.w, self.task, self.config = weights, task, config
         self.known: dict[tuple[int, int], Tensor] = {}
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fitcarl.config.schema import Config, LearnConfig, ModelConfig
+from fitcarl.config.schema import Config, NetworkConfig, TrainingConfig
 from fitcarl.graph.actions import ActionSpace
 from fitcarl.models.fitcarl.episode import play
 from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
@@ -94,18 +94,18 @@ def test_b_is_a_policy_without_confidence() -> None:
     assert torch.allclose(theirs.probability, ours.probability, rtol=1e-12, atol=0)
 
 
-def played(model: Fitcarl, concepts: bool, regularizer: float) -> Tensor:
-    config = Config(model=model.config, learn=LearnConfig(regularizer=regularizer))
+def played(model: Fitcarl, concepts: bool, kl_weight: float) -> Tensor:
+    config = Config(network=model.config, training=TrainingConfig(kl_weight=kl_weight))
     concept_prior = TASK.concept_prior() if concepts else None
     return play(model, TASK.graph(), TASK.task(), config, concept_prior, REACH, 4).loss
 
 
 def test_c_takes_the_divergence_out_of_the_loss_and_leaves_the_policy() -> None:
     model = build(TASK)
-    without = played(model, concepts=False, regularizer=0.7)
-    assert without.item() == pytest.approx(played(model, concepts=True, regularizer=0).item(), rel=1e-12)
+    without = played(model, concepts=False, kl_weight=0.7)
+    assert without.item() == pytest.approx(played(model, concepts=True, kl_weight=0).item(), rel=1e-12)
     # linear in η: twice the weight, twice the difference
-    once, twice = (played(model, concepts=True, regularizer=eta) - without for eta in (0.7, 1.4))
+    once, twice = (played(model, concepts=True, kl_weight=eta) - without for eta in (0.7, 1.4))
     assert once.item() > 1e-4
     assert twice.item() == pytest.approx(2 * once.item(), rel=1e-9)
     ablated = twin(model, concepts=False)
@@ -184,8 +184,8 @@ def test_e_samples_at_random_whatever_sampling_says() -> None:
 
 
 def test_the_paper_s_model_is_the_default() -> None:
-    config = ModelConfig()
-    assert (config.steps, config.action_space, config.heads, config.layers) == (3, 50, 2, 2)
+    config = NetworkConfig()
+    assert (config.hops, config.action_space, config.heads, config.layers) == (3, 50, 2, 2)
     assert (config.sampling, config.finetune) == ("adaptive", False)
     assert config.confidence
     assert config.concepts

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fitcarl.config.schema import Config, LearnConfig
+from fitcarl.config.schema import Config, TrainingConfig
 from fitcarl.models.fitcarl.episode import play
 from fitcarl.models.fitcarl.network import Fitcarl
 from tests.models.fitcarl.paper.reference import Agent, Edge, weights_of
@@ -117,11 +117,11 @@ def test_action_spaces_are_the_self_loop_and_the_edges_with_the_best_time_scores
 
 def learning(model: Fitcarl, regularizer: float = 0.5) -> Config:
     """Settings under which no part of the loss is negligible."""
-    return Config(model=model.config, learn=LearnConfig(regularizer=regularizer, margin=1.5, discount=0.8))
+    return Config(network=model.config, training=TrainingConfig(kl_weight=regularizer, reward_margin=1.5, gamma=0.8))
 
 
 def fast_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:
-    concept_prior = task.concept_prior() if config.model.concepts else None
+    concept_prior = task.concept_prior() if config.network.concepts else None
     return play(model, task.graph(), task.task(), config, concept_prior, REACH, seed).loss
 
 
@@ -129,7 +129,7 @@ def literal_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tenso
     with torch.no_grad():  # where the walks went; what they cost is worked out below
         taken = walk(model, *opened(model, task, seed), by_policy(seed))
     walks: list[tuple[Query, list[Edge]]] = list(zip(task.queries, paths(taken), strict=True))
-    settings = config.learn.discount, config.learn.regularizer, config.learn.margin
+    settings = config.training.gamma, config.training.kl_weight, config.training.reward_margin
     return literal(model, task).loss(walks, spaces(taken), *settings)
 
 

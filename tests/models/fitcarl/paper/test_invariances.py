@@ -20,7 +20,7 @@ TASK = random_task(9, queries=1)
 
 
 def everything_said(model: Fitcarl, task: Tiny) -> list[dict[tuple[Edge, ...], float]]:
-    """Every path of two steps with its log-probability, for every query; model.config.steps must be 2."""
+    """Every path of two steps with its log-probability, for every query; model.config.hops must be 2."""
     context, _ = opened(model, task)
     out = []
     for paths in beam_search(model, context, task.query_batch(), beam=10**6):
@@ -40,7 +40,7 @@ def assert_same_up_to(rename: Rename, before: list[dict[Any, float]], after: lis
 
 
 def test_a_shift_of_all_times_changes_nothing() -> None:
-    model = build(TASK, steps=2)
+    model = build(TASK, hops=2)
     for shift in (1, -500, 100_000):
         moved = everything_said(model, TASK.moved(shift))
         assert_same_up_to(
@@ -49,15 +49,15 @@ def test_a_shift_of_all_times_changes_nothing() -> None:
 
 
 def test_a_shift_changes_no_action_space_either() -> None:
-    model = build(TASK, steps=2, action_space=3)
+    model = build(TASK, hops=2, action_space=3)
     moved = everything_said(model, TASK.moved(77))
     assert_same_up_to(lambda edge: edge._replace(time=edge.time + 77), everything_said(model, TASK), moved)
 
 
 def test_relabelling_entities_permutes_answers_and_nothing_else() -> None:
-    model = build(TASK, steps=2)
+    model = build(TASK, hops=2)
     number = np.random.default_rng(0).permutation(TASK.entities)
-    other = build(TASK, steps=2)
+    other = build(TASK, hops=2)
     with torch.no_grad():
         other.entity_rows[number] = model.entity_rows.clone()
     renamed = replace(
@@ -90,7 +90,7 @@ def test_an_inverse_query_equals_the_forward_query_on_the_inverted_graph() -> No
         support=[(owner, (o, r, s, t)) for owner, (s, r, o, t) in task.support],
         queries=[query._replace(relation=query.relation - 3) for query in task.queries],
     )
-    model, swapped = build(task, steps=2), build(task, steps=2)
+    model, swapped = build(task, hops=2), build(task, hops=2)
     with torch.no_grad():
         swapped.relation_rows.copy_(model.relation_rows[[3, 4, 5, 0, 1, 2]])
     before, after = everything_said(model, task), everything_said(swapped, inverted)
@@ -100,7 +100,7 @@ def test_an_inverse_query_equals_the_forward_query_on_the_inverted_graph() -> No
 
 @pytest.mark.parametrize("config", [{}, {"confidence": False}, {"time_bias": False}], ids=str)
 def test_the_order_of_facts_changes_nothing(config: dict[str, Any]) -> None:
-    model = build(TASK, steps=2, action_space=3, **config)
+    model = build(TASK, hops=2, action_space=3, **config)
     rng = np.random.default_rng(1)
     supports = [fact for owner in TASK.unseen for fact in reversed([f for f in TASK.support if f[0] == owner])]
     shuffled = replace(
@@ -112,7 +112,7 @@ def test_the_order_of_facts_changes_nothing(config: dict[str, Any]) -> None:
 @pytest.mark.parametrize("threads", ["1", "2", "5"])
 def test_any_number_of_threads_says_the_same(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
     task = random_task(10, (1, 2, 3, 2, 1, 3), queries=60)
-    model = build(task, steps=2)
+    model = build(task, hops=2)
 
     def outcome(count: str) -> list[torch.Tensor]:
         monkeypatch.setenv("FITCARL_THREADS", count)

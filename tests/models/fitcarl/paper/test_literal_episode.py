@@ -9,25 +9,26 @@ import pytest
 import torch
 
 from fitcarl.bench.reference import literal_episode, literal_paths, select_actions
-from fitcarl.config.schema import Config, LearnConfig
+from fitcarl.config.schema import Config, TrainingConfig
 from fitcarl.graph.actions import Adaptive, action_space
+from fitcarl.models.base import EpisodeResult
 from fitcarl.models.fitcarl.beam import beam_search
-from fitcarl.models.fitcarl.episode import Episode, play
+from fitcarl.models.fitcarl.episode import play
 from fitcarl.models.fitcarl.network import Fitcarl
 from tests.models.fitcarl.paper.tiny import REACH, Tiny, build, random_task
 
 
-def episodes(model: Fitcarl, task: Tiny, seed: int) -> tuple[Episode, Episode]:
-    config = Config(model=model.config, learn=LearnConfig(regularizer=0.5, margin=1.5, discount=0.8))
+def episodes(model: Fitcarl, task: Tiny, seed: int) -> tuple[EpisodeResult, EpisodeResult]:
+    config = Config(network=model.config, training=TrainingConfig(kl_weight=0.5, reward_margin=1.5, gamma=0.8))
     concept_prior = task.concept_prior() if model.config.concepts else None
     given = model, task.graph(), task.task(), config, concept_prior, REACH, seed
     return literal_episode(*given), play(*given)
 
 
-def assert_same(literal: Episode, fast: Episode, model: Fitcarl, tolerance: float) -> None:
+def assert_same(literal: EpisodeResult, fast: EpisodeResult, model: Fitcarl, tolerance: float) -> None:
     assert fast.loss.item() == pytest.approx(literal.loss.item(), rel=tolerance)
     assert fast.reward == pytest.approx(literal.reward, rel=tolerance)
-    assert fast.arrived == literal.arrived
+    assert fast.hit_rate == literal.hit_rate
     parameters = dict(model.named_parameters())
     expected = torch.autograd.grad(literal.loss, list(parameters.values()))
     found = torch.autograd.grad(fast.loss, list(parameters.values()))
@@ -71,7 +72,7 @@ def test_the_same_actions_are_chosen_in_the_same_order() -> None:
 def test_the_literal_search_finds_the_same_paths() -> None:
     beam = 10_000  # all of them: a smaller beam may cut among equals, which either does in its own order
     task = random_task(43, (2, 3), queries=10)
-    model = build(task, d=6, steps=2)
+    model = build(task, d=6, hops=2)
     graph, encoded = task.graph(), task.task()
     with torch.no_grad():
         context = model.encode_task(graph, encoded.support, REACH)

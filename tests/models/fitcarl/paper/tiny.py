@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from fitcarl.config.schema import ModelConfig
+from fitcarl.config.schema import NetworkConfig
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
@@ -123,8 +123,8 @@ def build(task: Tiny, seed: int = 0, d: int = 4, dtype: torch.dtype = torch.floa
     embeddings: Any = SimpleNamespace(
         entity=entity, relation=rng.normal(size=(2 * task.relations, d)).astype(np.float32)
     )
-    settings = {"feedforward": 6, "action_space": 50, "steps": 3} | config
-    model = Fitcarl(ModelConfig(**settings), embeddings, task.ids).to(dtype)
+    settings = {"feedforward": 6, "action_space": 50, "hops": 3} | config
+    model = Fitcarl(NetworkConfig(**settings), embeddings, task.ids).to(dtype)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name in ("entity_rows", "relation_rows"):

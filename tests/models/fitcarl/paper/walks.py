@@ -41,7 +41,7 @@ def walk(model: Fitcarl, context: TaskContext, encoded: EncodedQueries, choose: 
     """Every query's walk of L steps, where ``choose`` says which column is taken."""
     state = model.start(context, encoded)
     out = []
-    for _ in range(model.config.steps):
+    for _ in range(model.config.hops):
         space = model.actions(context, encoded, state)
         step = model.step(context, encoded, state, space)
         column = choose(step, space)

@@ -60,7 +60,7 @@ class SupportEncoder(nn.Module):
     def __init__(self, config: EncoderConfig, entities: int, relations: int, telling: Tensor | None = None) -> None:
         """``relations`` are directed ones; ``telling`` says what each word counts, and is empty where names do not."""
         super().__init__()
-        size = config.size
+        size = config.dim
         self.entity, self.kin = _rows(entities, size), _rows(entities, _KIN)
         self.bias = nn.Parameter(torch.zeros(entities))
         self.support_relation, self.asked_relation = _rows(relations, size), _rows(relations, size)
@@ -125,7 +125,7 @@ class SupportEncoder(nn.Module):
         """The encoder with these weights; a missing or misshapen part raises a RuntimeError or a KeyError."""
         entities, size = state["entity"].shape
         with torch.random.fork_rng(devices=[]):
-            encoder = cls(EncoderConfig(size=size), entities, len(state["between"]), state["telling"])
+            encoder = cls(EncoderConfig(dim=size), entities, len(state["between"]), state["telling"])
         encoder.load_state_dict(dict(state))
         return encoder.eval().requires_grad_(requires_grad=False)
 

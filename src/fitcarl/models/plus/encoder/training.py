@@ -93,20 +93,22 @@ def train_encoder(
 ) -> SupportEncoder:
     """An encoder for newcomers with at most ``shots`` facts, or 3; ``watch`` is told steps done and steps in all."""
     rehearsal = Rehearsal(graph, days, names, config, max(shots, 3))
-    steps = int(np.clip(_PASSES * len(graph.base) // config.batch, config.least_steps, config.steps))
+    steps = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = SupportEncoder(config, graph.entities, graph.relations.directed, torch.from_numpy(rehearsal.telling))
-        optimizer = torch.optim.AdamW(encoder.parameters(), config.rate, weight_decay=_WEIGHT_DECAY, fused=True)
+        optimizer = torch.optim.AdamW(
+            encoder.parameters(), config.learning_rate, weight_decay=_WEIGHT_DECAY, fused=True
+        )
         for step in range(steps if rehearsal.anything else 0):
             for group in optimizer.param_groups:
-                group["lr"] = config.rate * _fading(step, steps)
+                group["lr"] = config.learning_rate * _fading(step, steps)
             loss = rehearsal.loss(encoder, rng)
             if loss is not None:
                 if not torch.isfinite(loss):
                     raise FitcarlError(
-                        f"the encoder's loss at step {step + 1} is not a number; try a smaller encoder.rate"
+                        f"the encoder's loss at step {step + 1} is not a number; try a smaller encoder.learning_rate"
                     )
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
@@ -168,7 +170,7 @@ class Rehearsal:
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Edges that are asked, and the edges of their supports, [batch, K]; a fact is no support of itself."""
-        base, size = self._base, (self._config.batch, self._shots)
+        base, size = self._base, (self._config.batch_size, self._shots)
         edge = np.searchsorted(self._cumulative, rng.random(size[0]) * self._cumulative[-1], side="right")
         subject = self._subject[edge]
         support = rng.integers(0, self._degree[subject][:, None], size) + base.offsets[subject][:, None]
@@ -180,7 +182,7 @@ class Rehearsal:
 
     def _name(self, encoder: SupportEncoder, subject: NDArray[np.int64], rng: np.random.Generator) -> Tensor:
         said = encoder.name_of(self._words, subject)
-        told = rng.random(len(subject)) >= self._config.nameless
+        told = rng.random(len(subject)) >= self._config.name_dropout
         return said * torch.from_numpy(told.astype(np.float32))[:, None]
 
     def _compared(self, answer: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.int64], Tensor]:

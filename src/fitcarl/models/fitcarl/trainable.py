@@ -1,0 +1,68 @@
+"""FITCARL as a trainable model: the network, its background graph and its concept regulariser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+
+import numpy as np
+import torch
+
+from fitcarl.config.schema import Config
+from fitcarl.data.concepts import concept_distribution
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.base import EpisodeResult, GraphContext
+from fitcarl.models.factorization.embeddings import Embeddings
+from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.network import Fitcarl
+from fitcarl.models.fitcarl.rollout import ConceptPrior
+from fitcarl.models.fitcarl.scorer import FitcarlScorer
+from fitcarl.tasks.task import Task
+
+
+class FitcarlModel:
+    """The paper's model: pre-trained embeddings, Transformer, GRU, confidence learner, REINFORCE."""
+
+    def __init__(self, config: Config, context: GraphContext, embeddings: Embeddings) -> None:
+        self.module = Fitcarl(config.network, embeddings, context.graph.relations)
+        self._config = config
+        self._background = context.graph
+        self._reach = context.span - 1
+        self._concept_prior = concept_prior(context) if config.network.concepts else None
+
+    def training_step(self, task: Task, seed: int) -> EpisodeResult:
+        return play(self.module, self._background, task, self._config, self._concept_prior, self._reach, seed)
+
+    def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002
+        return FitcarlScorer(self.module, self._background, self._config, max(self._reach, reach))
+
+    def with_capacity(self, context: GraphContext) -> FitcarlModel:
+        wide = self.with_graph(context.graph)
+        wide.module = _with_rows(self.module, context.graph.entities - self._background.entities)
+        return wide
+
+    def with_graph(self, graph: TemporalGraph) -> FitcarlModel:
+        other = copy(self)
+        other._background = graph
+        return other
+
+    def refit_statistics(self, graph: TemporalGraph) -> FitcarlModel:
+        return self.with_graph(graph)
+
+
+def concept_prior(context: GraphContext) -> ConceptPrior:
+    """C_e and P(c | r), estimated on the background."""
+    concepts, relations = context.concepts, context.graph.relations
+    return ConceptPrior(concepts, concept_distribution(context.facts, concepts, relations))
+
+
+def _with_rows(model: Fitcarl, extra: int) -> Fitcarl:
+    """The same network with ``extra`` zero rows for entities; an unseen entity is represented by its support only."""
+    rows = model.entity_rows.detach().numpy()
+    rows = np.concatenate([rows, np.zeros((extra, rows.shape[1]), dtype=rows.dtype)])
+    embeddings = Embeddings(rows, model.relation_rows.detach().numpy(), np.any(rows != 0, axis=1))
+    with torch.random.fork_rng(devices=[]):
+        wide = Fitcarl(model.config, embeddings, model.relations)
+    learned = {name: value for name, value in model.state_dict().items() if name != "entity_rows"}
+    wide.load_state_dict(learned, strict=False)
+    return wide

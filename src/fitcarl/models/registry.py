@@ -11,7 +11,7 @@ from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.trainable import FitcarlModel
 from fitcarl.models.plus.encoder.network import SupportEncoder
-from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.plus.trainable import PlusModel
 
 
@@ -19,7 +19,7 @@ def build_model(
     config: Config,
     context: GraphContext,
     embeddings: Callable[[], Embeddings],
-    statistics: Statistics | None = None,
+    statistics: GraphStatistics | None = None,
     encoder: Callable[[], SupportEncoder] | None = None,
 ) -> TrainableModel:
     """A new, untrained model; ``embeddings`` and ``encoder`` are only called by a model that needs them."""

@@ -32,7 +32,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.plus.encoder.network import SupportEncoder
-from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.plus.trainable import names_for
 from fitcarl.runs.example import example_of
 
@@ -224,22 +224,22 @@ class RunFolder:
         except ValueError as trouble:
             raise InputError("is damaged", file=self.calibration, found=str(trouble)) from None
 
-    def save_statistics(self, statistics: Statistics) -> None:
+    def save_statistics(self, statistics: GraphStatistics) -> None:
         write_tensors(self.statistics, {name: torch.from_numpy(part) for name, part in statistics.arrays().items()})
 
-    def read_statistics(self, context: GraphContext, config: Config) -> Statistics | None:
+    def read_statistics(self, context: GraphContext, config: Config) -> GraphStatistics | None:
         """What was counted on the run's graph; None where that was not stored."""
         if not self.statistics.exists():
             return None
         stored, _ = read_tensors(self.statistics)
         arrays = {name: part.numpy() for name, part in stored.items()}
         try:
-            found = Statistics.from_arrays(arrays, context.concepts, names_for(config, context))
+            found = GraphStatistics.from_arrays(arrays, context.concepts, names_for(config, context))
         except KeyError:
             raise InputError("is of an older version", file=self.statistics, expected=_OF_THIS_VERSION) from None
         except (IndexError, ValueError, TypeError):
             found = None
-        if found is None or not found.fits(context.graph):
+        if found is None or not found.matches(context.graph):
             raise InputError(
                 "does not fit the graph", file=self.statistics, hint="delete it: all is counted again then"
             )
@@ -263,12 +263,12 @@ class RunFolder:
         weights, _ = read_tensors(self.encoder)
         graph = context.graph
         try:
-            found = SupportEncoder.of(weights)
+            found = SupportEncoder.from_state(weights)
         except (KeyError, RuntimeError, ValueError):
             raise InputError(
                 "is damaged or of an older version", file=self.encoder, expected=_OF_THIS_VERSION
             ) from None
-        if not found.fits(graph.entities, graph.relations.directed, names_for(config, context)):
+        if not found.matches(graph.entities, graph.relations.directed, names_for(config, context)):
             raise InputError("does not fit the names", file=self.encoder, expected=f"{graph.entities} entities")
         return found
 

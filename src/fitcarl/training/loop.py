@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from fitcarl.config.schema import Config, TrainingConfig
+from fitcarl.core import progress as encoder_progress
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.storage import write_json
 from fitcarl.data.calendar import MAX_SPAN
@@ -24,7 +25,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.plus.encoder.network import SupportEncoder
-from fitcarl.models.plus.encoder.training import encoder_for
+from fitcarl.models.plus.encoder.training import load_or_train_encoder
 from fitcarl.models.plus.trainable import PlusModel, names_for
 from fitcarl.models.registry import build_model
 from fitcarl.runs.evaluate import calibrate
@@ -195,7 +196,7 @@ def _encoder(
 
     told = -math.inf
 
-    def watch(step: int, steps: int) -> None:
+    def on_progress(progress: encoder_progress.Progress) -> None:
         nonlocal told
         if stop is not None and stop():
             raise TrainingInterrupted(
@@ -203,11 +204,12 @@ def _encoder(
             )
         if note is not None and perf_counter() - told > _NOTE_EVERY:
             told = perf_counter()
-            note(f"the encoder learns from {len(seen):,} background facts first: step {step} of {steps}")
+            step = f"step {progress.done} of {progress.total}"
+            note(f"the encoder learns from {len(seen):,} background facts first: {step}")
 
     own = names_for(config, context)
     given = graph, context.days, own, config.encoder, config.seed, config.shots
-    return encoder_for(*given, watch=watch, note=note)
+    return load_or_train_encoder(*given, on_progress=on_progress)
 
 
 def rate_at(episode: int, training: TrainingConfig) -> float:

@@ -7,7 +7,7 @@ import pytest
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.split import split_facts
 from fitcarl.models.base import GraphContext
-from fitcarl.models.plus.statistics import Statistics, count
+from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
 from fitcarl.synthetic import generate_world
 from fitcarl.tasks.task import Task, official_task
 
@@ -23,8 +23,8 @@ def context(dataset: Dataset) -> GraphContext:
 
 
 @pytest.fixture(scope="session")
-def statistics(context: GraphContext) -> Statistics:
-    return count(context.facts, context.graph, context.concepts)
+def statistics(context: GraphContext) -> GraphStatistics:
+    return compute_statistics(context.facts, context.graph, context.concepts)
 
 
 @pytest.fixture(scope="session")

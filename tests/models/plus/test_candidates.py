@@ -13,7 +13,7 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext
-from fitcarl.models.plus.action_features import choices
+from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Candidates, Shortlist, candidates
 from fitcarl.models.plus.features.collect import _best_first
 from fitcarl.models.plus.features.normalise import EVIDENCE, FAMILIES
@@ -21,18 +21,18 @@ from fitcarl.models.plus.kernels import gap_bucket, rule_slot
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy
 from fitcarl.models.plus.spectral import company
-from fitcarl.models.plus.statistics import Statistics, count
+from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
 from fitcarl.tasks.task import Task
 from tests.models.plus.features import columns_of
 
 
-def of(context: GraphContext, statistics: Statistics, task: Task, shortlist: Shortlist) -> Candidates:
+def of(context: GraphContext, statistics: GraphStatistics, task: Task, shortlist: Shortlist) -> Candidates:
     graph = context.graph.with_facts(task.support.facts)
     return candidates(graph, task.support, statistics, task.queries, shortlist)
 
 
 def test_copied_and_neighbouring_evidence_is_what_a_slow_loop_adds_up(
-    context: GraphContext, statistics: Statistics, task: Task
+    context: GraphContext, statistics: GraphStatistics, task: Task
 ) -> None:
     found = of(context, statistics, task, Shortlist(2000))
     queries, relations = task.queries, context.graph.relations
@@ -65,7 +65,7 @@ def test_copied_and_neighbouring_evidence_is_what_a_slow_loop_adds_up(
 
 
 def test_a_support_fact_links_once_however_often_its_actor_is_seen_with_somebody(
-    context: GraphContext, statistics: Statistics, task: Task
+    context: GraphContext, statistics: GraphStatistics, task: Task
 ) -> None:
     link = columns_of("neighbours").start + 4
     facts, relations = context.facts, context.graph.relations.count
@@ -82,7 +82,7 @@ def test_a_support_fact_links_once_however_often_its_actor_is_seen_with_somebody
 
 
 def test_a_query_about_somebody_who_is_not_in_the_support_is_refused(
-    context: GraphContext, statistics: Statistics, task: Task
+    context: GraphContext, statistics: GraphStatistics, task: Task
 ) -> None:
     stranger = int(np.setdiff1d(context.facts.subject, task.support.entities)[0])
     queries = replace(task.queries, entity=np.full_like(task.queries.entity, stranger))
@@ -91,7 +91,7 @@ def test_a_query_about_somebody_who_is_not_in_the_support_is_refused(
 
 
 def test_nobody_is_listed_twice_or_answers_with_itself(
-    context: GraphContext, statistics: Statistics, task: Task
+    context: GraphContext, statistics: GraphStatistics, task: Task
 ) -> None:
     found = of(context, statistics, task, Shortlist(2000))
     owner = np.repeat(np.arange(len(task.queries)), np.diff(found.offsets))
@@ -102,7 +102,7 @@ def test_nobody_is_listed_twice_or_answers_with_itself(
 
 
 def test_a_sample_keeps_the_answer_and_stands_for_all(
-    context: GraphContext, statistics: Statistics, task: Task
+    context: GraphContext, statistics: GraphStatistics, task: Task
 ) -> None:
     whole = of(context, statistics, task, Shortlist(2000))
     sample = of(context, statistics, task, Shortlist(10, 5, seed=3))
@@ -123,17 +123,17 @@ def test_a_sample_keeps_the_answer_and_stands_for_all(
     assert kept > 10
 
 
-def test_statistics_come_back_from_storage(context: GraphContext, statistics: Statistics, task: Task) -> None:
-    again = Statistics.from_arrays(statistics.arrays(), context.concepts, statistics.names)
-    assert again.fits(context.graph)
+def test_statistics_come_back_from_storage(context: GraphContext, statistics: GraphStatistics, task: Task) -> None:
+    again = GraphStatistics.from_arrays(statistics.arrays(), context.concepts, statistics.names)
+    assert again.matches(context.graph)
     one, two = (of(context, which, task, Shortlist(100)) for which in (statistics, again))
     assert np.array_equal(one.entity, two.entity)
     assert np.array_equal(one.features, two.features)
 
 
-def test_more_room_changes_nothing(context: GraphContext, statistics: Statistics, task: Task) -> None:
+def test_more_room_changes_nothing(context: GraphContext, statistics: GraphStatistics, task: Task) -> None:
     one = of(context, statistics, task, Shortlist(100))
-    two = of(context.with_capacity(7), statistics.widened(7), task, Shortlist(100))
+    two = of(context.with_capacity(7), statistics.with_capacity(7), task, Shortlist(100))
     assert np.array_equal(one.entity, two.entity)
     assert np.array_equal(one.features, two.features)
 
@@ -147,12 +147,12 @@ def test_entities_with_the_same_company_point_the_same_way(context: GraphContext
 
 
 def test_names_are_looked_at_only_where_they_are_switched_on(
-    dataset: Dataset, context: GraphContext, statistics: Statistics, task: Task
+    dataset: Dataset, context: GraphContext, statistics: GraphStatistics, task: Task
 ) -> None:
     names = columns_of("names")
     assert not of(context, statistics, task, Shortlist(100)).features[:, names].any()
-    read = Names.of(dataset.vocabulary.entities, context.graph)
-    with_names = count(context.facts, context.graph, context.concepts, names=read)
+    read = Names.from_texts(dataset.vocabulary.entities, context.graph)
+    with_names = compute_statistics(context.facts, context.graph, context.concepts, names=read)
     assert of(context, with_names, task, Shortlist(100)).features[:, names].any()
 
 
@@ -160,7 +160,7 @@ def small_names() -> tuple[Names, TemporalGraph]:
     texts = ["Police (Nigeria)", "Citizen (Nigeria)", "Police (Chad)", "Police (Peru)", "Ann", "Nigeria"]
     facts = Quadruples.from_rows([(4, 0, 0, 1), (4, 0, 1, 2), (4, 0, 3, 3), (2, 1, 3, 4)])
     graph = TemporalGraph.from_facts(facts, len(texts), RelationIds(2))
-    return Names.of(texts, graph), graph
+    return Names.from_texts(texts, graph), graph
 
 
 def test_the_rarer_a_word_the_more_it_says() -> None:
@@ -181,7 +181,7 @@ def test_home_is_the_place_in_a_name_or_that_of_most_contacts() -> None:
 
 def test_newcomers_can_be_named() -> None:
     names, _ = small_names()
-    wide = names.widened(2).named({7: "Army (Chad)"})
+    wide = names.with_capacity(2).with_names({7: "Army (Chad)"})
     row = wide.words[wide.offsets[7] : wide.offsets[8]].tolist()
     assert row == [names.number["chad"]]
     assert (wide.home[6], wide.home[7], wide.role[7]) == (-1, names.places["chad"], -1)
@@ -191,15 +191,15 @@ def test_newcomers_can_be_named() -> None:
 def test_who_is_hidden_has_no_home_by_its_contacts() -> None:
     names, graph = small_names()
     nobody = TemporalGraph.from_facts(Quadruples.from_rows([(2, 1, 3, 4)]), graph.entities, graph.relations)
-    assert names.counted_on(nobody).home[4] == -1
+    assert names.refit(nobody).home[4] == -1
 
 
 def test_every_family_has_a_switch_and_what_is_off_is_not_looked_at(
-    context: GraphContext, statistics: Statistics, task: Task
+    context: GraphContext, statistics: GraphStatistics, task: Task
 ) -> None:
     assert set(FeaturesConfig.model_fields) == FAMILIES.keys() - {"query"}
     graph = context.graph.with_facts(task.support.facts)
-    options = choices(graph, task.support, statistics, task.queries, 20, Shortlist(50))
+    options = action_features(graph, task.support, statistics, task.queries, 20, Shortlist(50))
     for family in FeaturesConfig.model_fields:
         torch.manual_seed(0)
         policy = PlusPolicy(without=(family,))

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fitcarl.config.schema import EncoderConfig, configure
+from fitcarl.core.progress import Progress
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.dataset_folder import write_dataset
@@ -19,7 +20,7 @@ from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.encoder.network import SupportEncoder
-from fitcarl.models.plus.encoder.training import Rehearsal, encoder_for, train_encoder
+from fitcarl.models.plus.encoder.training import EncoderBatches, load_or_train_encoder, train_encoder
 from fitcarl.models.plus.names import Names
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
@@ -48,7 +49,7 @@ def test_those_who_play_newcomers_are_never_met(
 ) -> None:
     config = configure("plus", ["training.tasks=both"], shots=3)
     lessons, met = TaskSampler(dataset, config), []
-    monkeypatch.setattr(trainer, "encoder_for", lambda graph, *_, **__: met.append(graph))
+    monkeypatch.setattr(trainer, "load_or_train_encoder", lambda graph, *_, **__: met.append(graph))
     trainer._encoder(dataset, config, lessons, None, None, RunFolder(tmp_path))
     assert lessons.pseudo_unseen is not None
     hidden = np.concatenate(lessons.pseudo_unseen.groups)
@@ -58,46 +59,50 @@ def test_those_who_play_newcomers_are_never_met(
     assert not degree[hidden].any()
 
 
-def test_it_is_made_once_and_read_from_the_cache(context: GraphContext, tmp_path: Path) -> None:
-    graph, names = context.graph, Names.none(context.graph.entities)
+def test_encoder_is_trained_once_and_read_from_cache(
+    context: GraphContext, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph, names = context.graph, Names.empty(context.graph.entities)
     config = EncoderConfig(dim=8, max_updates=3, min_updates=3, batch_size=32)
     told: list[int] = []
-    first, seconds = encoder_for(graph, 1.0, names, config, 0, 3, tmp_path, lambda step, _: told.append(step))
-    again, same = encoder_for(graph, 1.0, names, config, 0, 1, tmp_path, lambda step, _: told.append(step))
+
+    def record(progress: Progress) -> None:
+        told.append(progress.done)
+
+    first, seconds = load_or_train_encoder(graph, 1.0, names, config, 0, 3, tmp_path, record)
+    again, same = load_or_train_encoder(graph, 1.0, names, config, 0, 1, tmp_path, record)
     assert told == [1, 2, 3]
     assert seconds == same
     for name, part in first.state_dict().items():
         assert torch.equal(part, again.state_dict()[name])
-    encoder_for(graph, 1.0, names, config, 1, 3, tmp_path, lambda step, _: told.append(step))
+    load_or_train_encoder(graph, 1.0, names, config, 1, 3, tmp_path, record)
     assert len(told) == 6
     damaged = next(iter(tmp_path.glob("*.safetensors")))
     damaged.write_bytes(b"damaged")
-    notes: list[str] = []
     for seed in (0, 1):
-        encoder_for(graph, 1.0, names, config, seed, 3, tmp_path, lambda step, _: told.append(step), notes.append)
+        load_or_train_encoder(graph, 1.0, names, config, seed, 3, tmp_path, record)
     assert len(told) == 9
-    assert [note.split(": ")[1] for note in notes] == ["is damaged; training the encoder again"]
+    assert [line.split(": ")[1] for line in caplog.messages] == ["is damaged; training the encoder again"]
     assert damaged.stat().st_size > 100
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(context: GraphContext, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    notes: list[str] = []
+def test_unwritable_cache_is_skipped(context: GraphContext, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("not a folder")
     config = EncoderConfig(dim=8, max_updates=1, min_updates=1, batch_size=32)
-    names = Names.none(context.graph.entities)
-    encoder_for(context.graph, 1.0, names, config, 0, 3, tmp_path / "file", None, notes.append)
-    assert "cannot be kept" in notes[0]
+    names = Names.empty(context.graph.entities)
+    load_or_train_encoder(context.graph, 1.0, names, config, 0, 3, tmp_path / "file")
+    assert "cannot be cached" in caplog.text
 
 
 @pytest.mark.parametrize("steps", [1, 2, 9, 10, 11])
 def test_any_number_of_steps_will_do(context: GraphContext, steps: int) -> None:
     config = EncoderConfig(dim=4, max_updates=steps, min_updates=1, batch_size=16)
-    names = Names.none(context.graph.entities)
+    names = Names.empty(context.graph.entities)
     assert torch.isfinite(train_encoder(context.graph, 1 / 24, names, config, 0, shots=5).entity).all()
 
 
 def test_equal_seeds_give_equal_encoders(context: GraphContext) -> None:
-    graph, names = context.graph, Names.none(context.graph.entities)
+    graph, names = context.graph, Names.empty(context.graph.entities)
     config = EncoderConfig(dim=8, max_updates=4, min_updates=4, batch_size=64)
     one, other = (train_encoder(graph, 1.0, names, config, seed=3) for _ in range(2))
     assert all(torch.equal(part, other.state_dict()[name]) for name, part in one.state_dict().items())
@@ -133,7 +138,7 @@ def test_a_stop_before_the_first_episode_loses_nothing(data: Path, tmp_path: Pat
 def test_a_support_of_itself_and_of_the_asked_fact_is_never_drawn() -> None:
     base = Quadruples(*np.array([(0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 3), (1, 0, 2, 3)], dtype=np.int32).T)
     graph = TemporalGraph.from_facts(base, 3, RelationIds(1))
-    rehearsal = Rehearsal(graph, 1.0, Names.none(3), EncoderConfig(batch_size=500), shots=3)
+    rehearsal = EncoderBatches(graph, 1.0, Names.empty(3), EncoderConfig(batch_size=500), shots=3)
     edge, support, known = rehearsal._draw(np.random.default_rng(0))
     subject = np.repeat(np.arange(3), np.diff(graph.base.offsets))[edge]
     assert len(edge)
@@ -147,20 +152,20 @@ def test_newcomers_come_without_a_name_as_often_as_said() -> None:
     texts = [f"Police {i % 2}" for i in range(50)]
     ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
     graph = TemporalGraph.from_facts(ring, 50, RelationIds(1))
-    names, everybody = Names.of(texts, graph), np.arange(50).repeat(20)
+    names, everybody = Names.from_texts(texts, graph), np.arange(50).repeat(20)
     for nameless, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)):
         config = EncoderConfig(dim=4, name_dropout=nameless)
-        rehearsal = Rehearsal(graph, 1.0, names, config, shots=3)
+        rehearsal = EncoderBatches(graph, 1.0, names, config, shots=3)
         encoder = SupportEncoder(config, 50, 2, torch.from_numpy(rehearsal.telling))
         said = rehearsal._name(encoder, everybody, np.random.default_rng(0)).detach()
         assert float((said != 0).any(1).float().mean()) == pytest.approx(share, abs=0.05)
 
 
 def test_a_loss_that_is_no_number_is_said_and_not_kept(context: GraphContext, tmp_path: Path) -> None:
-    names = Names.none(context.graph.entities)
+    names = Names.empty(context.graph.entities)
     config = EncoderConfig(dim=8, max_updates=60, min_updates=60, batch_size=32, learning_rate=1e30)
     with pytest.raises(FitcarlError, match=r"smaller encoder\.rate"):
-        encoder_for(context.graph, 1.0, names, config, 0, 3, tmp_path)
+        load_or_train_encoder(context.graph, 1.0, names, config, 0, 3, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -188,7 +193,9 @@ def test_the_time_left_is_told_from_the_episodes_alone(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long the encoder took, it is done by then."""
-    monkeypatch.setattr(trainer, "encoder_for", lambda *given, **ways: (encoder_for(*given, **ways)[0], 1e6))
+    monkeypatch.setattr(
+        trainer, "load_or_train_encoder", lambda *given, **ways: (load_or_train_encoder(*given, **ways)[0], 1e6)
+    )
     left: list[float] = []
     run = train(data, out=tmp_path / "run", episodes=3, settings=TINY, watch=lambda now: left.append(now.seconds_left))
     assert run.folder.encoder_seconds() == 1e6

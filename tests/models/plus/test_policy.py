@@ -8,11 +8,11 @@ from fitcarl.config.schema import configure
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.models.base import GraphContext
-from fitcarl.models.plus.action_features import Choices, choices
+from fitcarl.models.plus.action_features import ActionFeatures, action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.policy import log_likelihood
 from fitcarl.models.plus.scorer import Walks
-from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.tasks.task import Queries, Task, sampled_task
 
@@ -23,13 +23,13 @@ def agent(context: GraphContext) -> PlusModel:
     return PlusModel(configure("plus"), context)
 
 
-def options_of(context: GraphContext, statistics: Statistics, task: Task, queries: Queries) -> Choices:
+def options_of(context: GraphContext, statistics: GraphStatistics, task: Task, queries: Queries) -> ActionFeatures:
     graph = context.graph.with_facts(task.support.facts)
-    return choices(graph, task.support, statistics, queries, 20, Shortlist(50))
+    return action_features(graph, task.support, statistics, queries, 20, Shortlist(50))
 
 
 def test_probabilities_of_all_walks_add_up_to_one(
-    context: GraphContext, statistics: Statistics, task: Task, agent: PlusModel
+    context: GraphContext, statistics: GraphStatistics, task: Task, agent: PlusModel
 ) -> None:
     options = options_of(context, statistics, task, task.queries)
     with torch.no_grad():
@@ -39,7 +39,7 @@ def test_probabilities_of_all_walks_add_up_to_one(
 
 
 def test_likelihood_is_the_sum_over_walks_to_the_answer(
-    context: GraphContext, statistics: Statistics, task: Task, agent: PlusModel
+    context: GraphContext, statistics: GraphStatistics, task: Task, agent: PlusModel
 ) -> None:
     options = options_of(context, statistics, task, task.queries)
     with torch.no_grad():
@@ -56,7 +56,7 @@ def test_likelihood_is_the_sum_over_walks_to_the_answer(
 
 
 def test_walks_cannot_gain_by_never_being_taken(
-    context: GraphContext, statistics: Statistics, task: Task, agent: PlusModel
+    context: GraphContext, statistics: GraphStatistics, task: Task, agent: PlusModel
 ) -> None:
     options = options_of(context, statistics, task, task.queries)
     answer = torch.from_numpy(task.queries.answer)
@@ -69,7 +69,7 @@ def test_walks_cannot_gain_by_never_being_taken(
     assert torch.allclose(before, after, atol=1e-2)
 
 
-def test_features_do_not_depend_on_the_answer(context: GraphContext, statistics: Statistics, task: Task) -> None:
+def test_features_do_not_depend_on_the_answer(context: GraphContext, statistics: GraphStatistics, task: Task) -> None:
     queries = task.queries
     blind = Queries(queries.entity, queries.relation, queries.time, np.full_like(queries.answer, -1))
     seen, unseen = (options_of(context, statistics, task, asked) for asked in (queries, blind))
@@ -79,13 +79,13 @@ def test_features_do_not_depend_on_the_answer(context: GraphContext, statistics:
     assert np.array_equal(seen.crowd.features, unseen.crowd.features)
 
 
-def test_statistics_know_nothing_of_the_unseen_entities(dataset: Dataset, statistics: Statistics) -> None:
+def test_statistics_know_nothing_of_the_unseen_entities(dataset: Dataset, statistics: GraphStatistics) -> None:
     unseen = np.concatenate([dataset.meta(split).entities for split in ("train", "valid", "test")])
     assert not statistics.degree[unseen].any()
     assert not np.isin(statistics.keys % statistics.entities, unseen).any()
 
 
-def test_a_batch_changes_nothing(context: GraphContext, statistics: Statistics, task: Task) -> None:
+def test_a_batch_changes_nothing(context: GraphContext, statistics: GraphStatistics, task: Task) -> None:
     together = options_of(context, statistics, task, task.queries)
     alone = options_of(context, statistics, task, task.queries.take(slice(5, 6)))
     width = alone.space.width
@@ -100,7 +100,7 @@ def test_a_batch_changes_nothing(context: GraphContext, statistics: Statistics, 
 
 @pytest.mark.parametrize("number", range(0, 20, 2))
 def test_planting_the_fact_that_is_asked_for_changes_nothing(
-    context: GraphContext, statistics: Statistics, task: Task, number: int
+    context: GraphContext, statistics: GraphStatistics, task: Task, number: int
 ) -> None:
     asked, relations = task.queries.take(slice(number, number + 1)), context.graph.relations
     own = Quadruples(asked.entity, asked.relation, asked.answer, asked.time)
@@ -108,7 +108,8 @@ def test_planting_the_fact_that_is_asked_for_changes_nothing(
     graph = context.graph.with_facts(task.support.facts)
     # Wide enough for every edge: among the nearest only, one more edge may push another one out.
     clean, planted = (
-        choices(seen, task.support, statistics, asked, 3000, Shortlist(500)) for seen in (graph, graph.with_facts(own))
+        action_features(seen, task.support, statistics, asked, 3000, Shortlist(500))
+        for seen in (graph, graph.with_facts(own))
     )
     assert np.array_equal(clean.first, planted.first)
     assert np.array_equal(clean.query, planted.query)
@@ -119,7 +120,7 @@ def test_planting_the_fact_that_is_asked_for_changes_nothing(
 
 
 def test_no_walk_leads_back_to_the_asking_entity(
-    context: GraphContext, statistics: Statistics, task: Task, agent: PlusModel
+    context: GraphContext, statistics: GraphStatistics, task: Task, agent: PlusModel
 ) -> None:
     options = options_of(context, statistics, task, task.queries)
     with torch.no_grad():

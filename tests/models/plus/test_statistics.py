@@ -12,7 +12,7 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.action_features import gap_buckets
 from fitcarl.models.plus.kernels import count_followers, gap_bucket
-from fitcarl.models.plus.statistics import BUCKETS, Statistics, count
+from fitcarl.models.plus.statistics import BUCKETS, GraphStatistics, compute_statistics
 
 RELATIONS = RelationIds(2)
 FACTS = st.lists(
@@ -21,10 +21,10 @@ FACTS = st.lists(
 )  # fmt: skip
 
 
-def statistics_of(facts: list[tuple[int, int, int, int]], entities: int = 4) -> Statistics:
+def statistics_of(facts: list[tuple[int, int, int, int]], entities: int = 4) -> GraphStatistics:
     quadruples = Quadruples.from_rows(facts)
     graph = TemporalGraph.from_facts(quadruples, entities, RELATIONS)
-    return count(quadruples, graph, Concepts.none(entities))
+    return compute_statistics(quadruples, graph, Concepts.none(entities))
 
 
 def test_gaps_fall_into_nine_ranges_that_mirror_each_other() -> None:

@@ -11,7 +11,7 @@ import torch
 
 from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.encoder.temporal_memory import around, happened
-from fitcarl.models.plus.statistics import meetings
+from fitcarl.models.plus.statistics import event_index
 
 
 @pytest.mark.parametrize(("days", "reach"), [(1.0, 2), (0.5, 4), (0.3, 6), (30.4, 1)])
@@ -20,7 +20,7 @@ def test_what_happened_and_its_gradient_are_those_of_a_plain_sum(
 ) -> None:
     """Two days before and after are remembered, or a tick where that is longer, in five gaps."""
     graph, rng = context.graph, np.random.default_rng(1)
-    day, n = meetings(graph), graph.relations.directed
+    day, n = event_index(graph), graph.relations.directed
     time = rng.integers(5, 60, 7).astype(np.int32)
     entity, relation = rng.integers(0, graph.entities, 7), rng.integers(0, n, 7)
     place = np.where(np.arange(graph.entities) % 3 == 0, -1, 0)
@@ -56,7 +56,7 @@ def test_the_memory_and_its_gradient_are_the_same_on_any_number_of_threads(
     context: GraphContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph, rng = context.graph, np.random.default_rng(2)
-    day, n, queries = meetings(graph), graph.relations.directed, 200
+    day, n, queries = event_index(graph), graph.relations.directed, 200
     time, place = rng.integers(5, 60, queries).astype(np.int32), np.arange(graph.entities)
     days = around(day, 1.0, rng.integers(0, graph.entities, queries), rng.integers(0, n, queries), time, place, 20, rng)
     given = [torch.randn(queries, 32), torch.randn(graph.entities, 32), torch.randn(n, n), torch.randn(5)]
@@ -73,7 +73,7 @@ def test_the_memory_and_its_gradient_are_the_same_on_any_number_of_threads(
 
 def test_of_many_facts_a_part_stands_for_all(context: GraphContext) -> None:
     graph = context.graph
-    day, place = meetings(graph), np.arange(graph.entities)
+    day, place = event_index(graph), np.arange(graph.entities)
     time, nobody, relation = np.full(400, 30, dtype=np.int32), np.full(400, -1), np.zeros(400, dtype=np.int64)
     directed = graph.relations.directed
     level = torch.zeros(400, 1), torch.zeros(graph.entities, 1), torch.zeros(directed, directed)

@@ -14,9 +14,9 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.candidates import Candidates, Shortlist, candidates, support_table
-from fitcarl.models.plus.encoder.network import Reader
+from fitcarl.models.plus.encoder.network import EncoderScorer
 from fitcarl.models.plus.kernels import describe_entities, hash_rules, multiplicity
-from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import Queries
 
 ENTITY = 7
@@ -26,7 +26,7 @@ QUERY = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Choices:
+class ActionFeatures:
     """What can be done for a batch of queries."""
 
     entity: Ids
@@ -55,20 +55,20 @@ class Choices:
         return int(self.entity.shape[1])
 
 
-def crowd_sizes(statistics: Statistics, queries: Queries) -> NDArray[np.int64]:
+def crowd_sizes(statistics: GraphStatistics, queries: Queries) -> NDArray[np.int64]:
     """int64 [queries]: how many entities anybody ever met through each query's relation."""
     return statistics.relation_offsets[queries.relation + 1] - statistics.relation_offsets[queries.relation]
 
 
-def choices(
+def action_features(
     graph: TemporalGraph,
     support: MetaSet,
-    statistics: Statistics,
+    statistics: GraphStatistics,
     queries: Queries,
     size: int,
     shortlist: Shortlist,
-    reader: Reader | None = None,
-) -> Choices:
+    reader: EncoderScorer | None = None,
+) -> ActionFeatures:
     """Everything that could be done, on the background with its supports laid over it."""
     known, entity, relation, time = support_table(graph, support, queries)
     shots = entity.shape[1]
@@ -76,7 +76,7 @@ def choices(
     space = action_space(graph, nodes, now, now, Nearest(), size)
     allowed = space.mask & (space.entity != np.repeat(queries.entity, shots)[:, None])
     allowed[:, 0] = True
-    return Choices(
+    return ActionFeatures(
         entity,
         relation,
         time,
@@ -91,7 +91,7 @@ def choices(
 
 
 def _first(
-    statistics: Statistics,
+    statistics: GraphStatistics,
     queries: Queries,
     graph: TemporalGraph,
     entity: Ids,
@@ -101,7 +101,7 @@ def _first(
 ) -> NDArray[np.float32]:
     """Features of going along a known fact, and of stopping where it leads."""
     asked = queries.relation[:, None]
-    gap = (queries.time[:, None] - time) * statistics.days
+    gap = (queries.time[:, None] - time) * statistics.days_per_tick
     same = ((entity[:, :, None] == entity[:, None, :]) & known[:, None, :]).sum(2)
     out = np.zeros((*entity.shape, FIRST), dtype=np.float32)
     _describe(statistics, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), out)
@@ -123,18 +123,18 @@ def _first(
 
 
 def _query(
-    statistics: Statistics, queries: Queries, relation: Ids, time: Ids, known: NDArray[np.bool_]
+    statistics: GraphStatistics, queries: Queries, relation: Ids, time: Ids, known: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
     """What speaks for or against asking the crowd: how well the support fits r_q, and how much there is of either."""
     best = np.where(known, statistics.ever[relation, queries.relation[:, None]], -12).max(1) + 4
-    gap = np.abs(queries.time[:, None] - time) * statistics.days
+    gap = np.abs(queries.time[:, None] - time) * statistics.days_per_tick
     nearest = np.where(known, gap, 1 << 20).min(1)
     facts, crowd = np.maximum(known.sum(1), 1), crowd_sizes(statistics, queries)
     return np.stack([best, np.log1p(crowd), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
 
 
 def _second(
-    statistics: Statistics,
+    statistics: GraphStatistics,
     queries: Queries,
     first_relation: Ids,
     first_time: Ids,
@@ -152,7 +152,7 @@ def _second(
     rule = np.empty(space.entity.shape, dtype=np.int64)
     directed = graph.relations.directed
     hash_rules(first_relation, relation, queries.relation[query], directed, len(statistics.rule), rule)
-    days = statistics.days
+    days = statistics.days_per_tick
     gap, between = (now - space.time) * days, (space.time - first_time[:, None]) * days
     times_there = np.empty(space.entity.shape, dtype=np.float32)
     multiplicity(space.entity, times_there)
@@ -179,7 +179,7 @@ def _second(
 
 
 def _describe(
-    statistics: Statistics, queries: Queries, query: NDArray[np.int64], entity: Ids, out: NDArray[np.float32]
+    statistics: GraphStatistics, queries: Queries, query: NDArray[np.int64], entity: Ids, out: NDArray[np.float32]
 ) -> None:
     flat = out.reshape(-1, out.shape[-1])
     given = (

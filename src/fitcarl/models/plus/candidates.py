@@ -13,11 +13,11 @@ from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
-from fitcarl.models.plus.encoder.network import Asking, Reader
-from fitcarl.models.plus.features.accumulate import Asked, Counts, Edges, Said
+from fitcarl.models.plus.encoder.network import EncoderInput, EncoderScorer
+from fitcarl.models.plus.features.accumulate import Edges, EncoderScores, KernelStatistics, QueryBatch
 from fitcarl.models.plus.features.collect import gather
 from fitcarl.models.plus.features.normalise import EVIDENCE
-from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import Queries
 
 
@@ -49,17 +49,21 @@ class Candidates:
 def candidates(
     graph: TemporalGraph,
     support: MetaSet,
-    statistics: Statistics,
+    statistics: GraphStatistics,
     queries: Queries,
     shortlist: Shortlist,
-    reader: Reader | None = None,
+    reader: EncoderScorer | None = None,
 ) -> Candidates:
     """Everybody who is met in some way, the most promising first.
 
     Facts are read from the background and the supports laid over it; a query's own fact is in neither.
     """
     asked = _asked(graph, support, queries)
-    said = Said.nothing(len(queries)) if reader is None else _read(reader, graph, support, statistics.days, queries)
+    said = (
+        EncoderScores.nothing(len(queries))
+        if reader is None
+        else _read(reader, graph, support, statistics.days_per_tick, queries)
+    )
     width = shortlist.most + shortlist.extra
     size = np.zeros(len(queries), dtype=np.int64)
     entity = np.empty((len(queries), width), dtype=np.int32)
@@ -97,9 +101,11 @@ def support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> t
     return known, entity, turned.relation[row], turned.time[row]
 
 
-def _read(reader: Reader, graph: TemporalGraph, support: MetaSet, days: float, queries: Queries) -> Said:
+def _read(
+    reader: EncoderScorer, graph: TemporalGraph, support: MetaSet, days: float, queries: Queries
+) -> EncoderScores:
     known, entity, relation, time = support_table(graph, support, queries)
-    asking = Asking(
+    asking = EncoderInput(
         relation=torch.from_numpy(queries.relation.astype(np.int64)),
         known=torch.from_numpy(known),
         support_entity=torch.from_numpy(entity.astype(np.int64)),
@@ -110,12 +116,12 @@ def _read(reader: Reader, graph: TemporalGraph, support: MetaSet, days: float, q
     return reader.read(asking, queries.entity, queries.time)
 
 
-def _asked(graph: TemporalGraph, support: MetaSet, queries: Queries) -> Asked:
+def _asked(graph: TemporalGraph, support: MetaSet, queries: Queries) -> QueryBatch:
     owner, turned = supports_of(graph, support, queries)
     facts = np.diff(support.offsets)[owner]
     offsets = offsets_of(facts)
     row = np.arange(offsets[-1]) + np.repeat(support.offsets[owner] - offsets[:-1], facts)
-    return Asked(
+    return QueryBatch(
         entity=np.ascontiguousarray(queries.entity),
         relation=np.ascontiguousarray(queries.relation),
         time=np.ascontiguousarray(queries.time),
@@ -131,10 +137,10 @@ def _edges(adjacency: Adjacency) -> Edges:
     return Edges(adjacency.offsets, adjacency.relation, adjacency.target, adjacency.time)
 
 
-def _counts(statistics: Statistics) -> Counts:
+def _counts(statistics: GraphStatistics) -> KernelStatistics:
     concepts, names = statistics.concepts, statistics.names
-    held = {name: getattr(statistics, name) for name in Counts._fields if hasattr(statistics, name)}
-    return Counts(
+    held = {name: getattr(statistics, name) for name in KernelStatistics._fields if hasattr(statistics, name)}
+    return KernelStatistics(
         **held,
         concept_offsets=concepts.offsets,
         concept_ids=concepts.ids,

@@ -45,7 +45,7 @@ class Names:
     """The number of a role."""
 
     @classmethod
-    def none(cls, entities: int) -> Names:
+    def empty(cls, entities: int) -> Names:
         """Names are not looked at."""
         nothing, nowhere = np.empty(0, np.int32), np.full(entities, -1, dtype=np.int32)
         blank = np.zeros((1, 1), dtype=np.float32)
@@ -53,7 +53,7 @@ class Names:
         return cls((), ends, nothing, np.zeros(1), nowhere, nowhere, blank, blank, {}, {}, {})
 
     @classmethod
-    def of(cls, texts: Sequence[str], graph: TemporalGraph) -> Names:
+    def from_texts(cls, texts: Sequence[str], graph: TemporalGraph) -> Names:
         """Everything about these names, counted on a graph's background; entities beyond them have none."""
         texts = tuple(texts) + ("",) * (graph.entities - len(texts))
         number: dict[str, int] = {}
@@ -86,11 +86,11 @@ class Names:
     def used(self) -> bool:
         return bool(self.texts)
 
-    def counted_on(self, graph: TemporalGraph) -> Names:
+    def refit(self, graph: TemporalGraph) -> Names:
         """The same names over another background."""
-        return Names.of(self.texts, graph) if self.used else Names.none(graph.entities)
+        return Names.from_texts(self.texts, graph) if self.used else Names.empty(graph.entities)
 
-    def widened(self, extra: int) -> Names:
+    def with_capacity(self, extra: int) -> Names:
         """With room for so many more entities, whose names are not known."""
         nowhere = np.full(extra, -1, dtype=np.int32)
         return replace(
@@ -101,7 +101,7 @@ class Names:
             role=np.append(self.role, nowhere),
         )
 
-    def named(self, names: Mapping[int, str]) -> Names:
+    def with_names(self, names: Mapping[int, str]) -> Names:
         """With names for some entities that had none; words, places and roles that nobody has say nothing."""
         sizes, words, home, role = np.diff(self.offsets), self.words, self.home.copy(), self.role.copy()
         for entity, name in sorted(names.items(), reverse=True):

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fitcarl.models.plus.action_features import FIRST, QUERY, SECOND, Choices
+from fitcarl.models.plus.action_features import FIRST, QUERY, SECOND, ActionFeatures
 from fitcarl.models.plus.features.normalise import EVIDENCE, FAMILIES
 
 _FLOOR = 1e-6
 
 
 @dataclass(frozen=True)
-class Mass:
+class LogProbs:
     """Log-probabilities of every way to end a walk."""
 
     stop: Tensor
@@ -43,7 +43,7 @@ class PlusPolicy(nn.Module):
         self.crowd = _network(EVIDENCE, hidden_crowd)
         self.ask_crowd = _network(QUERY, hidden)
 
-    def forward(self, choices: Choices) -> Mass:
+    def forward(self, choices: ActionFeatures) -> LogProbs:
         """log p of all ends of all walks of every query."""
         queries, shots = choices.entity.shape
         first = torch.from_numpy(choices.first)
@@ -65,10 +65,10 @@ class PlusPolicy(nn.Module):
         # index_select, because the gradient of plain indexing adds up in an order that threads decide
         level = (start[:, shots] - _segment_logsumexp(weighed, owner, queries)).index_select(0, owner)
         nothing = torch.full_like(then[:, :, :1], float("-inf"))
-        return Mass(then[:, :, 0], torch.cat([nothing, then[:, :, 1:]], 2), crowd + level, start)
+        return LogProbs(then[:, :, 0], torch.cat([nothing, then[:, :, 1:]], 2), crowd + level, start)
 
 
-def log_likelihood(mass: Mass, choices: Choices, answer: Tensor) -> tuple[Tensor, Tensor]:
+def log_likelihood(mass: LogProbs, choices: ActionFeatures, answer: Tensor) -> tuple[Tensor, Tensor]:
     """log p(answer) [queries], summed over all that ends there: in all, and among walks alone.
 
     Both are floored, since some answers have no walk, and some nothing at all.

@@ -16,11 +16,11 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.action_features import Choices, choices, gap_buckets
+from fitcarl.models.plus.action_features import ActionFeatures, action_features, gap_buckets
 from fitcarl.models.plus.candidates import Shortlist
-from fitcarl.models.plus.encoder.network import Reader
-from fitcarl.models.plus.policy import Mass, PlusPolicy
-from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.encoder.network import EncoderScorer
+from fitcarl.models.plus.policy import LogProbs, PlusPolicy
+from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.scoring.path import ExplanationPath, make_step
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
@@ -35,10 +35,10 @@ class PlusScorer:
         self,
         policy: PlusPolicy,
         background: TemporalGraph,
-        statistics: Statistics,
+        statistics: GraphStatistics,
         size: int,
         shortlist: int,
-        reader: Reader | None = None,
+        reader: EncoderScorer | None = None,
     ) -> None:
         self.name = "fitcarl (plus+names)" if statistics.names.used else "fitcarl (plus)"
         self._policy = policy
@@ -48,7 +48,7 @@ class PlusScorer:
         self._shortlist = Shortlist(shortlist)
         self._reader = reader
         self._last: tuple[MetaSet, TemporalGraph] | None = None
-        self._kept: tuple[MetaSet, Queries, tuple[Choices, Mass]] | None = None
+        self._kept: tuple[MetaSet, Queries, tuple[ActionFeatures, LogProbs]] | None = None
 
     def score(self, task: Task, queries: Queries) -> Scores:
         """Every entity that some walk or the crowd ends at, with the log of its probability."""
@@ -104,8 +104,8 @@ class PlusScorer:
 
     def _path(
         self,
-        options: Choices,
-        mass: Mass,
+        options: ActionFeatures,
+        mass: LogProbs,
         query: Queries,
         walks: Walks,
         place: int,
@@ -141,12 +141,12 @@ class PlusScorer:
         low, high = base.offsets[entity], base.offsets[entity + 1]
         edges = np.arange(low, high)[base.target[low:high] != asking]
         met_through = relations.inverse(base.relation[edges])
-        gap = (now - base.time[edges]) * self._statistics.days
+        gap = (now - base.time[edges]) * self._statistics.days_per_tick
         rate = self._statistics.excites[gap_buckets(gap), met_through, relation]
         edge = int(edges[np.lexsort((np.abs(gap), -rate))[0]])
         return int(base.target[edge]), int(relations.inverse(base.relation[edge])), entity, int(base.time[edge])
 
-    def _walk(self, support: MetaSet, queries: Queries) -> tuple[Choices, Mass]:
+    def _walk(self, support: MetaSet, queries: Queries) -> tuple[ActionFeatures, LogProbs]:
         """All that can be done and how probable it is; of a single query the last is kept, to be explained next."""
         kept = self._kept
         if kept is not None and kept[0] is support and kept[1].asks_the_same(queries):
@@ -154,7 +154,7 @@ class PlusScorer:
         if self._last is None or self._last[0] is not support:
             self._last = support, self._background.with_facts(support.facts)
         given = self._statistics, queries, self._size, self._shortlist, self._reader
-        options = choices(self._last[1], support, *given)
+        options = action_features(self._last[1], support, *given)
         with torch.no_grad():
             found = options, self._policy(options)
         self._kept = (support, queries, found) if len(queries) == 1 else None
@@ -175,7 +175,7 @@ class Walks:
     """Log-probability."""
 
     @classmethod
-    def of(cls, options: Choices, mass: Mass) -> Walks:
+    def of(cls, options: ActionFeatures, mass: LogProbs) -> Walks:
         queries, shots = options.entity.shape
         query, shot = np.nonzero(options.known)
         state, column = np.nonzero(options.open[:, 1:] & options.known.reshape(-1, 1))

@@ -40,11 +40,11 @@ _COUNTED = (
     *("concept_probability", "excites", "day_time", "day_source", "day_relation", "day_target"),
     *("similar", "habit", "habit_of"),
 )
-"""Parts of Statistics that are stored as they are."""
+"""Parts of GraphStatistics that are stored as they are."""
 
 
 @dataclass(frozen=True, eq=False)
-class Statistics:
+class GraphStatistics:
     """Counts turned into log-rates, looked up for every choice of an agent."""
 
     follows: NDArray[np.float32]
@@ -85,7 +85,7 @@ class Statistics:
     """float32 [2R, h]."""
     names: Names
     """Those of nobody unless they are switched on."""
-    days: float
+    days_per_tick: float
     """How many days a tick is."""
     scales: NDArray[np.float64]
     """Ticks over which activity fades, three of them."""
@@ -102,13 +102,13 @@ class Statistics:
     @cached_property
     def fades(self) -> NDArray[np.float32]:
         """float32 [ticks, 6]: exp(-gap / scale) for the scales of ``FADES``; where all is faded, it is 0."""
-        gap = np.arange(int(_LONGEST_GAP / self.days) + 2) * self.days
+        gap = np.arange(int(_LONGEST_GAP / self.days_per_tick) + 2) * self.days_per_tick
         table = np.exp(-gap[:, None] / np.array(FADES))
         table[-1] = 0
         return table.astype(np.float32)
 
-    def changed(self, **parts: Any) -> Statistics:
-        """The same rates with other names, or other meetings; the tables that were worked out from them are kept."""
+    def with_parts(self, **parts: Any) -> GraphStatistics:
+        """The same rates with other names or another event index; derived tables are kept."""
         other = replace(self, **parts)
         other.__dict__.update({"rate": self.rate, "fades": self.fades})
         return other
@@ -119,18 +119,26 @@ class Statistics:
         tried = np.flatnonzero(self.rule_tries)
         usual = self.rule[np.argmin(self.rule_tries)]
         rules = {"tried": tried, "tries": self.rule_tries[tried], "shares": np.append(self.rule[tried], usual)}
-        return held | rules | {"days": np.array([self.days])}
+        return held | rules | {"days_per_tick": np.array([self.days_per_tick])}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, names: Names) -> Statistics:
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, names: Names) -> GraphStatistics:
         """What ``arrays`` gave; concepts and names come from elsewhere. A missing part raises a KeyError."""
-        shares, days = arrays["shares"], float(arrays["days"][0])
+        shares, days = arrays["shares"], float(arrays["days_per_tick"][0])
         rule, tries = np.full(_RULE_SLOTS, shares[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
         rule[arrays["tried"]], tries[arrays["tried"]] = shares[:-1], arrays["tries"]
         held = {name: arrays[name] for name in _COUNTED}
-        return cls(rule=rule, rule_tries=tries, concepts=concepts, names=names, days=days, scales=_scales(days), **held)
+        return cls(
+            rule=rule,
+            rule_tries=tries,
+            concepts=concepts,
+            names=names,
+            days_per_tick=days,
+            scales=_scales(days),
+            **held,
+        )
 
-    def fits(self, graph: TemporalGraph) -> bool:
+    def matches(self, graph: TemporalGraph) -> bool:
         """Whether these can be of that graph's background: compiled loops check no bounds."""
         n, entities, edges = graph.relations.directed, graph.entities, len(graph.base)
         square = (n, n)
@@ -150,7 +158,7 @@ class Statistics:
             and np.array_equal(self.degree, np.diff(graph.base.offsets))
         )
 
-    def widened(self, extra: int) -> Statistics:
+    def with_capacity(self, extra: int) -> GraphStatistics:
         """The same counts with room for so many more entities, which nobody has met yet."""
         relation, entity = np.divmod(self.keys, self.entities)
         ends = self.concepts.offsets
@@ -161,25 +169,25 @@ class Statistics:
             similar=_with_rows(self.similar, extra),
             habit=_with_rows(self.habit, extra),
             concepts=replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1]))),
-            names=self.names.widened(extra),
+            names=self.names.with_capacity(extra),
         )
 
 
-def count(
+def compute_statistics(
     background: Quadruples,
     graph: TemporalGraph,
     concepts: Concepts,
     days: float = 1.0,
     seed: int = 0,
     names: Names | None = None,
-) -> Statistics:
+) -> GraphStatistics:
     """All statistics of a background, whose graph is given bare and whose tick is so many days."""
     relations = graph.relations
     both = background.both_directions(relations)
     follows, ever = _followers(both, graph.entities, relations, days)
     rule, rule_tries, second = _rules(both, graph, seed)
     habit, habit_of = habits(graph)
-    return Statistics(
+    return GraphStatistics(
         follows=follows,
         ever=ever,
         rule=rule,
@@ -191,15 +199,15 @@ def count(
         similar=company(graph),
         habit=habit,
         habit_of=habit_of,
-        names=names or Names.none(graph.entities),
-        days=days,
+        names=names or Names.empty(graph.entities),
+        days_per_tick=days,
         scales=_scales(days),
-        **meetings(graph),
+        **event_index(graph),
     )
 
 
-def meetings(graph: TemporalGraph) -> dict[str, Any]:
-    """Parts of Statistics that are read off a graph: who was met through what and when, and what happened when."""
+def event_index(graph: TemporalGraph) -> dict[str, Any]:
+    """Parts of GraphStatistics that are read off a graph: the times of each (relation, object), and edges by time."""
     edges, entities = graph.base.edges(), graph.entities
     key = edges.relation.astype(np.int64) * entities + edges.object
     order = np.lexsort((edges.time, key))

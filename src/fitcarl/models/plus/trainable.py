@@ -11,13 +11,13 @@ import torch
 from fitcarl.config.schema import Config
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import EpisodeResult, GraphContext, facts_of
-from fitcarl.models.plus.action_features import choices
+from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
-from fitcarl.models.plus.encoder.network import Reader, SupportEncoder
+from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.models.plus.scorer import PlusScorer
-from fitcarl.models.plus.statistics import Statistics, count, meetings
+from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics, event_index
 from fitcarl.tasks.task import Task
 
 
@@ -31,7 +31,7 @@ class PlusModel:
         self,
         config: Config,
         context: GraphContext,
-        statistics: Statistics | None = None,
+        statistics: GraphStatistics | None = None,
         encoder: SupportEncoder | None = None,
     ) -> None:
         self.module = PlusPolicy(config.policy.hidden, config.policy.hidden_candidates, config.features.off)
@@ -39,7 +39,7 @@ class PlusModel:
         self._background = context.graph
         self.statistics = statistics or count_for(config, context)
         self.encoder = encoder
-        self._reader = Reader.over(encoder, self.statistics)
+        self._reader = EncoderScorer.optional(encoder, self.statistics)
 
     def training_step(self, task: Task, seed: int) -> EpisodeResult:
         """The loss over a random subset of the task's queries."""
@@ -48,7 +48,7 @@ class PlusModel:
         graph = self._background.with_facts(task.support.facts)
         shortlist = Shortlist(self._config.train_candidates, self._config.train_candidates // 2, seed)
         size = self._config.action_space
-        options = choices(graph, task.support, self.statistics, queries, size, shortlist, self._reader)
+        options = action_features(graph, task.support, self.statistics, queries, size, shortlist, self._reader)
         whole, walked = log_likelihood(self.module(options), options, torch.from_numpy(queries.answer))
         # The paths have a loss term of their own: they must explain answers that the candidates alone would find.
         loss = -whole.mean() - self._config.path_loss_weight * walked.mean()
@@ -58,41 +58,45 @@ class PlusModel:
         size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
         reader = self._reader
         if names and statistics.names.used:
-            statistics = statistics.changed(names=statistics.names.named(names))
-            reader = Reader.over(self.encoder, statistics)
+            statistics = statistics.with_parts(names=statistics.names.with_names(names))
+            reader = EncoderScorer.optional(self.encoder, statistics)
         return PlusScorer(self.module, self._background, statistics, size, shortlist, reader)
 
     def with_capacity(self, context: GraphContext) -> PlusModel:
         extra = context.graph.entities - self._background.entities
-        encoder = None if self.encoder is None else self.encoder.widened(extra)
-        return self._replace(context.graph, self.statistics.widened(extra), encoder)
+        encoder = None if self.encoder is None else self.encoder.with_capacity(extra)
+        return self._replace(context.graph, self.statistics.with_capacity(extra), encoder)
 
     def with_graph(self, graph: TemporalGraph) -> PlusModel:
         """The event index is read off the graph; rates and rules stay as they are: a few facts do not change them."""
         same = graph.base is self._background.base
-        statistics = self.statistics if same else self.statistics.changed(**meetings(graph))
+        statistics = self.statistics if same else self.statistics.with_parts(**event_index(graph))
         return self._replace(graph, statistics, self.encoder)
 
     def refit_statistics(self, graph: TemporalGraph) -> PlusModel:
         now = self.statistics
-        names = now.names.counted_on(graph)
-        return self._replace(graph, count(facts_of(graph), graph, now.concepts, now.days, names=names), self.encoder)
+        names = now.names.refit(graph)
+        return self._replace(
+            graph,
+            compute_statistics(facts_of(graph), graph, now.concepts, now.days_per_tick, names=names),
+            self.encoder,
+        )
 
-    def _replace(self, graph: TemporalGraph, statistics: Statistics, encoder: SupportEncoder | None) -> PlusModel:
+    def _replace(self, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None) -> PlusModel:
         other = copy(self)
         other._background, other.statistics, other.encoder = graph, statistics, encoder
         if statistics is not self.statistics or encoder is not self.encoder:
-            other._reader = Reader.over(encoder, statistics)
+            other._reader = EncoderScorer.optional(encoder, statistics)
         return other
 
 
-def count_for(config: Config, context: GraphContext) -> Statistics:
+def count_for(config: Config, context: GraphContext) -> GraphStatistics:
     """The statistics of a background, with names if they are switched on."""
     names = names_for(config, context)
-    return count(context.facts, context.graph, context.concepts, context.days, names=names)
+    return compute_statistics(context.facts, context.graph, context.concepts, context.days, names=names)
 
 
 def names_for(config: Config, context: GraphContext) -> Names:
     """The words of entity names if they are switched on, otherwise no words."""
     graph = context.graph
-    return Names.of(context.names, graph) if config.features.names else Names.none(graph.entities)
+    return Names.from_texts(context.names, graph) if config.features.names else Names.empty(graph.entities)

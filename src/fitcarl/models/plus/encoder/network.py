@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.models.plus.encoder.temporal_memory import around, happened
-from fitcarl.models.plus.features.accumulate import Said
+from fitcarl.models.plus.features.accumulate import EncoderScores
 from fitcarl.models.plus.names import Names
-from fitcarl.models.plus.statistics import Statistics
+from fitcarl.models.plus.statistics import GraphStatistics
 
 _SCALES = (3.0, 20.0, 100.0)
 _KIN = 32
@@ -37,7 +37,7 @@ _DAY = ("day_time", "day_source", "day_relation", "day_target")
 
 
 @dataclass(frozen=True)
-class Asking:
+class EncoderInput:
     """Queries as the encoder sees them; of the newcomer itself only its support and, if names count, its words."""
 
     relation: Tensor
@@ -76,9 +76,9 @@ class SupportEncoder(nn.Module):
         self.words = len(self.telling)
         if self.words:
             self.word_in, self.word_out = _rows(self.words, size), nn.Parameter(torch.randn(self.words, size) * 0.2)
-            self.named = _network(2 * size, size + _KIN, 0.0)
+            self.name_summary = _network(2 * size, size + _KIN, 0.0)
 
-    def forward(self, asking: Asking) -> tuple[Tensor, Tensor]:
+    def forward(self, asking: EncoderInput) -> tuple[Tensor, Tensor]:
         """The direction of answers, [queries, size], and the direction of kin, [queries, _KIN]."""
         asked = _look_up(self.asked_relation, asking.relation)
         where = self.dropout(_look_up(self.entity, asking.support_entity))
@@ -89,7 +89,7 @@ class SupportEncoder(nn.Module):
         support = (weight[..., None] * self.fact(fact)).sum(1)
         both = self.summary(torch.cat([support, asked], -1))
         if self.words:
-            both = both + self.named(torch.cat([self.dropout(asking.name), asked], -1))
+            both = both + self.name_summary(torch.cat([self.dropout(asking.name), asked], -1))
         return both[:, :-_KIN], both[:, -_KIN:]
 
     def name_of(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
@@ -103,7 +103,7 @@ class SupportEncoder(nn.Module):
         rows = self.entity.index_select(0, torch.from_numpy(entities.astype(np.int64)))
         return rows + words.sum(self.word_out, entities) if self.words else rows
 
-    def settle(self, known: NDArray[np.bool_]) -> None:
+    def freeze(self, known: NDArray[np.bool_]) -> None:
         """After learning: entities that the background does not know are nowhere and never an answer."""
         unknown = torch.from_numpy(~known)
         with torch.no_grad():
@@ -111,7 +111,7 @@ class SupportEncoder(nn.Module):
             self.bias[unknown] = _NEVER
         self.eval().requires_grad_(requires_grad=False)
 
-    def widened(self, extra: int) -> SupportEncoder:
+    def with_capacity(self, extra: int) -> SupportEncoder:
         """The same with room for so many more entities that it does not know; what is not by entity is shared."""
         wide = copy(self)
         wide._parameters = dict(self._parameters)
@@ -121,7 +121,7 @@ class SupportEncoder(nn.Module):
         return wide
 
     @classmethod
-    def of(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
+    def from_state(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
         """The encoder with these weights; a missing or misshapen part raises a RuntimeError or a KeyError."""
         entities, size = state["entity"].shape
         with torch.random.fork_rng(devices=[]):
@@ -129,7 +129,7 @@ class SupportEncoder(nn.Module):
         encoder.load_state_dict(dict(state))
         return encoder.eval().requires_grad_(requires_grad=False)
 
-    def fits(self, entities: int, relations: int, names: Names) -> bool:
+    def matches(self, entities: int, relations: int, names: Names) -> bool:
         words = len(names.weight) if names.used else 0
         return (len(self.entity), len(self.between), self.words) == (entities, relations, words)
 
@@ -163,7 +163,7 @@ class Words:
         return torch.zeros(len(entities), table.shape[1]).index_add(0, owner, weighed)
 
 
-def telling_words(names: Names, known: NDArray[np.bool_]) -> NDArray[np.float32]:
+def shared_word_weights(names: Names, known: NDArray[np.bool_]) -> NDArray[np.float32]:
     """float32 [words]: the weight of words that enough known entities share, 0 for others; empty without names."""
     if not names.used:
         return np.zeros(0, dtype=np.float32)
@@ -172,11 +172,11 @@ def telling_words(names: Names, known: NDArray[np.bool_]) -> NDArray[np.float32]
     return np.where(holders >= _LEAST_HOLDERS, names.weight, 0.0).astype(np.float32)
 
 
-class Reader:
+class EncoderScorer:
     """An encoder over what is known at present: a graph's facts by time, and the names of its entities."""
 
-    def __init__(self, encoder: SupportEncoder, statistics: Statistics) -> None:
-        self._encoder, self._days = encoder, statistics.days
+    def __init__(self, encoder: SupportEncoder, statistics: GraphStatistics) -> None:
+        self._encoder, self._days = encoder, statistics.days_per_tick
         self._day = {name: getattr(statistics, name) for name in _DAY}
         self._words = Words.of(statistics.names, encoder.telling.numpy())
         everybody = np.arange(len(encoder.entity))
@@ -188,7 +188,7 @@ class Reader:
         self._absent = ~present
 
     @classmethod
-    def over(cls, encoder: SupportEncoder | None, statistics: Statistics) -> Reader | None:
+    def optional(cls, encoder: SupportEncoder | None, statistics: GraphStatistics) -> EncoderScorer | None:
         """A reader where there is an encoder."""
         return None if encoder is None else cls(encoder, statistics)
 
@@ -196,7 +196,7 @@ class Reader:
         """[entities, size]: what their names say about them as newcomers."""
         return self._encoder.name_of(self._words, entities)
 
-    def read(self, asking: Asking, entity: NDArray[np.int32], time: NDArray[np.int32]) -> Said:
+    def read(self, asking: EncoderInput, entity: NDArray[np.int32], time: NDArray[np.int32]) -> EncoderScores:
         """Log-shares of all entities; ``entity`` asks at ``time``, and facts of its own are not remembered.
 
         Entities that have facts now but had none when the encoder learned are taken to be average; those without any
@@ -212,7 +212,7 @@ class Reader:
             alone[:, self._absent] = _NOBODY
             whole = alone + happened(days, kin, encoder.kin, encoder.between, encoder.fading).log1p()
             likely = whole.topk(min(_LIKELY, len(everybody)), 1).indices.numpy().astype(np.int32)
-            return Said(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy(), likely)
+            return EncoderScores(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy(), likely)
 
 
 def _frozen(values: Tensor) -> nn.Parameter:

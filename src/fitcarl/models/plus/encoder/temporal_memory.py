@@ -68,7 +68,7 @@ def around(
     most: int = _MOST,
     rng: np.random.Generator | None = None,
 ) -> Days:
-    """What the loops need; ``day`` has the parts of Statistics that begin with ``day_``, a tick is so many ``days``.
+    """What the loops need; ``day`` has the arrays of GraphStatistics that begin with ``day_``; a tick is ``days`` days.
 
     Where a query has more than ``most`` facts around it, about so many are taken; ``rng`` draws with which it begins.
     """

@@ -10,7 +10,6 @@ import hashlib
 import json
 import logging
 import math
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,13 +21,14 @@ from torch import Tensor
 
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.cache import cache_dir
+from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.encoder.network import Asking, SupportEncoder, Words, telling_words
+from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
 from fitcarl.models.plus.encoder.temporal_memory import around, happened
 from fitcarl.models.plus.names import Names
-from fitcarl.models.plus.statistics import meetings
+from fitcarl.models.plus.statistics import event_index
 
 _METHOD = 4
 """Counts changes that change what is learned, so that older files are not taken for new ones."""
@@ -43,12 +43,10 @@ _PASSES = 6
 _WEIGHT_DECAY = 1e-5
 _WARM_UP = 0.1
 
-Watch = Callable[[int, int], None]
-
 _log = logging.getLogger(__name__)
 
 
-def encoder_for(
+def load_or_train_encoder(
     graph: TemporalGraph,
     days: float,
     names: Names,
@@ -56,29 +54,27 @@ def encoder_for(
     seed: int,
     shots: int,
     cache: Path | None = None,
-    watch: Watch | None = None,
-    note: Callable[[str], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> tuple[SupportEncoder, float]:
-    """The encoder of a background, and the seconds its training took: from the cache, or trained now and kept there.
+    """The encoder of a background and its training time in seconds, from the cache or trained now and cached.
 
-    A cached file that cannot be read is replaced, and a cache that cannot be written is done without; ``note`` is told.
+    A damaged cache file is replaced, and a cache that cannot be written is skipped; both are logged as warnings.
     """
-    note = note or _log.warning
     file = (cache or cache_dir() / "encoders") / f"{_key(graph, days, names, config, seed, shots)}.safetensors"
     if file.exists():
         try:
             weights, about = read_tensors(file)
-            return SupportEncoder.of(weights), float(about["seconds"])
+            return SupportEncoder.from_state(weights), float(about["seconds"])
         except (InputError, KeyError, ValueError, RuntimeError):
-            note(f"{file}: is damaged; training the encoder again")
+            _log.warning("%s: is damaged; training the encoder again", file)
     began = perf_counter()
-    encoder = train_encoder(graph, days, names, config, seed, shots, watch)
+    encoder = train_encoder(graph, days, names, config, seed, shots, on_progress)
     seconds = perf_counter() - began
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(file, encoder.state_dict(), {"seconds": seconds})
     except OSError as trouble:
-        note(f"{file}: the encoder cannot be kept ({trouble.strerror or trouble})")
+        _log.warning("%s: the encoder cannot be cached (%s)", file, trouble.strerror or trouble)
     return encoder, seconds
 
 
@@ -89,10 +85,10 @@ def train_encoder(
     config: EncoderConfig,
     seed: int,
     shots: int = 3,
-    watch: Watch | None = None,
+    on_progress: OnProgress | None = None,
 ) -> SupportEncoder:
-    """An encoder for newcomers with at most ``shots`` facts, or 3; ``watch`` is told steps done and steps in all."""
-    rehearsal = Rehearsal(graph, days, names, config, max(shots, 3))
+    """An encoder for newcomers with at most ``shots`` facts, or 3; ``on_progress`` is called after every update."""
+    rehearsal = EncoderBatches(graph, days, names, config, max(shots, 3))
     steps = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=[]):
@@ -113,9 +109,9 @@ def train_encoder(
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 optimizer.step()
-            if watch is not None:
-                watch(step + 1, steps)
-    encoder.settle(np.diff(graph.base.offsets) > 0)
+            if on_progress is not None:
+                on_progress(Progress("encoder", step + 1, steps, "updates"))
+    encoder.freeze(np.diff(graph.base.offsets) > 0)
     return encoder
 
 
@@ -127,7 +123,7 @@ def _fading(step: int, steps: int) -> float:
     return (1 + math.cos(math.pi * (step - up) / max(steps - up, 1.0))) / 2
 
 
-class Rehearsal:
+class EncoderBatches:
     """Batches of facts of a background, asked with a part of their subjects' other facts as support."""
 
     def __init__(self, graph: TemporalGraph, days: float, names: Names, config: EncoderConfig, shots: int) -> None:
@@ -138,8 +134,8 @@ class Rehearsal:
         chance = np.where(often >= _LEAST_EDGES, np.maximum(often, 1) ** -_EVENLY, 0)
         self._cumulative = np.cumsum(chance)
         self._known = np.flatnonzero(self._degree > 0)
-        self._day = meetings(graph)
-        self.telling = telling_words(names, self._degree > 0)
+        self._day = event_index(graph)
+        self.telling = shared_word_weights(names, self._degree > 0)
         self._words = Words.of(names, self.telling)
         self.anything = bool(chance.any())
 
@@ -150,7 +146,7 @@ class Rehearsal:
             return None
         base, subject = self._base, self._subject[edge]
         answer, time = base.target[edge].astype(np.int64), base.time[edge]
-        asking = Asking(
+        asking = EncoderInput(
             relation=_long(base.relation[edge]),
             known=torch.from_numpy(known),
             support_entity=_long(base.target[support]),

@@ -52,7 +52,7 @@ class Edges(NamedTuple):
     time: Ints
 
 
-class Counts(NamedTuple):
+class KernelStatistics(NamedTuple):
     """What was counted on the background."""
 
     follows: Floats
@@ -79,14 +79,14 @@ class Counts(NamedTuple):
     role: Ints
     affinity: Floats
     role_fit: Floats
-    days: float
+    days_per_tick: float
     rate: Floats
     """exp(excites), by r_q, gap and relation."""
     fades: Floats
     """exp(-gap / scale) by ticks and by the scales of ``FADES``; 0 from the last row on."""
 
 
-class Said(NamedTuple):
+class EncoderScores(NamedTuple):
     """What the encoder says about every entity as the answer to each query; no columns where there is no encoder."""
 
     alone: Floats
@@ -97,12 +97,12 @@ class Said(NamedTuple):
     """int32 [queries, n]: the likeliest entities."""
 
     @classmethod
-    def nothing(cls, queries: int) -> Said:
+    def nothing(cls, queries: int) -> EncoderScores:
         blank = np.zeros((queries, 0), dtype=np.float32)
         return cls(blank, blank, np.zeros((queries, 0), dtype=np.int32))
 
 
-class Asked(NamedTuple):
+class QueryBatch(NamedTuple):
     """The queries, with the facts of each one's support side by side."""
 
     entity: Ints
@@ -146,14 +146,14 @@ def _meet(entity: int, seen: NDArray[np.bool_], listed: Ints, count: int) -> int
 
 @njit(cache=True, nogil=True)
 def from_support(
-    asked: Asked, q: int, counts: Counts, tally: Floats, seen: NDArray[np.bool_], listed: Ints, met: int
+    asked: QueryBatch, q: int, counts: KernelStatistics, tally: Floats, seen: NDArray[np.bool_], listed: Ints, met: int
 ) -> int:
     """Whom e' dealt with before, and how often that comes back as r_q after such a time."""
     r, now = asked.relation[q], asked.time[q]
     inverse = turn(r, counts.ever.shape[0])
     for k in range(asked.offsets[q], asked.offsets[q + 1]):
         other, relation = asked.support_entity[k], asked.support_relation[k]
-        gap = (now - asked.support_time[k]) * counts.days
+        gap = (now - asked.support_time[k]) * counts.days_per_tick
         met = _meet(other, seen, listed, met)
         tally[other, FOLLOWS] += math.exp(counts.follows[gap_bucket(gap), relation, r])
         tally[other, EVER] = max(tally[other, EVER], math.exp(counts.ever[relation, r]))
@@ -168,11 +168,11 @@ def from_support(
 
 @njit(cache=True, nogil=True)
 def from_neighbours(
-    asked: Asked,
+    asked: QueryBatch,
     q: int,
     k: int,
     graph: Edges,
-    counts: Counts,
+    counts: KernelStatistics,
     tally: Floats,
     seen: NDArray[np.bool_],
     listed: Ints,
@@ -194,7 +194,7 @@ def from_neighbours(
         if x in (e, middle):
             continue
         met = _meet(x, seen, listed, met)
-        gap = abs(graph.time[a] - now) * counts.days
+        gap = abs(graph.time[a] - now) * counts.days_per_tick
         share = math.exp(counts.rule[rule_slot(relation, graph.relation[a], r, relations, len(counts.rule))])
         fading = math.exp(-gap / 30)
         tally[x, NEAR] += share * fading
@@ -209,13 +209,20 @@ def from_neighbours(
             tally[x, SAME_2] += fading
         if graph.relation[a] == inverse:
             tally[x, INVERSE_2] += fading
-        tally[x, BESIDE] += math.exp(-abs(graph.time[a] - asked.support_time[k]) * counts.days / 10)
+        tally[x, BESIDE] += math.exp(-abs(graph.time[a] - asked.support_time[k]) * counts.days_per_tick / 10)
     return met
 
 
 @njit(cache=True, nogil=True)
 def from_peers(
-    asked: Asked, q: int, graph: Edges, counts: Counts, tally: Floats, seen: NDArray[np.bool_], listed: Ints, met: int
+    asked: QueryBatch,
+    q: int,
+    graph: Edges,
+    counts: KernelStatistics,
+    tally: Floats,
+    seen: NDArray[np.bool_],
+    listed: Ints,
+    met: int,
 ) -> int:
     """What others did around t_q who had done, around the same time, the same as e' with the same entity."""
     e, r, now = asked.entity[q], asked.relation[q], asked.time[q]
@@ -233,13 +240,13 @@ def from_peers(
             found += 1
             peer = graph.target[a]
             begin, end = graph.offsets[peer], graph.offsets[peer + 1]
-            weight = math.exp(-abs(graph.time[a] - when) * counts.days / 60) / math.log(2.0 + end - begin)
+            weight = math.exp(-abs(graph.time[a] - when) * counts.days_per_tick / 60) / math.log(2.0 + end - begin)
             there = lower(graph.time, begin, end, now)
             for b in range(max(begin, there - _PEER_EDGES), min(end, there + _PEER_EDGES)):
                 x = graph.target[b]
                 if x == e:
                     continue
-                fading = weight * math.exp(-abs(graph.time[b] - now) * counts.days / 30)
+                fading = weight * math.exp(-abs(graph.time[b] - now) * counts.days_per_tick / 30)
                 if graph.relation[b] == r:
                     met = _meet(x, seen, listed, met)
                     tally[x, PEERS] += fading
@@ -252,7 +259,7 @@ def from_peers(
 
 @njit(cache=True, nogil=True)
 def from_crowd(
-    asked: Asked, q: int, counts: Counts, tally: Floats, seen: NDArray[np.bool_], listed: Ints, met: int
+    asked: QueryBatch, q: int, counts: KernelStatistics, tally: Floats, seen: NDArray[np.bool_], listed: Ints, met: int
 ) -> int:
     """Whom anybody met through r_q, ever and near t_q."""
     e, r, now = asked.entity[q], asked.relation[q], asked.time[q]
@@ -277,9 +284,9 @@ def from_crowd(
 
 @njit(cache=True, nogil=True)
 def from_day(
-    asked: Asked,
+    asked: QueryBatch,
     q: int,
-    counts: Counts,
+    counts: KernelStatistics,
     company: Floats,
     tally: Floats,
     seen: NDArray[np.bool_],
@@ -288,7 +295,7 @@ def from_day(
 ) -> int:
     """Whom entities akin to the support (by ``company``, its mean direction) met in the days around t_q."""
     e, now = asked.entity[q], asked.time[q]
-    reach = max(1, int(_DAY_REACH / counts.days))
+    reach = max(1, int(_DAY_REACH / counts.days_per_tick))
     middle = lower(counts.day_time, 0, len(counts.day_time), now)
     low = max(lower(counts.day_time, 0, len(counts.day_time), now - reach), middle - _DAY_EDGES)
     high = min(lower(counts.day_time, 0, len(counts.day_time), now + reach + 1), middle + _DAY_EDGES)
@@ -306,7 +313,7 @@ def from_day(
 
 
 @njit(cache=True, nogil=True)
-def from_encoder(encoded: Said, q: int, e: int, seen: NDArray[np.bool_], listed: Ints, met: int) -> int:
+def from_encoder(encoded: EncoderScores, q: int, e: int, seen: NDArray[np.bool_], listed: Ints, met: int) -> int:
     """Whom the encoder finds likely; what it says of them is not added up but looked up."""
     for place in range(encoded.likely.shape[1]):
         x = encoded.likely[q, place]

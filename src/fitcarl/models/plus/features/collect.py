@@ -18,13 +18,13 @@ from fitcarl.models.plus.features.accumulate import (
     RULES,
     TALLIES,
     TODAY,
-    Asked,
-    Counts,
     Edges,
+    EncoderScores,
     Floats,
     Ints,
+    KernelStatistics,
     Longs,
-    Said,
+    QueryBatch,
     from_crowd,
     from_day,
     from_encoder,
@@ -36,7 +36,7 @@ from fitcarl.models.plus.features.normalise import describe, describe_query, hom
 
 
 @njit(cache=True, nogil=True)
-def _company(asked: Asked, q: int, counts: Counts, out: Floats) -> None:
+def _company(asked: QueryBatch, q: int, counts: KernelStatistics, out: Floats) -> None:
     """The mean direction of the support's entities, of length 1."""
     out[:] = 0
     for k in range(asked.offsets[q], asked.offsets[q + 1]):
@@ -47,7 +47,7 @@ def _company(asked: Asked, q: int, counts: Counts, out: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _prior(x: int, q: int, graph: Edges, encoded: Said, tally: Floats) -> float:
+def _prior(x: int, q: int, graph: Edges, encoded: EncoderScores, tally: Floats) -> float:
     """A rough score by hand that decides who is looked at closely."""
     likely = math.exp(encoded.whole[q, x]) if encoded.whole.shape[1] > 0 else 0.0
     return (
@@ -105,11 +105,11 @@ def _sample_tail(order: Longs, listed: Ints, answer: int, most: int, extra: int,
 def gather(
     low: int,
     high: int,
-    asked: Asked,
+    asked: QueryBatch,
     base: Edges,
     over: Edges,
-    counts: Counts,
-    encoded: Said,
+    counts: KernelStatistics,
+    encoded: EncoderScores,
     most: int,
     extra: int,
     seed: int,

@@ -31,11 +31,11 @@ from fitcarl.models.plus.features.accumulate import (
     SAME_2,
     TIMES,
     TODAY,
-    Asked,
-    Counts,
     Edges,
+    EncoderScores,
     Floats,
-    Said,
+    KernelStatistics,
+    QueryBatch,
     lower,
     turn,
 )
@@ -63,7 +63,7 @@ EVIDENCE = sum(FAMILIES.values())
 
 
 @njit(cache=True, nogil=True)
-def _activity(x: int, r: int, now: int, e: int, graph: Edges, counts: Counts, out: Floats) -> None:
+def _activity(x: int, r: int, now: int, e: int, graph: Edges, counts: KernelStatistics, out: Floats) -> None:
     """How much x did around t_q at three scales, and how much of that usually comes with r_q by somebody else."""
     low, high = graph.offsets[x], graph.offsets[x + 1]
     here = lower(graph.time, low, high, now)
@@ -76,11 +76,11 @@ def _activity(x: int, r: int, now: int, e: int, graph: Edges, counts: Counts, ou
         out[0] += counts.fades[size, 0]
         out[1] += counts.fades[size, 2]
         out[2] += counts.fades[size, 4]
-        out[3] += counts.rate[r, gap_bucket(gap * counts.days), turn(graph.relation[a], counts.ever.shape[0])]
+        out[3] += counts.rate[r, gap_bucket(gap * counts.days_per_tick), turn(graph.relation[a], counts.ever.shape[0])]
 
 
 @njit(cache=True, nogil=True)
-def _shared_words(x: int, counts: Counts, mark: Floats) -> float:
+def _shared_words(x: int, counts: KernelStatistics, mark: Floats) -> float:
     """The share of the weight of x's words that is marked."""
     shared, total = 0.0, 1e-6
     for w in range(counts.word_offsets[x], counts.word_offsets[x + 1]):
@@ -91,13 +91,13 @@ def _shared_words(x: int, counts: Counts, mark: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)
-def mark_words(x: int, counts: Counts, value: float, mark: Floats) -> None:
+def mark_words(x: int, counts: KernelStatistics, value: float, mark: Floats) -> None:
     for w in range(counts.word_offsets[x], counts.word_offsets[x + 1]):
         mark[counts.word_ids[w]] = value
 
 
 @njit(cache=True, nogil=True)
-def home_of(asked: Asked, q: int, counts: Counts) -> int:
+def home_of(asked: QueryBatch, q: int, counts: KernelStatistics) -> int:
     """The place in the name of e' or, where it has none, the commonest among the support's; -1 for none."""
     home = counts.home[asked.entity[q]]
     most = 0
@@ -113,7 +113,7 @@ def home_of(asked: Asked, q: int, counts: Counts) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _describe_place(x: int, home: int, asked: Asked, q: int, counts: Counts, out: Floats) -> None:
+def _describe_place(x: int, home: int, asked: QueryBatch, q: int, counts: KernelStatistics, out: Floats) -> None:
     """Whether x is of the same place as e' or its support, how much the two places have to do, and x's role."""
     out[:] = 0
     place, role = counts.home[x], counts.role[x]
@@ -131,11 +131,11 @@ def _describe_place(x: int, home: int, asked: Asked, q: int, counts: Counts, out
 @njit(cache=True, nogil=True)
 def describe(
     x: int,
-    asked: Asked,
+    asked: QueryBatch,
     q: int,
     graph: Edges,
-    counts: Counts,
-    encoded: Said,
+    counts: KernelStatistics,
+    encoded: EncoderScores,
     tally: Floats,
     about: Floats,
     busy: Floats,
@@ -209,14 +209,14 @@ def describe(
 
 
 @njit(cache=True, nogil=True)
-def describe_query(asked: Asked, q: int, graph: Edges, counts: Counts, out: Floats) -> None:
+def describe_query(asked: QueryBatch, q: int, graph: Edges, counts: KernelStatistics, out: Floats) -> None:
     """What is the same for all candidates: how near and how fitting the support is, and how much there is."""
     r = asked.relation[q]
     best, nearest, contacts = -12.0, 1e6, 0.0
     first, end = asked.offsets[q], asked.offsets[q + 1]
     for k in range(first, end):
         best = max(best, counts.ever[asked.support_relation[k], r])
-        nearest = min(nearest, abs(asked.time[q] - asked.support_time[k]) * counts.days)
+        nearest = min(nearest, abs(asked.time[q] - asked.support_time[k]) * counts.days_per_tick)
         other = asked.support_entity[k]
         contacts += math.log1p(graph.offsets[other + 1] - graph.offsets[other])
     out[0] = (math.log1p(nearest) - 2.7) / 1.7

@@ -51,7 +51,7 @@ pictures: $(STAMP)
 
 # The built explorer is committed in src/fitcarl/serve/web: Node is needed only to change it.
 web:
-	cd web && npm ci --no-audit --no-fund && npm test && npm run build
+	cd web && npm ci --no-audit --no-fund && npm run generate && npm test && npm run build
 
 e2e: $(STAMP) web/node_modules
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/e2e/requirements.txt

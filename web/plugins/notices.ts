@@ -1,4 +1,4 @@
-/** Writes THIRD-PARTY.txt beside the bundle: the licence of every package whose code went into it. */
+/** Vite plugin: writes THIRD-PARTY.txt next to the bundle, with the licence of every bundled package. */
 
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export function notices(root: string): Plugin {
     generateBundle(_options, bundle) {
       const modules = Object.values(bundle).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
       const packages = [...new Set(modules.flatMap(packageOf))].sort();
-      this.emitFile({ type: "asset", fileName: "THIRD-PARTY.txt", source: told(root, packages, modules) });
+      this.emitFile({ type: "asset", fileName: "THIRD-PARTY.txt", source: noticesText(root, packages, modules) });
     },
   };
 }
@@ -27,8 +27,8 @@ function packageOf(module: string): string[] {
   return name ? [name] : [];
 }
 
-function told(root: string, packages: string[], modules: string[]): string {
-  const head = "The explorer's bundle contains code of these packages, each under its own licence.\n";
+function noticesText(root: string, packages: string[], modules: string[]): string {
+  const head = "The bundle of the explorer contains code of these packages, each under its own licence.\n";
   return [head, ...packages.map((name) => section(root, name, modules))].join(`\n${"-".repeat(80)}\n\n`);
 }
 
@@ -37,13 +37,13 @@ function section(root: string, name: string, modules: string[]): string {
   const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
   const file = readdirSync(folder).find((entry) => /^licen[sc]e(\.|$)/i.test(entry));
   if (!file) throw new Error(`${name} has no licence file`);
-  const parts = modules.filter((module) => module.includes(`/node_modules/${name}/`)).flatMap(borrowed);
-  const within = parts.length ? `\nParts within it that name an origin of their own:\n\n${[...new Set(parts)].join("\n")}\n` : "";
-  return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n${within}`;
+  const parts = modules.filter((module) => module.includes(`/node_modules/${name}/`)).flatMap(licenceComments);
+  const nested = parts.length ? `\nParts with a licence comment of their own:\n\n${[...new Set(parts)].join("\n")}\n` : "";
+  return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n${nested}`;
 }
 
-/** Comments of a module that name a licence, but for the one of the package itself at the top. */
-function borrowed(module: string): string[] {
+/** Short comments of a module that name a licence. */
+function licenceComments(module: string): string[] {
   const path = module.replace(/\?.*$/, "").replace(/^\0/, "");
   if (!existsSync(path)) return [];
   const comments = readFileSync(path, "utf8").match(/\/\*[^]*?\*\//g) ?? [];

@@ -1,11 +1,11 @@
-/** Writes sources.json beside the bundle: the sha256 of each file it was built from, so that a stale bundle is noticed. */
+/** Vite plugin: writes sources.json next to the bundle, with the sha256 of each source file, to detect a stale bundle. */
 
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Plugin } from "vite";
 
-const SINGLE = ["index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"];
+const SINGLE_FILES = ["index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"];
 const FOLDERS = ["plugins", "public", "src"];
 
 export function sources(root: string): Plugin {
@@ -13,14 +13,14 @@ export function sources(root: string): Plugin {
     name: "sources",
     apply: "build",
     generateBundle() {
-      const files = [...SINGLE, ...FOLDERS.flatMap((folder) => within(root, folder))].sort();
-      const sums = Object.fromEntries(files.map((file) => [file, sha256(join(root, file))]));
-      this.emitFile({ type: "asset", fileName: "sources.json", source: `${JSON.stringify(sums, null, 2)}\n` });
+      const files = [...SINGLE_FILES, ...FOLDERS.flatMap((folder) => filesIn(root, folder))].sort();
+      const checksums = Object.fromEntries(files.map((file) => [file, sha256(join(root, file))]));
+      this.emitFile({ type: "asset", fileName: "sources.json", source: `${JSON.stringify(checksums, null, 2)}\n` });
     },
   };
 }
 
-function within(root: string, folder: string): string[] {
+function filesIn(root: string, folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll("\\", "/"));

@@ -1,6 +1,6 @@
 import { render } from "preact";
-import { App } from "./app";
-import "./style/index.css";
+import { App } from "./App";
+import "./styles/index.css";
 
-const place = document.getElementById("app");
-if (place) render(<App />, place);
+const root = document.getElementById("app");
+if (root) render(<App />, root);

@@ -1,0 +1,30 @@
+/** Names for the JSON shapes of the service. The shapes themselves are generated from openapi.json (`schema.ts`). */
+
+import type { Operations } from "./schema";
+
+export type Operation = keyof Operations;
+/** JSON body of a request. */
+export type Body<Name extends Operation> = Operations[Name]["body"];
+/** JSON body of a successful response. */
+export type Reply<Name extends Operation> = Operations[Name]["reply"];
+
+export type Model = Reply<"GET /v1/model">;
+export type Example = Reply<"GET /v1/example">;
+export type Entity = Reply<"GET /v1/entities">["entities"][number];
+export type Relation = Reply<"GET /v1/relations">["relations"][number];
+/** Stored facts about one entity. */
+export type EntityFacts = Reply<"GET /v1/actors/{name}">;
+export type StoredFact = EntityFacts["facts"][number];
+/** A fact without an id, with the time as text. */
+export type Fact = Example["facts"][number];
+
+export type QueryRequest = Body<"POST /v1/predict">;
+export type Prediction = Reply<"POST /v1/predict">;
+export type Answer = Prediction["answers"][number];
+export type Path = Answer["paths"][number];
+export type Step = Path["steps"][number];
+/** Rank, share and paths of one entity, listed among the answers or not. */
+export type Explanation = Reply<"POST /v1/explain">;
+
+/** Position of the given entity in the query; the model predicts the other position. */
+export type Side = "subject" | "object";

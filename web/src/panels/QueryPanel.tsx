@@ -1,0 +1,66 @@
+/** The query: direction, relation, time and the optional time limit of the facts in use. */
+
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import type { Model } from "../api/types";
+import { Combobox } from "../components/Combobox";
+import { SegmentedControl } from "../components/SegmentedControl";
+import { suggestRelations } from "../components/suggestions";
+import { TimeField } from "../components/TimeField";
+import type { UpdateState } from "../hooks/useUrlState";
+import type { State } from "../state/state";
+import { toGranularity } from "../state/time";
+
+interface Props {
+  readonly state: State;
+  readonly model: Model | null;
+  readonly update: UpdateState;
+}
+
+export function QueryPanel({ state, model, update }: Props): JSX.Element {
+  const granularity = toGranularity(model?.granularity);
+  const lastTime = model?.last_time ?? "";
+  useEffect(() => {
+    if (!state.at && lastTime) update({ ...state, at: lastTime }, "replace");
+  }, [state.at, lastTime]);
+  return (
+    <section class="panel" aria-labelledby="query-title">
+      <h2 id="query-title">Query</h2>
+      <SegmentedControl
+        label="Position to predict"
+        value={state.side}
+        options={[
+          ["subject", "Predict object"],
+          ["object", "Predict subject"],
+        ]}
+        onChange={(side) => update({ ...state, side, selected: "" })}
+      />
+      <Combobox
+        label="Relation"
+        value={state.relation}
+        placeholder="Choose a relation"
+        search={suggestRelations}
+        onChoose={(relation) => update({ ...state, relation, selected: "" })}
+      />
+      <TimeField label="Time" value={state.at} granularity={granularity} onChange={(at) => update({ ...state, at }, "replace")} />
+      <div class="as-of">
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={state.asOf !== ""}
+            onChange={(event) => update({ ...state, asOf: event.currentTarget.checked ? state.at || lastTime : "" })}
+          />
+          Use only facts up to a given time
+        </label>
+        {state.asOf && (
+          <TimeField
+            label="As of"
+            value={state.asOf}
+            granularity={granularity}
+            onChange={(asOf) => update({ ...state, asOf }, "replace")}
+          />
+        )}
+      </div>
+    </section>
+  );
+}

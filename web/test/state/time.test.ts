@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { shiftTime, toGranularity } from "../../src/state/time";
+
+test.each([
+  ["2024-02-28", "day", 1, "2024-02-29"],
+  ["2024-01-01", "day", -1, "2023-12-31"],
+  ["2024-12", "month", 1, "2025-01"],
+  ["2024-01", "month", -1, "2023-12"],
+  ["2024", "year", -1, "2023"],
+  ["2024-05-13T23", "hour", 1, "2024-05-14T00"],
+  ["37", "integer", 24, "61"],
+] as const)("shiftTime(%s, %s, %i) is %s", (time, granularity, units, shifted) => {
+  expect(shiftTime(time, granularity, units)).toBe(shifted);
+});
+
+test("incomplete and invalid dates are not shifted", () => {
+  expect(shiftTime("2024-0", "day", 1)).toBeNull();
+  expect(shiftTime("2024-99-99", "day", 1)).toBeNull();
+});
+
+test("an unknown granularity is treated as days", () => {
+  expect([toGranularity("month"), toGranularity(undefined), toGranularity("fortnight")]).toEqual(["month", "day", "day"]);
+});

@@ -95,8 +95,6 @@ def _cell(text: str) -> str:
 
 def settings_reference() -> str:
     """The settings of every preset: name, value, description."""
-    from fitcarl.config.schema import PRESETS
-
     lines = [
         "# Settings",
         "",
@@ -104,15 +102,22 @@ def settings_reference() -> str:
         "table lists exactly the settings that have an effect there. `fitcarl settings --preset NAME` prints the same.",
         "",
     ]
-    for preset in PRESETS:
+    for preset in presets():
         lines += [f"## Preset `{preset}`", "", "| setting | value | description |", "|---|---|---|"]
-        for one in _settings(preset):
+        for one in settings(preset):
             lines.append(f"| `{one['name']}` | `{_value(one['value'])}` | {_cell(one['description'])} |")
         lines.append("")
     return "\n".join(lines) + "\n"
 
 
-def _settings(preset: str) -> list[dict[str, Any]]:
+def presets() -> list[str]:
+    """Names of all presets."""
+    from fitcarl.config.schema import PRESETS
+
+    return list(PRESETS)
+
+
+def settings(preset: str) -> list[dict[str, Any]]:
     """What ``fitcarl settings --json`` prints."""
     from fitcarl.cli import run
 

@@ -55,8 +55,15 @@ def prose(page: Path) -> str:
 
 def commands(code: str) -> Iterator[list[str]]:
     """The command lines of a shell block as lists of words: comments dropped, continued lines joined."""
+    pending = ""
     for line in code.replace("\\\n", " ").splitlines():
-        if words := shlex.split(line, comments=True):
+        pending = f"{pending}\n{line}" if pending else line
+        try:
+            words = shlex.split(pending, comments=True)
+        except ValueError:  # a quotation that ends on a later line
+            continue
+        pending = ""
+        if words:
             yield [words[0].removeprefix(".venv/bin/"), *words[1:]]
 
 

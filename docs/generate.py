@@ -16,7 +16,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import MagicMock
 
 import typer
 
@@ -133,7 +132,7 @@ def _value(value: object) -> str:
 
 def http_reference() -> str:
     """Every route and every JSON schema of the service, from its OpenAPI document."""
-    openapi = _openapi()
+    openapi = json.loads((ROOT / "web" / "openapi.json").read_text(encoding="utf-8"))
     lines = [
         "# HTTP API",
         "",
@@ -152,13 +151,6 @@ def http_reference() -> str:
     for name, schema in openapi["components"]["schemas"].items():
         lines += [*_schema(name, schema), ""]
     return "\n".join(lines) + "\n"
-
-
-def _openapi() -> dict[str, Any]:
-    """The OpenAPI document; no route is called, so nothing has to be loaded."""
-    from fitcarl.serve.app import create_app
-
-    return create_app(MagicMock()).openapi()
 
 
 def _route(path: str, method: str, route: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""How far a mean over queries would move with other unseen entities.
+"""Confidence intervals of means over queries, by bootstrap over unseen entities.
 
-Queries about one entity resemble each other, so entities are what is resampled: an interval over queries would be
-too narrow.
+Queries about one entity are correlated, so entities are resampled, not queries. ``scipy.stats.bootstrap`` resamples
+single observations; here a cluster bootstrap is needed, which is one multinomial draw per resample.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fitcarl.data.quadruples import Ids
 
 RESAMPLES = 2000
 _LEVEL = 0.95
-_CELLS = 2_000_000  # resamples × entities held at once
+_CELLS = 2_000_000  # resamples × entities in memory at once
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,9 @@ class Interval:
     low: float
     high: float
 
-    @property
-    def contains_zero(self) -> bool:
-        return self.low <= 0 <= self.high
-
 
 def mean_interval(entity: Ids, value: NDArray[np.float64], *, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
-    """The mean of ``value`` [queries] and its percentile interval when whole entities are drawn with replacement."""
+    """The mean of ``value`` [queries] and its percentile interval when entities are drawn with replacement."""
     _, number = np.unique(entity, return_inverse=True)
     total = np.bincount(number, weights=value)
     size = np.bincount(number).astype(np.float64)
@@ -57,7 +53,7 @@ def paired_difference(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """MRR of ``ranks`` minus MRR of ``other`` over the same queries; both see the same resampled entities."""
+    """MRR of ``ranks`` minus MRR of ``other`` over the same queries, with the same resampled entities for both."""
     if len(ranks) != len(other):
-        raise ValueError("only ranks of the same queries can be compared pair by pair")
+        raise ValueError("a paired difference needs ranks of the same queries")
     return mean_interval(entity, 1 / ranks - 1 / other, seed=seed, resamples=resamples)

@@ -1,4 +1,4 @@
-"""One drawing of supports and the ranks that came out of it, query by query."""
+"""One draw of supports and the ranks of its queries."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _COUNTS = ("greater", "equal", "candidates")
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Queries, with their answers, and how a scorer ranked them under each filter."""
+    """Queries with their answers, and the ranks that a scorer gave them under each filter."""
 
     queries: Queries
     ranks: Mapping[Filter, Ranks]
     seconds: float
-    """Wall-clock time for answers and ranks."""
+    """Wall-clock time of scoring and ranking."""
     top_predictions: TopPredictions | None = None
-    """How sure it was of its first answers; None where scores are no shares of anything."""
+    """Top predictions with their shares; None without a calibration."""
 
     def has_same_queries(self, other: Draw) -> bool:
-        """Whether both were asked the same queries in the same order."""
+        """Whether both draws contain the same queries in the same order."""
         return all(np.array_equal(getattr(self.queries, name), getattr(other.queries, name)) for name in _QUERY)
 
     def to_json(self) -> dict[str, Any]:
-        """Columns as plain lists, one entry a query."""
+        """Columns as lists with one entry per query."""
         columns: dict[str, Any] = {name: getattr(self.queries, name).tolist() for name in _QUERY}
         columns["covered"] = self.ranks["time-aware"].covered.tolist()
         for filter in FILTERS:
@@ -42,7 +42,7 @@ class Draw:
 
     @classmethod
     def from_json(cls, columns: Mapping[str, Any]) -> Draw:
-        """The draw that ``to_json`` wrote."""
+        """Reads the output of ``to_json``."""
         covered = np.array(columns["covered"], dtype=np.bool_)
         ranks: dict[Filter, Ranks] = {
             filter: Ranks(

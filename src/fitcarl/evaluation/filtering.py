@@ -1,4 +1,4 @@
-"""Which other answers to a query are true as well, and so must not count against a scorer."""
+"""Filtered ranking: other true answers of a query are removed from its candidates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILTERS: tuple[Filter, ...] = get_args(Filter)
 
 @dataclass(frozen=True, eq=False)
 class FilteredAnswers:
-    """True answers of each query other than the one asked for, ragged."""
+    """True answers of each query other than its own answer, ragged."""
 
     offsets: Positions
     """int64 [queries + 1]."""
@@ -30,11 +30,11 @@ class FilteredAnswers:
 
     @property
     def query(self) -> Positions:
-        """int64 [others]: which query each belongs to."""
+        """int64 [others]: the query of each."""
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
 
     def contains(self, scores: Scores) -> NDArray[np.bool_]:
-        """bool [listed]: which listed entities are such other answers to their query."""
+        """bool [listed]: whether each listed entity is one of the other answers of its query."""
         if not len(self.entity):
             return np.zeros(len(scores.entity), dtype=np.bool_)
         width = int(max(self.entity.max(), scores.entity.max(initial=0))) + 1
@@ -46,19 +46,19 @@ class FilteredAnswers:
 
 @dataclass(frozen=True, eq=False)
 class KnownAnswers:
-    """All true facts in both directions, ready to be asked for the objects of many (e, r) or (e, r, t) at once."""
+    """Index of all true facts in both directions: objects by (e, r) and by (e, r, t)."""
 
     relations: RelationIds
     ticks: tuple[int, int]
-    """The first and the last tick of any fact."""
+    """First and last tick of all facts."""
     keys: dict[Filter, Positions]
-    """int64 [pairs] for each filter, ascending: (e, r, t) or (e, r) as one number."""
+    """int64 [pairs] for each filter, ascending: (e, r, t) or (e, r) encoded as one number."""
     objects: dict[Filter, Ids]
-    """int32 [pairs] for each filter, ascending within a key, distinct."""
+    """int32 [pairs] for each filter, ascending and distinct within a key."""
 
     @classmethod
     def of(cls, dataset: Dataset) -> KnownAnswers:
-        """Everything that is true: background, all groups of unseen entities, and dropped facts."""
+        """The index of all facts of a dataset: background, all meta sets and dropped facts."""
         metas = [dataset.meta(split).facts for split in SPLITS]
         facts = Quadruples.concat([dataset.background, *metas, dataset.dropped])
         return cls.of_facts(facts, dataset.vocabulary.relation_ids)
@@ -79,12 +79,12 @@ class KnownAnswers:
         return cls(relations, ticks, keys, objects)
 
     def filtered_answers(self, queries: Queries, filter: Filter) -> FilteredAnswers:
-        """The true answers that share e', r_q and, under the time-aware filter, t_q; never the answer itself."""
+        """The other true answers with the same e', r_q and, under the time-aware filter, t_q."""
         wanted = _key(queries.entity, queries.relation, queries.time, filter, self.relations, self.ticks)
         start = np.searchsorted(self.keys[filter], wanted, side="left")
         count = np.searchsorted(self.keys[filter], wanted, side="right") - start
         if filter == "time-aware":
-            # A tick outside the facts' range would spill into the key of a neighbouring relation.
+            # A tick outside the range of the facts would overflow into the key of the next relation.
             count[(queries.time < self.ticks[0]) | (queries.time > self.ticks[1])] = 0
         query, position = spans(start, count)
         entity = self.objects[filter][position]

@@ -1,4 +1,7 @@
-"""Numbers that sum up ranks."""
+"""Metrics of ranks.
+
+Written out because torchmetrics and scikit-learn have no realistic ranks with ties and filtered candidates.
+"""
 
 from __future__ import annotations
 
@@ -16,32 +19,39 @@ HITS = (1, 3, 10)
 
 @dataclass(frozen=True)
 class Summary:
-    """What one set of ranks comes to."""
+    """Metrics of one set of ranks."""
 
     mrr: float
     """Mean reciprocal rank."""
     hits: dict[int, float]
-    """Share of queries whose answer stands at rank k or better, for k in ``HITS``."""
+    """Fraction of queries whose answer has rank k or better, for k in ``HITS``."""
     amri: float
-    """Adjusted mean rank index: 1 is perfect, 0 is what scores without information get, whatever |E| is."""
+    """Adjusted mean rank index: 1 is perfect, 0 is the expectation of random scores, for any |E|."""
     ci_low: float
     """Lower end of the 95 % interval of the MRR, by bootstrap over entities."""
     ci_high: float
     queries: int
     entities: int
-    """Unseen entities that the queries are about: the sample size that the interval rests on."""
+    """Unseen entities that the queries are about: the sample size of the interval."""
 
     def to_json(self) -> dict[str, float | int]:
         row: dict[str, float | int] = {"mrr": self.mrr}
-        row |= {f"hits@{k}": share for k, share in self.hits.items()}
+        row |= {f"hits@{k}": fraction for k, fraction in self.hits.items()}
         row |= {"amri": self.amri, "ci_low": self.ci_low, "ci_high": self.ci_high}
         return row | {"queries": self.queries, "entities": self.entities}
 
 
 def summarise(ranks: NDArray[np.float64], candidates: Positions, entity: Ids, seed: int = 0) -> Summary:
-    """All metrics of ``ranks`` [queries], each among so many ``candidates``; ``entity`` says whom a query is about."""
+    """All metrics of ranks.
+
+    Args:
+        ranks: float64 [queries].
+        candidates: int64 [queries], the number of ranked candidates.
+        entity: int32 [queries], the unseen entity of each query.
+        seed: Seed of the bootstrap.
+    """
     if not len(ranks):
-        raise ValueError("no query to sum up")
+        raise ValueError("no query to summarise")
     interval = mean_interval(entity, 1 / ranks, seed=seed)
     return Summary(
         mrr=mrr(ranks),
@@ -60,7 +70,7 @@ def mrr(ranks: NDArray[np.float64]) -> float:
 
 
 def amri(ranks: NDArray[np.float64], candidates: Positions) -> float:
-    """1 − (MR − 1) / (E[MR] − 1), where E[MR] is the mean rank of a random order; 0 where there is nothing to rank."""
+    """1 − (MR − 1) / (E[MR] − 1) with E[MR] the expected mean rank of a random order; 0 if there is one candidate."""
     expected = float(np.mean((candidates + 1) / 2))
     if expected == 1:
         return 0.0

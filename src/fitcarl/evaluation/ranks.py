@@ -1,4 +1,8 @@
-"""At which rank the answer stands, with ties counted instead of hidden."""
+"""Ranks of the true answers, with ties counted.
+
+PyKEEN, torchmetrics and scikit-learn rank dense score matrices; here candidates are ragged, filtered per query, and
+unlisted entities are tied at the end without being stored.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +24,16 @@ RANK_TYPES: tuple[RankType, ...] = get_args(RankType)
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Counts from which every kind of rank follows."""
+    """Counts from which all types of rank are computed."""
 
     greater: Positions
     """int64 [queries], g: candidates with a higher score than the answer."""
     equal: Positions
-    """int64 [queries], q: candidates with the answer's score, the answer included."""
+    """int64 [queries], q: candidates with the same score as the answer, the answer included."""
     candidates: Positions
-    """int64 [queries]: entities that survive the filter, the answer included."""
+    """int64 [queries]: entities that remain after filtering, the answer included."""
     covered: NDArray[np.bool_]
-    """bool [queries]: whether the scorer listed the answer at all."""
+    """bool [queries]: whether the scorer listed the answer."""
 
     @classmethod
     def concat(cls, parts: Sequence[Ranks]) -> Ranks:
@@ -55,30 +59,30 @@ class Ranks:
         return pessimistic if kind == "pessimistic" else (optimistic + pessimistic) / 2
 
     def paper(self, entities: int) -> NDArray[np.float64]:
-        """float64 [queries]: optimistic ranks, answers that were not covered at rank |E|, as in published tables."""
+        """float64 [queries]: optimistic ranks with unlisted answers at rank |E|, as in published tables."""
         return np.where(self.covered, self.of("optimistic"), float(entities))
 
 
-def rank(answers: Scores, queries: Queries, known: KnownAnswers, entities: int, filter: Filter) -> Ranks:
-    """Ranks of the true answers among all entities but the other true answers.
+def rank(scores: Scores, queries: Queries, known: KnownAnswers, entities: int, filter: Filter) -> Ranks:
+    """Ranks of the true answers among all entities except other true answers.
 
-    Entities that are not listed share one score below every listed one, so they are counted, never stored: memory
-    follows what the scorer listed.
+    Entities that are not listed are tied below every listed one, so they are counted and never stored: memory is
+    proportional to the listed entities.
     """
-    answers.check(len(queries), entities)
+    scores.check(len(queries), entities)
     n = len(queries)
-    query = answers.query
+    query = scores.query
     others = known.filtered_answers(queries, filter)
-    removed = others.contains(answers)
+    removed = others.contains(scores)
 
-    is_answer = answers.entity == queries.answer[query]
+    is_answer = scores.entity == queries.answer[query]
     covered = np.zeros(n, dtype=np.bool_)
     covered[query[is_answer]] = True
-    score = np.full(n, -np.inf)
-    score[query[is_answer]] = answers.score[is_answer]
+    answer_score = np.full(n, -np.inf)
+    answer_score[query[is_answer]] = scores.score[is_answer]
 
     listed = np.bincount(query[~removed], minlength=n)
-    greater = np.bincount(query[~removed & (answers.score > score[query])], minlength=n)
-    equal = np.bincount(query[~removed & (answers.score == score[query])], minlength=n)
+    greater = np.bincount(query[~removed & (scores.score > answer_score[query])], minlength=n)
+    equal = np.bincount(query[~removed & (scores.score == answer_score[query])], minlength=n)
     candidates = entities - np.diff(others.offsets)
     return Ranks(greater, np.where(covered, equal, candidates - listed), candidates, covered)

@@ -1,12 +1,11 @@
-"""Everything an evaluation found, with how it was found; all but the shares is computed from counts of ranks."""
+"""The result of an evaluation: metrics, slices, ties, calibration and the signature of the protocol."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +14,27 @@ from fitcarl.evaluation.bootstrap import Interval, mean_interval, paired_differe
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.evaluation.draw import Draw
 from fitcarl.evaluation.filtering import FILTERS, Filter
-from fitcarl.evaluation.metrics import Summary, mrr, summarise
+from fitcarl.evaluation.formatting import format_interval, format_metric
+from fitcarl.evaluation.metrics import HITS, Summary, mrr, summarise
 from fitcarl.evaluation.ranks import RANK_TYPES, RankType
 from fitcarl.evaluation.reliability import Bin, bins, calibration_error, error_by_chance
 from fitcarl.evaluation.signature import Signature
 from fitcarl.evaluation.slices import Slice
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 TIE_GAP = 0.02
-"""The alarm goes off where the choice between optimistic and pessimistic ranks alone moves the MRR by more than this,
-a third of the interval's half-width (.06) on the smallest public benchmark. Scores that were not reached are ties too,
-so a scorer of real-valued scores that lists very few entities sets it off as well."""
+"""Threshold of the tie alarm: the largest tolerated difference between optimistic and pessimistic MRR, a third of the
+half-width of the 95 % interval (.06) on the smallest public benchmark. Unlisted answers are tied too, so a scorer that lists
+very few entities also triggers the alarm."""
 
 
 @dataclass(frozen=True)
 class TieAlarm:
-    """Whether ties, not knowledge, make the numbers."""
+    """Whether ties dominate the metrics."""
 
     gap: float
     """Optimistic minus pessimistic MRR, time-aware filter."""
     tied: float
-    """Share of queries whose answer shares its score with another candidate."""
+    """Fraction of queries whose answer is tied with another candidate."""
     threshold: float = TIE_GAP
 
     @property
@@ -50,13 +47,13 @@ class TieAlarm:
 
 @dataclass(frozen=True)
 class CalibrationReport:
-    """How far the shares of first answers can be trusted."""
+    """Calibration of the shares of the top predictions."""
 
     calibration: Calibration
     ece: float
     """Expected calibration error of the official draw."""
     ece_by_chance: float
-    """What perfectly calibrated shares would show on as many queries."""
+    """The error that perfectly calibrated shares would show on as many queries."""
     bins: tuple[Bin, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -66,21 +63,24 @@ class CalibrationReport:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The result of one evaluation. Headline: realistic ranks, time-aware filter, official draw."""
+    """The result of one evaluation. Headline: realistic ranks, time-aware filter, official supports.
+
+    ``print(report)`` shows the headline metrics, ``to_json()`` has everything.
+    """
 
     scorer: str
     signature: Signature
     entities: int
-    """|E|, all of which are candidates."""
+    """|E|; all entities are candidates."""
     draws: tuple[Draw, ...]
-    """The official draw first, then resampled ones."""
+    """The draw with the official supports first, then the resampled ones."""
     slices: tuple[Slice, ...]
-    """Parts of the official draw."""
+    """Slices of the official draw."""
     peak_mb: float
-    """Peak resident memory of the process so far, in MB."""
+    """Peak resident memory of the process, in MB."""
     seed: int = 0
     calibration: Calibration | None = None
-    """How scores became shares; None where they are none."""
+    """Converts scores to shares; None if the scorer has no calibration."""
 
     @property
     def official(self) -> Draw:
@@ -88,7 +88,7 @@ class Report:
 
     @property
     def seconds(self) -> float:
-        """Wall-clock time of the official draw: answers and ranks."""
+        """Wall-clock time of scoring and ranking the official draw."""
         return self.official.seconds
 
     @property
@@ -98,7 +98,7 @@ class Report:
 
     @cached_property
     def results(self) -> Mapping[tuple[RankType, Filter], Summary]:
-        """Metrics of all six combinations of ranks and filter."""
+        """Metrics of all six combinations of rank type and filter."""
         return {
             (kind, filter): self._summary(self.official.ranks[filter].of(kind), filter)
             for filter in FILTERS
@@ -107,12 +107,12 @@ class Report:
 
     @cached_property
     def paper(self) -> Summary:
-        """Optimistic ranks, time-unaware filter, unreached answers at rank |E|: for a look at published tables only."""
+        """Optimistic ranks, time-unaware filter, unlisted answers at rank |E|: for comparison with published tables."""
         return self._summary(self.official.ranks["time-unaware"].paper(self.entities), "time-unaware")
 
     @cached_property
     def parts(self) -> tuple[tuple[Slice, Summary], ...]:
-        """The honest metrics of each slice."""
+        """The metrics of each slice (realistic ranks, time-aware filter)."""
         ranks = self.official.ranks["time-aware"].of("realistic")
         return tuple((part, self._summary(ranks, "time-aware", part.mask)) for part in self.slices)
 
@@ -124,23 +124,23 @@ class Report:
 
     @property
     def coverage(self) -> float:
-        """Share of queries whose answer the scorer listed."""
+        """Fraction of queries whose answer the scorer listed."""
         return float(np.mean(self.official.ranks["time-aware"].covered))
 
     @cached_property
     def calibration_report(self) -> CalibrationReport | None:
-        """Whether shares keep their word on the official draw; None where there are none."""
+        """Calibration of the shares on the official draw; None without a calibration."""
         top = self.official.top_predictions
         if top is None or self.calibration is None:
             return None
         return CalibrationReport(self.calibration, calibration_error(top), error_by_chance(top, self.seed), bins(top))
 
     def versus(self, other: Report, ranks: RankType = "realistic", filter: Filter = "time-aware") -> Interval:
-        """How much higher this report's MRR is than the other's, over all draws, by paired bootstrap over entities."""
-        return difference([self], [other], ranks, filter)
+        """MRR of this report minus MRR of the other one, over all draws, by paired bootstrap over entities."""
+        return mrr_difference([self], [other], ranks, filter)
 
     def to_json(self, *, ranks: bool = False) -> dict[str, Any]:
-        """The report as plain values; with ``ranks`` also the counts of every query, see ``Draw.from_json``."""
+        """The report as plain values (``reach`` is the coverage); ``ranks`` adds the counts of every query."""
         document: dict[str, Any] = {
             "scorer": self.scorer,
             "results": [
@@ -163,34 +163,39 @@ class Report:
             document["per_query"] = [draw.to_json() for draw in self.draws]
         return document
 
-    def render(self) -> RenderableType:
-        """The report for a terminal, to be printed by a rich console."""
-        from fitcarl.evaluation.table import render
-
-        return render(self)
-
     def __str__(self) -> str:
-        from rich.console import Console
-
-        page = io.StringIO()
-        Console(file=page, width=110, color_system=None).print(self.render())
-        return page.getvalue().rstrip("\n")
+        """The headline metrics as plain text; ``fitcarl.reporting.tables.render_report`` has the full tables."""
+        sign, pooled = self.signature, self.over_draws
+        lines = [
+            f"{self.scorer} on {sign.data}, meta-{sign.split}, {sign.shots}-shot: "
+            f"{self.realistic.queries:,} queries about {self.realistic.entities:,} unseen entities",
+            _metrics_line("realistic", self.realistic),
+            _metrics_line("paper", self.paper),
+        ]
+        lines += [_metrics_line(part.value, row) for part, row in self.parts if part.by == "answer"]
+        if self.spread is not None:
+            lines.append(
+                f"{len(self.draws)} draws of supports: MRR {format_metric(pooled.mean)}, "
+                f"95 % interval {format_interval(pooled)}"
+            )
+        lines.append(f"coverage {self.coverage:.1%} of the answers" + ("; TIE ALARM" if self.tie_alarm.alarm else ""))
+        return "\n".join([*lines, str(sign)])
 
     @cached_property
     def over_draws(self) -> Interval:
-        """The honest MRR over the queries of all draws, with its interval over entities."""
+        """The MRR over the queries of all draws, with its interval over entities (realistic ranks, time-aware filter)."""
         entity = np.concatenate([draw.queries.entity for draw in self.draws])
         ranks = np.concatenate([draw.ranks["time-aware"].of("realistic") for draw in self.draws])
         return mean_interval(entity, 1 / ranks, seed=self.seed)
 
     @property
     def mrr_by_draw(self) -> tuple[float, ...]:
-        """The honest MRR of each draw, the official one first."""
+        """The MRR of each draw, the official one first."""
         return tuple(mrr(draw.ranks["time-aware"].of("realistic")) for draw in self.draws)
 
     @property
     def spread(self) -> float | None:
-        """Standard deviation of the honest MRR between draws; None where there is but one."""
+        """Standard deviation of the MRR between draws; None for a single draw."""
         return float(np.std(self.mrr_by_draw, ddof=1)) if len(self.draws) > 1 else None
 
     def _draws_json(self) -> dict[str, Any]:
@@ -209,19 +214,34 @@ class Report:
         return summarise(ranks[part], candidates, self.official.queries.entity[part], seed=self.seed)
 
 
-def difference(
-    ours: Sequence[Report],
-    theirs: Sequence[Report],
+def mrr_difference(
+    reports: Sequence[Report],
+    others: Sequence[Report],
     ranks: RankType = "realistic",
     filter: Filter = "time-aware",
 ) -> Interval:
-    """How much higher the MRR of some reports is than that of others, pair by pair, over all their draws.
+    """MRR of some reports minus MRR of others, paired by query over all draws.
 
-    An entity is drawn with what every pair says of it, so that several seeds do not pass for more entities.
+    A resampled entity contributes the queries of all pairs, so that several seeds do not count as more entities.
+
+    Args:
+        reports: Reports of one scorer, one per seed.
+        others: Reports of another scorer on the same queries.
+        ranks: Rank type.
+        filter: Filter of the candidates.
+
+    Raises:
+        ValueError: If the queries differ.
     """
-    mine, other = ([draw for report in reports for draw in report.draws] for reports in (ours, theirs))
+    mine, other = ([draw for report in side for draw in report.draws] for side in (reports, others))
     if len(mine) != len(other) or not all(map(Draw.has_same_queries, mine, other)):
-        raise ValueError("only reports on the same queries can be compared pair by pair")
+        raise ValueError("a paired difference needs reports on the same queries")
     entity = np.concatenate([draw.queries.entity for draw in mine])
     high, low = (np.concatenate([draw.ranks[filter].of(ranks) for draw in draws]) for draws in (mine, other))
-    return paired_difference(entity, high, low, seed=ours[0].seed)
+    return paired_difference(entity, high, low, seed=reports[0].seed)
+
+
+def _metrics_line(name: str, row: Summary) -> str:
+    hits = "  ".join(f"H@{k} {format_metric(row.hits[k])}" for k in HITS)
+    interval = f"{format_metric(row.ci_low)} – {format_metric(row.ci_high)}"
+    return f"{name:<10}  MRR {format_metric(row.mrr)} ({interval})  {hits}"

@@ -1,4 +1,4 @@
-"""How a number was obtained, in one line that travels with it."""
+"""The evaluation protocol behind a number, in one line."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from fitcarl.evaluation.ranks import RankType
 
 @dataclass(frozen=True)
 class Signature:
-    """All that has to be equal before two numbers may be compared."""
+    """Everything that must be equal for two numbers to be comparable."""
 
     ranks: RankType
     filter: Filter
     split: Split
     shots: int
     draws: int
-    """Resampled supports beside the official draw."""
+    """Resampled supports in addition to the official ones."""
     seeds: int
-    """Training runs that the number is a mean of."""
+    """Training runs that the number is averaged over."""
     data: str
     digest: str
-    """sha256 of the dataset's content."""
+    """sha256 of the content of the dataset."""
     extra: tuple[tuple[str, str], ...] = ()
-    """What else the scorer was given, such as ``("names", "on")``."""
+    """Further inputs of the scorer, such as ``("names", "on")``."""
 
     def __str__(self) -> str:
         parts = [

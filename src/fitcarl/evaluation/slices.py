@@ -1,4 +1,4 @@
-"""Parts of the queries that are worth a line of their own."""
+"""Slices of the queries: by kind of answer, by direction and by time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fitcarl.tasks.task import Queries, Task
 By = Literal["answer", "direction", "month", "year", "period"]
 TIMES: tuple[By, ...] = ("month", "year", "period")
 
-_MONTHS_AT_MOST = 24
-_PIECES = 12  # of a time line of bare integers, which has no months
+_MAX_MONTHS = 24
+_PERIODS = 12  # of integer time lines, which have no months
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The queries that have one thing in common."""
+    """Queries with a common property."""
 
     by: By
     value: str
@@ -32,7 +32,7 @@ class Slice:
 
 
 def slices(task: Task, relations: RelationIds, calendar: Calendar) -> tuple[Slice, ...]:
-    """Slices by kind of answer, by direction and by time; those without a query are left out."""
+    """Slices by kind of answer, direction and time; empty slices are omitted."""
     queries = task.queries
     copied = answer_in_support(task.support, queries, relations)
     forward = ~relations.is_inverse(queries.relation)
@@ -47,7 +47,7 @@ def slices(task: Task, relations: RelationIds, calendar: Calendar) -> tuple[Slic
 
 
 def answer_in_support(support: MetaSet, queries: Queries, relations: RelationIds) -> NDArray[np.bool_]:
-    """bool [queries]: whether the answer is the other end of a support fact of the query's own entity."""
+    """bool [queries]: whether the answer is the other end of a support fact of the query entity."""
     seen = support.facts.seen_from(support.entity_of_fact, relations)
     ends = np.stack([seen.subject, seen.object], axis=1)
     asked = np.stack([queries.entity, queries.answer], axis=1)
@@ -57,12 +57,12 @@ def answer_in_support(support: MetaSet, queries: Queries, relations: RelationIds
 
 
 def _periods(time: Ids, calendar: Calendar) -> list[Slice]:
-    """Slices by month, by year where the calendar spans more than two, by twelfths where times are bare integers."""
+    """Slices by month; by year if the calendar spans more than two years; by twelfths for integer times."""
     if calendar.granularity == "integer":
-        return _pieces(time, calendar)
+        return _equal_periods(time, calendar)
     labels = [calendar.label(int(tick)) for tick in np.unique(time)]
     by: By = "month"
-    if calendar.granularity == "year" or _months(calendar) > _MONTHS_AT_MOST:
+    if calendar.granularity == "year" or _months(calendar) > _MAX_MONTHS:
         by = "year"
     names, number = np.unique([label[: 4 if by == "year" else 7] for label in labels], return_inverse=True)
     _, place = np.unique(time, return_inverse=True)
@@ -75,8 +75,8 @@ def _months(calendar: Calendar) -> int:
     return 12 * (int(last[:4]) - int(first[:4])) + int(last[5:7] or 12) - int(first[5:7] or 1) + 1
 
 
-def _pieces(time: Ids, calendar: Calendar) -> list[Slice]:
-    bounds = np.unique(np.linspace(0, calendar.span, _PIECES + 1).astype(np.int64))
+def _equal_periods(time: Ids, calendar: Calendar) -> list[Slice]:
+    bounds = np.unique(np.linspace(0, calendar.span, _PERIODS + 1).astype(np.int64))
     found = []
     for first, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         name = calendar.label(first) if end == first + 1 else f"{calendar.label(first)}–{calendar.label(end - 1)}"

@@ -1,4 +1,4 @@
-"""Importing is quick, and rooms import only from the rooms before them."""
+"""Import time, public names and the order of the layers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _modules_after(statement: str) -> set[str]:
 
 
 def _cpu_seconds(*arguments: str) -> float:
-    """The least of three tries; processor time, because the clock on the wall counts what else the machine does."""
+    """Processor time, the minimum of three tries."""
     tries = []
     for _ in range(3):
         before = os.times()
@@ -37,11 +37,11 @@ def _cpu_seconds(*arguments: str) -> float:
     return min(tries)
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
+def test_import_loads_no_heavy_module() -> None:
     assert not _modules_after("import fitcarl") & HEAVY
 
 
-def test_showing_help_loads_nothing_heavy() -> None:
+def test_help_loads_no_heavy_module() -> None:
     assert not _modules_after("from fitcarl.cli import run\nassert run(['--help']) == 0") & HEAVY
 
 
@@ -51,26 +51,26 @@ def test_describing_data_does_not_load_torch() -> None:
     assert "torch" not in loaded
 
 
-def test_importing_takes_less_than_three_tenths_of_a_second() -> None:
+def test_import_takes_less_than_0_3_seconds() -> None:
     assert _cpu_seconds("-c", "import fitcarl") < 0.3
 
 
-def test_help_takes_less_than_half_a_second() -> None:
+def test_help_takes_less_than_0_5_seconds() -> None:
     assert _cpu_seconds("-m", "fitcarl", "--help") < 0.5
 
 
 @pytest.mark.parametrize("name", fitcarl.__all__)
-def test_every_public_name_is_there(name: str) -> None:
+def test_every_public_name_is_importable(name: str) -> None:
     assert getattr(fitcarl, name) is not None
     assert name in dir(fitcarl)
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = fitcarl.nonsense
 
 
-def test_names_for_type_checkers_are_the_names_at_run_time() -> None:
+def test_names_for_type_checkers_match_runtime_names() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     guarded = next(node for node in tree.body if isinstance(node, ast.If))
     typed = {
@@ -89,23 +89,23 @@ def _layer(module: str) -> str:
 
 
 def _imported_layers(path: Path) -> set[str]:
-    rooms = set()
+    layers = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             if node.module == "fitcarl":
-                rooms |= {alias.name for alias in node.names if alias.name in LAYERS}
+                layers |= {alias.name for alias in node.names if alias.name in LAYERS}
             elif node.module.startswith("fitcarl."):
-                rooms.add(_layer(node.module))
+                layers.add(_layer(node.module))
         elif isinstance(node, ast.Import):
-            rooms |= {_layer(alias.name) for alias in node.names if alias.name.startswith("fitcarl.")}
-    return rooms
+            layers |= {_layer(alias.name) for alias in node.names if alias.name.startswith("fitcarl.")}
+    return layers
 
 
-def test_a_room_imports_only_from_the_rooms_before_it() -> None:
+def test_layer_imports_only_from_earlier_layers() -> None:
     for path in PACKAGE.rglob("*.py"):
-        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        if room in ("__init__", "__main__", "_version"):
+        layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if layer in ("__init__", "__main__", "_version"):
             continue
-        assert room in LAYERS, f"{room} has no place in the order of the rooms yet"
-        later = {other for other in _imported_layers(path) if LAYERS.index(other) > LAYERS.index(room)}
+        assert layer in LAYERS, f"{layer} is not in LAYERS"
+        later = {other for other in _imported_layers(path) if LAYERS.index(other) > LAYERS.index(layer)}
         assert not later, f"{path.relative_to(PACKAGE)} imports from {later}"

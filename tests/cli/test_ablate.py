@@ -1,4 +1,4 @@
-"""``fitcarl ablate`` as people and scripts call it."""
+"""``fitcarl ablate``: errors, JSON and progress messages."""
 
 from __future__ import annotations
 
@@ -13,26 +13,24 @@ from tests.small import SMALL, write_tiny
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "hint"),
     [("--preset", "papers", "did you mean 'paper'"), ("--set", "policy.hiden=1", "did you mean 'policy.hidden'")],
 )
-def test_a_mistake_is_one_line_before_anything_is_done(
-    fitcarl: Command, tmp_path: Path, option: str, value: str, told: str
-) -> None:
+def test_invalid_option_is_one_line_error(fitcarl: Command, tmp_path: Path, option: str, value: str, hint: str) -> None:
     data = write_tiny(tmp_path / "tiny")
-    assert_one_line(fitcarl("ablate", data, option, value, "--out", tmp_path / "runs"), told)
+    assert_one_line(fitcarl("ablate", data, option, value, "--out", tmp_path / "runs"), hint)
     assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.slow
-def test_the_papers_ablations_run_by_one_command(fitcarl: Command, tmp_path: Path) -> None:
+def test_paper_ablations_run_with_one_command(fitcarl: Command, tmp_path: Path) -> None:
     data = write_tiny(tmp_path / "tiny")
     settings = [part for setting in SMALL for part in ("--set", setting)]
     ways = ["--shots", 2, "--preset", "paper", "--seeds", 1, "--draws", 1, "--episodes", 2, "--json"]
     outcome = fitcarl("ablate", data, *ways, "--out", tmp_path / "runs", *settings)
     assert outcome.code == 0
     rows = json.loads(outcome.stdout)["rows"]
-    assert [row["name"] for row in rows] == ["whole", "A1", "A2", "B", "C", "D", "E"]
+    assert [row["name"] for row in rows] == ["full", "A1", "A2", "B", "C", "D", "E"]
     assert rows[0]["difference"] is None
     for row in rows[1:]:
         assert row["difference"]["ci_low"] <= row["difference"]["mrr"] <= row["difference"]["ci_high"]

@@ -1,4 +1,4 @@
-"""Runs and trivial scorers side by side, as people and scripts read it."""
+"""``fitcarl compare``: runs and heuristic baselines, as table and as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Trained = tuple[Path, Path, Path]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A dataset's folder and runs on it for two and for three shots."""
+    """A dataset folder and two runs on it, for two and for three shots."""
     folder = tmp_path_factory.mktemp("compared")
     data = write_tiny(folder / "tiny")
     settings = [part for setting in SMALL for part in ("--set", setting)]
@@ -28,7 +28,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return data, folder / "2", folder / "3"
 
 
-def test_rows_are_those_of_evaluate_with_differences_to_the_first_run(trained: Trained, fitcarl: Command) -> None:
+def test_rows_equal_evaluate_with_differences_to_first_run(trained: Trained, fitcarl: Command) -> None:
     data, first, _ = trained
     outcome = fitcarl("compare", data, "--shots", 2, "--run", first, "--json")
     assert outcome.code == 0
@@ -41,15 +41,15 @@ def test_rows_are_those_of_evaluate_with_differences_to_the_first_run(trained: T
     for part in ("results", "slices", "reach", "ece", "signature"):
         assert row[part] == alone[part]
     assert row["difference"] == {"mrr": 0, "ci_low": 0, "ci_high": 0}
-    for trivial in found["rows"][:-1]:
-        gap = trivial["difference"]
-        assert trivial["run"] is None
-        assert gap["mrr"] == pytest.approx(trivial["draws"]["mean"] - row["draws"]["mean"])
+    for heuristic in found["rows"][:-1]:
+        gap = heuristic["difference"]
+        assert heuristic["run"] is None
+        assert gap["mrr"] == pytest.approx(heuristic["draws"]["mean"] - row["draws"]["mean"])
         assert gap["ci_low"] <= gap["mrr"] <= gap["ci_high"]
     assert found["remarks"] == []
 
 
-def test_a_table_in_a_pipe_is_neither_cut_nor_padded(
+def test_piped_table_is_neither_truncated_nor_padded(
     trained: Trained, fitcarl: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -63,7 +63,7 @@ def test_a_table_in_a_pipe_is_neither_cut_nor_padded(
     assert narrow.replace("\n", "").endswith(lines[-1])
 
 
-def test_without_a_run_the_best_trivial_scorer_is_the_reference(trained: Trained, fitcarl: Command) -> None:
+def test_reference_without_run_is_best_heuristic(trained: Trained, fitcarl: Command) -> None:
     found = json.loads(fitcarl("compare", trained[0], "--shots", 2, "--split", "valid", "--json").stdout)
     best = max(found["rows"], key=lambda row: row["draws"]["mean"])
     assert found["reference"] == {"scorer": best["scorer"], "run": None}
@@ -71,21 +71,21 @@ def test_without_a_run_the_best_trivial_scorer_is_the_reference(trained: Trained
     assert "|split:valid|" in best["signature"]
 
 
-def test_a_run_for_other_shots_is_compared_and_said_to_be(trained: Trained, fitcarl: Command) -> None:
+def test_run_trained_for_other_shots_is_remarked(trained: Trained, fitcarl: Command) -> None:
     data, two, three = trained
     outcome = fitcarl("compare", data, "--shots", 2, "--run", two, "--run", three, "--draws", 1)
     assert outcome.code == 0
     assert f"{three}: trained for 3 shots, evaluated at 2" in outcome.stdout
     assert f"{two}: trained" not in outcome.stdout
     assert "the official supports and 1 resampled" in outcome.stdout
-    told = fitcarl("compare", data, "--shots", 2, "--run", three, "--json")
-    assert "trained for 3 shots" in told.stderr
-    row = json.loads(told.stdout)["rows"][-1]
+    outcome = fitcarl("compare", data, "--shots", 2, "--run", three, "--json")
+    assert "trained for 3 shots" in outcome.stderr
+    row = json.loads(outcome.stdout)["rows"][-1]
     assert "|shots:2|" in row["signature"]
     assert "|trained-shots:3|" in row["signature"]
 
 
-def test_data_and_shots_are_those_of_the_first_run_unless_given(trained: Trained, fitcarl: Command) -> None:
+def test_data_and_shots_default_to_first_run(trained: Trained, fitcarl: Command) -> None:
     _, two, three = trained
     row = json.loads(fitcarl("compare", "--run", two, "--json").stdout)["rows"][0]
     assert "|split:test|shots:2|" in row["signature"]
@@ -93,9 +93,7 @@ def test_data_and_shots_are_those_of_the_first_run_unless_given(trained: Trained
     assert "|shots:3|" in json.loads(fitcarl("compare", "--run", three, "--json").stdout)["rows"][0]["signature"]
 
 
-def test_a_run_on_other_data_with_the_same_names_is_said_to_be(
-    trained: Trained, fitcarl: Command, tmp_path: Path
-) -> None:
+def test_run_on_other_data_is_remarked(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
     from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.io.registry import load_dataset
 
@@ -106,7 +104,7 @@ def test_a_run_on_other_data_with_the_same_names_is_said_to_be(
     assert "trained on other data" in outcome.stdout
 
 
-def test_mistakes_are_one_line(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
+def test_invalid_arguments_are_one_line_errors(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
     data, first, _ = trained
     assert_one_line(fitcarl("compare", data, "--split", "tests"), "train, valid, test")
     assert_one_line(fitcarl("compare", data, "--run", tmp_path / "absent"), "no such run")

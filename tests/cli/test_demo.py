@@ -37,7 +37,7 @@ def test_the_demo_runs_twice_and_says_the_same(process: Command, fitcarl: Comman
     assert first.stdout.rstrip().splitlines()[-1].endswith(f"serve {tmp_path / 'demo' / 'run'}")
     assert fitcarl("demo", "--episodes", 3, "--out", tmp_path / "demo").stdout == first.stdout
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
-    for part in ("fitcarl (plus)", "mix", "data:image/svg+xml", "Do the reasons hold?"):
+    for part in ("fitcarl (plus)", "mix", "data:image/svg+xml", "Are the explanations correct?"):
         assert part in page
 
 
@@ -51,7 +51,7 @@ def test_the_demo_for_programs(fitcarl: Command, tmp_path: Path) -> None:
     kept = json.loads((tmp_path / "demo" / "run" / "example.json").read_text(encoding="utf-8"))
     if found["example"] is not None:  # so little training may leave no answer that is right for the right reason
         assert found["example"]["confirmed"]
-        assert found["example"]["actor"] in (kept.get("subject"), kept.get("object"))
+        assert found["example"]["entity"] in (kept.get("subject"), kept.get("object"))
     assert (
         json.loads(fitcarl("data", "describe", tmp_path / "demo" / "data", "--json").stdout)["facts"]
         == (found["dataset"]["facts"])

@@ -1,4 +1,4 @@
-"""What the fast code is held against: a small dataset, and a ranker that is slow and obviously right."""
+"""References for tests: a small dataset and a slow, simple ranker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def dataset_of(
     dropped: Sequence[Fact] = (),
     days: int = 365,
 ) -> Dataset:
-    """A dataset of days that begins on 2014-01-01."""
+    """A dataset with a calendar of days from 2014-01-01."""
     nothing = meta_set([])
     vocabulary = Vocabulary(tuple(f"e{i}" for i in range(entities)), tuple(f"r{i}" for i in range(relations)))
     return Dataset(
@@ -51,7 +51,7 @@ def dataset_of(
 
 
 def random_dataset(seed: int = 0, entities: int = 40, relations: int = 5, days: int = 365) -> Dataset:
-    """Twelve unseen entities in three groups, each with some facts that tend to repeat, over a random background."""
+    """Twelve unseen entities in three groups, with facts that tend to repeat, and a random background."""
     rng = np.random.default_rng(seed)
     unseen = np.arange(entities - 12, entities).reshape(3, 4)
 
@@ -63,8 +63,8 @@ def random_dataset(seed: int = 0, entities: int = 40, relations: int = 5, days: 
     background = [fact(int(rng.integers(entities - 12)), entities - 12) for _ in range(400)]
     groups = []
     for group in unseen:
-        friends = {int(owner): int(rng.integers(3, 8)) for owner in group}
-        groups.append(meta_set([(int(o), *fact(int(o), friends[int(o)])) for o in group for _ in range(12)]))
+        partners = {int(owner): int(rng.integers(3, 8)) for owner in group}
+        groups.append(meta_set([(int(o), *fact(int(o), partners[int(o)])) for o in group for _ in range(12)]))
     dropped = [(int(unseen[0, 0]), 0, int(unseen[1, 0]), 3)]
     names = dict(zip(("train", "valid", "test"), groups, strict=True))
     return dataset_of(background, entities=entities, relations=relations, dropped=dropped, days=days, **names)
@@ -76,8 +76,8 @@ def queries_of(rows: Sequence[Fact]) -> Queries:
     return Queries(*(np.ascontiguousarray(table[:, column]) for column in (0, 1, 3, 2)))
 
 
-def answers_of(listed: Sequence[Mapping[int, float]]) -> Scores:
-    """Scores from one mapping entity → score a query."""
+def scores_of(listed: Sequence[Mapping[int, float]]) -> Scores:
+    """Scores from one mapping entity → score per query."""
     counts = [len(scores) for scores in listed]
     return Scores(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
@@ -94,7 +94,7 @@ def plain_counts(
     relations: int,
     filter: Filter,
 ) -> tuple[int, int, int, bool]:
-    """(greater, equal, candidates, covered) of one query (entity, relation, answer, time), by loops over everything."""
+    """(greater, equal, candidates, covered) of one query (entity, relation, answer, time), by plain loops."""
     entity, relation, answer, time = query
     true = set()
     for s, r, o, t in facts:

@@ -1,4 +1,4 @@
-"""Shares follow from scores, never change their order, and are learned back from what they made."""
+"""Calibration: shares keep the order of scores, and fitting recovers the calibration that generated the answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration, fit_calibration
 from fitcarl.scoring.scores import Scores
-from tests.evaluation.reference import answers_of
+from tests.evaluation.reference import scores_of
 
 SCORES = st.lists(st.dictionaries(st.integers(0, 30), st.floats(-700, 0), max_size=12), min_size=1, max_size=6)
 
@@ -24,8 +24,8 @@ def spoken(calibration: Calibration, queries: int = 3000, entities: int = 30, se
 
 
 @given(SCORES, st.floats(0.05, 20), st.floats(0, 1))
-def test_shares_of_a_query_leave_the_rest_for_others_and_keep_the_order(listed, temperature, unlisted_mass):
-    answers = answers_of(listed)
+def test_shares_sum_to_listed_mass_and_keep_order(listed, temperature, unlisted_mass):
+    answers = scores_of(listed)
     shares = Calibration(temperature, unlisted_mass).shares(answers)
     np.testing.assert_array_equal(shares.entity, answers.entity)
     for query in range(len(answers)):
@@ -36,18 +36,18 @@ def test_shares_of_a_query_leave_the_rest_for_others_and_keep_the_order(listed, 
             assert share.sum() == pytest.approx(1 - unlisted_mass)
 
 
-def test_plain_shares_are_the_probabilities_that_scores_claim():
-    assert UNCALIBRATED.shares(answers_of([{1: np.log(0.6), 4: np.log(0.3)}])).score == pytest.approx([2 / 3, 1 / 3])
+def test_uncalibrated_shares_are_softmax_of_scores():
+    assert UNCALIBRATED.shares(scores_of([{1: np.log(0.6), 4: np.log(0.3)}])).score == pytest.approx([2 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize("truth", [Calibration(0.5, 0.02), Calibration(1.0, 0.3), Calibration(3.0, 0.1)])
-def test_what_made_the_answers_is_recovered_from_them(truth):
+def test_fit_recovers_generating_calibration(truth):
     found = fit_calibration(*spoken(truth))
     assert found.temperature == pytest.approx(truth.temperature, rel=0.1)
     assert found.unlisted_mass == pytest.approx(truth.unlisted_mass, abs=0.03)
 
 
-def test_no_other_temperature_makes_the_answers_likelier():
+def test_fitted_temperature_maximises_likelihood():
     answers, answer = spoken(Calibration(1.7, 0.2), queries=400)
     right = np.flatnonzero(answers.entity == answer[answers.query])
     best = fit_calibration(answers, answer)
@@ -58,7 +58,7 @@ def test_no_other_temperature_makes_the_answers_likelier():
     assert log_likelihood(best.temperature) >= max(log_likelihood(t) for t in np.geomspace(0.3, 10, 60))
 
 
-def test_scores_moved_or_stretched_give_the_same_shares():
+def test_shares_are_invariant_to_shift_and_scale_of_scores():
     answers, answer = spoken(Calibration(1.0, 0.1), queries=500)
     other = Scores(answers.offsets, answers.entity, 4 * answers.score - 7)
     np.testing.assert_allclose(
@@ -69,12 +69,12 @@ def test_scores_moved_or_stretched_give_the_same_shares():
 
 
 @pytest.mark.parametrize("listed", [[{}, {}], [{1: -1.0}, {2: -2.0}]])
-def test_answers_that_were_never_found_are_elsewhere(listed):
-    found = fit_calibration(answers_of(listed), np.array([5, 6], dtype=np.int32))
+def test_unlisted_answers_increase_unlisted_mass(listed):
+    found = fit_calibration(scores_of(listed), np.array([5, 6], dtype=np.int32))
     assert (found.temperature, found.unlisted_mass) == (1.0, 0.75)
 
 
-def test_a_calibration_survives_json():
+def test_calibration_json_round_trip():
     made = Calibration(1.25, 0.07)
     assert Calibration.from_json(made.to_json()) == made
 
@@ -82,6 +82,6 @@ def test_a_calibration_survives_json():
 @pytest.mark.parametrize(
     "values", [{}, [], {"temperature": 0, "unlisted_mass": 0}, {"temperature": 1, "unlisted_mass": 2}]
 )
-def test_what_is_no_calibration_is_refused(values):
+def test_invalid_calibration_is_rejected(values):
     with pytest.raises(ValueError, match="no calibration"):
         Calibration.from_json(values)

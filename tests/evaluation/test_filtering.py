@@ -1,4 +1,4 @@
-"""The filter: which other answers are true as well."""
+"""Filtered ranking: other true answers of a query."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ def known():
     return KnownAnswers.of(dataset)
 
 
-def test_every_part_of_a_dataset_is_known(known):
+def test_all_parts_of_dataset_are_known_answers(known):
     assert others(known, (0, 0, 19, 5), "time-aware") == [1]
     assert others(known, (10, 0, 19, 5), "time-aware") == [2]
     assert others(known, (11, 0, 19, 5), "time-aware") == [3, 4, 10]
     assert others(known, (11, 0, 19, 6), "time-aware") == [10]
 
 
-def test_the_answer_itself_is_never_filtered(known):
+def test_answer_itself_is_not_filtered(known):
     assert others(known, (11, 0, 4, 5), "time-aware") == [3, 10]
     assert others(known, (11, 0, 3, 9), "time-unaware") == [4, 10]
 
 
-def test_an_answer_known_at_two_times_is_listed_once_without_time(known):
+def test_time_unaware_filter_lists_answer_once(known):
     assert others(known, (11, 0, 19, 9), "time-unaware") == [3, 4, 10]
 
 
-def test_inverse_queries_are_filtered_too(known):
+def test_inverse_queries_are_filtered(known):
     assert others(known, (12, 1 + 2, 5, 5), "time-aware") == [6]
     assert others(known, (12, 1, 5, 5), "time-aware") == []
 
 
 @pytest.mark.parametrize("time", [-1, 4, 10, 10_000])
-def test_nothing_is_known_at_times_without_facts(known, time):
+def test_no_answer_is_filtered_at_times_without_facts(known, time):
     for entity in range(20):
         for relation in range(4):
             assert others(known, (entity, relation, 19, time), "time-aware") == []

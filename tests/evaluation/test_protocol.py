@@ -1,4 +1,4 @@
-"""The protocol: nobody peeks, everybody is asked the same, and nonsense gets what it deserves."""
+"""The evaluation protocol: hidden answers, chunks, draws, extreme scorers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENTITIES = len(DATASET.vocabulary.entities)
 
 
 class Perfect:
-    """A cheat who was told the answers beforehand, in the order in which they will be asked."""
+    """Lists the true answers, which it knows in the order of the queries."""
 
     name = "perfect"
 
@@ -36,8 +36,8 @@ class Perfect:
         return Scores(np.arange(len(queries) + 1), np.array(answers, np.int32), np.zeros(len(queries)))
 
 
-class Witness(CopySupport):
-    """Remembers everything it was handed."""
+class Recorder(CopySupport):
+    """Records all tasks and queries that it receives."""
 
     def __init__(self, dataset: Dataset) -> None:
         super().__init__(dataset)
@@ -48,35 +48,35 @@ class Witness(CopySupport):
         return super().score(task, queries)
 
 
-def test_no_answer_is_handed_to_a_scorer():
-    witness = Witness(DATASET)
-    evaluate_scorer(witness, DATASET, "test", 3, draws=2, chunk=5)
-    assert len(witness.seen) > 3
-    for task, queries in witness.seen:
+def test_answers_are_hidden_from_scorer():
+    recorder = Recorder(DATASET)
+    evaluate_scorer(recorder, DATASET, "test", 3, draws=2, chunk=5)
+    assert len(recorder.seen) > 3
+    for task, queries in recorder.seen:
         assert set(queries.answer.tolist()) == set(task.queries.answer.tolist()) == {-1}
 
 
-def test_a_scorer_sees_the_support_and_no_other_fact_of_the_unseen():
-    witness = Witness(DATASET)
-    evaluate_scorer(witness, DATASET, "test", 3)
+def test_scorer_receives_support_and_queries_only():
+    recorder = Recorder(DATASET)
+    evaluate_scorer(recorder, DATASET, "test", 3)
     official = official_task(DATASET.test, 3, RELATIONS)
-    for task, _ in witness.seen:
+    for task, _ in recorder.seen:
         assert task.support == official.support
         assert set(vars(task)) == {"support", "queries"}
 
 
-def test_chunks_cover_every_query_once_and_in_order():
-    witness = Witness(DATASET)
-    report = evaluate_scorer(witness, DATASET, "test", 3, chunk=7)
-    sizes = [len(queries) for _, queries in witness.seen]
+def test_chunks_cover_every_query_once_in_order():
+    recorder = Recorder(DATASET)
+    report = evaluate_scorer(recorder, DATASET, "test", 3, chunk=7)
+    sizes = [len(queries) for _, queries in recorder.seen]
     assert max(sizes) == 7
     assert sum(sizes) == report.realistic.queries
-    joined = np.concatenate([queries.time for _, queries in witness.seen])
+    joined = np.concatenate([queries.time for _, queries in recorder.seen])
     np.testing.assert_array_equal(joined, report.official.queries.time)
 
 
 @pytest.mark.parametrize("chunk", [1, 7])
-def test_the_size_of_chunks_changes_no_rank(chunk):
+def test_chunk_size_does_not_change_ranks(chunk):
     whole = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3)
     parts = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, chunk=chunk)
     for filter in FILTERS:
@@ -84,7 +84,7 @@ def test_the_size_of_chunks_changes_no_rank(chunk):
         np.testing.assert_array_equal(whole.official.ranks[filter].equal, parts.official.ranks[filter].equal)
 
 
-def test_a_perfect_scorer_gets_1_everywhere():
+def test_perfect_scorer_has_all_metrics_1():
     report = evaluate_scorer(Perfect(official_task(DATASET.test, 3, RELATIONS).queries.answer), DATASET, "test", 3)
     for row in (*report.results.values(), report.paper):
         assert (row.mrr, row.amri, row.ci_low, row.ci_high) == (1, 1, 1, 1)
@@ -93,7 +93,7 @@ def test_a_perfect_scorer_gets_1_everywhere():
     assert not report.tie_alarm.alarm
 
 
-def test_all_equal_scores_get_amri_0_and_set_off_the_tie_alarm():
+def test_equal_scores_have_amri_0_and_tie_alarm():
     report = evaluate_scorer(AllEqual(DATASET), DATASET, "test", 3)
     for filter in FILTERS:
         assert report.results["realistic", filter].amri == pytest.approx(0, abs=1e-12)
@@ -101,10 +101,10 @@ def test_all_equal_scores_get_amri_0_and_set_off_the_tie_alarm():
     assert report.realistic.mrr < 0.06
     assert report.tie_alarm.alarm
     assert report.tie_alarm.tied == 1
-    assert report.paper.mrr == 1  # which is why the honest table exists
+    assert report.paper.mrr == 1  # optimistic ranks reward ties
 
 
-def test_saying_nothing_is_as_bad_as_saying_the_same_of_all():
+def test_empty_scores_are_ranked_like_equal_scores():
     class Silent(AllEqual):
         def score(self, task: Task, queries: Queries) -> Scores:  # noqa: ARG002
             return Scores.summed([], [], [], len(queries), self.entities)
@@ -115,7 +115,7 @@ def test_saying_nothing_is_as_bad_as_saying_the_same_of_all():
     assert silent.paper.mrr == pytest.approx(1 / ENTITIES)
 
 
-def test_relabelling_entities_leaves_every_metric_unchanged():
+def test_relabelling_entities_does_not_change_metrics():
     order = np.random.default_rng(1).permutation(ENTITIES).astype(np.int32)
 
     def moved(facts: Quadruples) -> Quadruples:
@@ -145,7 +145,7 @@ def _sets(dataset: Dataset) -> dict[str, MetaSet]:
     return {"train": dataset.train, "valid": dataset.valid, "test": dataset.test}
 
 
-def test_draws_are_reproducible_and_a_longer_list_begins_like_a_shorter_one():
+def test_draws_are_reproducible_and_independent_of_their_number():
     three = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=3, seed=5)
     five = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=5, seed=5)
     other = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=3, seed=6)
@@ -155,7 +155,7 @@ def test_draws_are_reproducible_and_a_longer_list_begins_like_a_shorter_one():
     assert len(set(five.mrr_by_draw)) > 1
 
 
-def test_results_are_those_of_the_official_draw_whatever_else_is_drawn():
+def test_results_are_those_of_the_official_draw():
     alone = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3)
     more = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=4)
     assert [alone.results[kind, filter].mrr for kind in RANK_TYPES for filter in FILTERS] == [
@@ -178,7 +178,7 @@ def test_known_answers_can_be_shared_between_evaluations():
     assert shared.results == evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3).results
 
 
-def test_a_split_without_queries_is_the_users_problem_told_in_one_line():
+def test_split_without_queries_is_input_error():
     dataset = dataset_of([(0, 0, 1, 0)], entities=4, relations=1, test=meta_set([(3, 3, 0, 1, 0)]))
     with pytest.raises(InputError, match="no query at 3 shots"):
         evaluate_scorer(AllEqual(dataset), dataset, "test", 3)

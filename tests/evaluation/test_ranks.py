@@ -1,4 +1,4 @@
-"""Ranks: the fast ragged counts against a plain slow reference, ties, filters, unreached answers."""
+"""Ranks: ragged counts against a slow reference, ties, filters, unlisted answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.evaluation.filtering import FILTERS, KnownAnswers
 from fitcarl.evaluation.ranks import RANK_TYPES, rank
 from fitcarl.scoring.scores import Scores
-from tests.evaluation.reference import answers_of, plain_counts, queries_of
+from tests.evaluation.reference import plain_counts, queries_of, scores_of
 
 ENTITIES, RELATIONS, TIMES = 6, 2, 3
 IDS = RelationIds(RELATIONS)
@@ -45,74 +45,74 @@ def known(rows: list[tuple[int, int, int, int]]) -> KnownAnswers:
 
 @pytest.mark.parametrize("filter", FILTERS)
 @given(rows=facts, batch=st.lists(st.tuples(asked, scores), min_size=1, max_size=6))
-def test_fast_counts_equal_the_slow_reference(filter, rows, batch):
-    ranks = rank(answers_of([s for _, s in batch]), queries_of([q for q, _ in batch]), known(rows), ENTITIES, filter)
+def test_counts_equal_slow_reference(filter, rows, batch):
+    ranks = rank(scores_of([s for _, s in batch]), queries_of([q for q, _ in batch]), known(rows), ENTITIES, filter)
     expected = [plain_counts(s, q, rows, ENTITIES, RELATIONS, filter) for q, s in batch]
     found = list(zip(ranks.greater, ranks.equal, ranks.candidates, ranks.covered, strict=True))
     assert found == expected
 
 
 @given(rows=facts, batch=st.lists(st.tuples(asked, scores), min_size=1, max_size=4), order=st.permutations(range(6)))
-def test_relabelling_entities_changes_no_rank(rows, batch, order):
+def test_relabelling_entities_does_not_change_ranks(rows, batch, order):
     moved = [(order[s], r, order[o], t) for s, r, o, t in rows]
     turned = [((order[e], r, order[a], t), {order[k]: v for k, v in s.items()}) for (e, r, a, t), s in batch]
     for filter in FILTERS:
-        before = rank(answers_of([s for _, s in batch]), queries_of([q for q, _ in batch]), known(rows), 6, filter)
-        after = rank(answers_of([s for _, s in turned]), queries_of([q for q, _ in turned]), known(moved), 6, filter)
+        before = rank(scores_of([s for _, s in batch]), queries_of([q for q, _ in batch]), known(rows), 6, filter)
+        after = rank(scores_of([s for _, s in turned]), queries_of([q for q, _ in turned]), known(moved), 6, filter)
         for kind in RANK_TYPES:
             np.testing.assert_array_equal(before.of(kind), after.of(kind))
 
 
 @given(rows=facts, batch=st.lists(st.tuples(asked, scores), min_size=1, max_size=4))
-def test_pessimistic_is_never_better_than_realistic_nor_that_than_optimistic(rows, batch):
+def test_optimistic_realistic_pessimistic_ranks_are_ordered(rows, batch):
     ranks = rank(
-        answers_of([s for _, s in batch]), queries_of([q for q, _ in batch]), known(rows), ENTITIES, "time-aware"
+        scores_of([s for _, s in batch]), queries_of([q for q, _ in batch]), known(rows), ENTITIES, "time-aware"
     )
     assert np.all(ranks.of("optimistic") <= ranks.of("realistic"))
     assert np.all(ranks.of("realistic") <= ranks.of("pessimistic"))
     assert np.all(ranks.of("pessimistic") <= ranks.candidates)
 
 
-def test_three_kinds_of_rank_of_a_tie():
-    ranks = rank(answers_of([{0: 3.0, 1: 2.0, 2: 2.0, 3: 2.0}]), queries_of([(5, 0, 2, 0)]), known([]), 6, "time-aware")
+def test_rank_types_of_a_tie():
+    ranks = rank(scores_of([{0: 3.0, 1: 2.0, 2: 2.0, 3: 2.0}]), queries_of([(5, 0, 2, 0)]), known([]), 6, "time-aware")
     assert [float(ranks.of(kind)[0]) for kind in RANK_TYPES] == [2.0, 3.0, 4.0]
 
 
-def test_an_unreached_answer_ties_with_all_that_are_not_listed():
-    ranks = rank(answers_of([{0: 3.0, 1: 2.0}]), queries_of([(5, 0, 4, 0)]), known([]), 10, "time-aware")
+def test_unlisted_answer_is_tied_with_all_unlisted_entities():
+    ranks = rank(scores_of([{0: 3.0, 1: 2.0}]), queries_of([(5, 0, 4, 0)]), known([]), 10, "time-aware")
     assert not ranks.covered[0]
     assert [float(ranks.of(kind)[0]) for kind in RANK_TYPES] == [3.0, 6.5, 10.0]
     assert ranks.paper(10)[0] == 10
 
 
-def test_other_true_answers_do_not_count_listed_or_not():
+def test_other_true_answers_are_not_candidates():
     rows = [(5, 0, 0, 0), (5, 0, 1, 0), (5, 0, 2, 0)]
-    listed_and_better = rank(answers_of([{0: 9.0, 2: 1.0}]), queries_of([(5, 0, 2, 0)]), known(rows), 6, "time-aware")
+    listed_and_better = rank(scores_of([{0: 9.0, 2: 1.0}]), queries_of([(5, 0, 2, 0)]), known(rows), 6, "time-aware")
     assert (listed_and_better.greater[0], listed_and_better.equal[0], listed_and_better.candidates[0]) == (0, 1, 4)
-    nothing_listed = rank(answers_of([{}]), queries_of([(5, 0, 2, 0)]), known(rows), 6, "time-aware")
+    nothing_listed = rank(scores_of([{}]), queries_of([(5, 0, 2, 0)]), known(rows), 6, "time-aware")
     assert (nothing_listed.greater[0], nothing_listed.equal[0]) == (0, 4)
 
 
-def test_only_the_time_unaware_filter_removes_answers_of_another_day():
+def test_only_time_unaware_filter_removes_answers_at_other_times():
     rows = [(5, 0, 0, 0), (5, 0, 2, 1)]
-    answers, queries = answers_of([{0: 9.0, 2: 1.0}]), queries_of([(5, 0, 2, 1)])
+    answers, queries = scores_of([{0: 9.0, 2: 1.0}]), queries_of([(5, 0, 2, 1)])
     assert rank(answers, queries, known(rows), 6, "time-aware").of("realistic")[0] == 2
     assert rank(answers, queries, known(rows), 6, "time-unaware").of("realistic")[0] == 1
 
 
-def test_the_query_entity_is_a_candidate_because_self_loops_exist():
-    ranks = rank(answers_of([{5: 2.0, 1: 1.0}]), queries_of([(5, 0, 5, 0)]), known([]), 6, "time-aware")
+def test_query_entity_is_a_candidate():
+    ranks = rank(scores_of([{5: 2.0, 1: 1.0}]), queries_of([(5, 0, 5, 0)]), known([]), 6, "time-aware")
     assert ranks.of("realistic")[0] == 1
-    ranks = rank(answers_of([{5: 2.0, 1: 1.0}]), queries_of([(5, 0, 1, 0)]), known([]), 6, "time-aware")
+    ranks = rank(scores_of([{5: 2.0, 1: 1.0}]), queries_of([(5, 0, 1, 0)]), known([]), 6, "time-aware")
     assert ranks.of("realistic")[0] == 2
 
 
-def test_scores_that_float32_cannot_tell_apart_are_no_tie():
-    ranks = rank(answers_of([{0: 1.0 + 1e-12, 1: 1.0}]), queries_of([(5, 0, 1, 0)]), known([]), 6, "time-aware")
+def test_scores_equal_in_float32_are_not_tied():
+    ranks = rank(scores_of([{0: 1.0 + 1e-12, 1: 1.0}]), queries_of([(5, 0, 1, 0)]), known([]), 6, "time-aware")
     assert (ranks.greater[0], ranks.equal[0]) == (1, 1)
 
 
-def test_memory_does_not_grow_with_entities_times_queries():
+def test_memory_is_proportional_to_listed_entities():
     queries, entities, listed = 2_000, 1_000_000, 5
     rng = np.random.default_rng(0)
     answers = Scores(
@@ -140,6 +140,6 @@ def test_memory_does_not_grow_with_entities_times_queries():
         (Scores(np.array([0, 1, 1]), np.array([-1], np.int32), np.zeros(1)), r"not in \[0, 6\)"),
     ],
 )
-def test_answers_that_cannot_be_ranked_are_refused(answers, complaint):
+def test_invalid_scores_are_rejected_by_rank(answers, complaint):
     with pytest.raises(ValueError, match=complaint):
         rank(answers, queries_of([(5, 0, 2, 0), (5, 0, 3, 0)]), known([]), 6, "time-aware")

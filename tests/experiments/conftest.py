@@ -1,4 +1,4 @@
-"""The tiny world of the learning room, here too."""
+"""Fixtures of the tiny demo world."""
 
 from tests.small import data, home
 

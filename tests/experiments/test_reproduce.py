@@ -1,21 +1,24 @@
-"""A reproduction trains what is missing, never anything twice, and never over something else."""
+"""A reproduction trains missing runs, reuses finished ones and never overwrites anything else."""
 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fitcarl.errors import InputError
-from fitcarl.experiments.jobs import Case, TrainingError, train_apart
-from fitcarl.experiments.reproduce import Plan, reproduce
+from fitcarl.experiments.jobs import TrainingError, TrainingJob, train_in_subprocess
+from fitcarl.experiments.reproduce import ReproductionPlan, reproduce
 from fitcarl.experiments.results import Row
 from fitcarl.models.heuristics import HEURISTICS
 from fitcarl.runs.evaluate import evaluate
@@ -27,31 +30,51 @@ from tests.small import SMALL, write_tiny
 SETTINGS = (*SMALL, "training.episodes=2")
 
 
-def here(case: Case, _lock: int) -> None:
-    """Trains in this process: faster, and memory is not what is tested."""
-    if case.state == "new":
-        settings = {"shots": case.shots, "preset": case.preset, "seed": case.seed}
-        train(case.source, out=case.folder, settings=case.settings, **settings)  # type: ignore[arg-type]
+@contextmanager
+def logged_messages() -> Iterator[list[str]]:
+    """Collects the messages of all loggers of the package."""
+    messages: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            messages.append(record.getMessage())
+
+    logger, handler = logging.getLogger("fitcarl"), Collector()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield messages
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def train_in_process(job: TrainingJob, _lock: int) -> None:
+    """Trains in this process, which is faster."""
+    if job.state == "new":
+        settings = {"shots": job.shots, "preset": job.preset, "seed": job.seed}
+        train(job.source, out=job.folder, settings=job.settings, **settings)  # type: ignore[arg-type]
     else:
-        resume(case.folder)
+        resume(job.folder)
 
 
-def nobody(case: Case, _lock: int) -> None:
-    raise AssertionError(f"{case.folder} is trained again")
-
-
-@pytest.fixture(scope="module")
-def plan(data: Path) -> Plan:
-    return Plan((str(data),), shots=(1, 2), seeds=(0, 1), settings=SETTINGS)
+def never_train(job: TrainingJob, _lock: int) -> None:
+    raise AssertionError(f"{job.folder} is trained again")
 
 
 @pytest.fixture(scope="module")
-def finished(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row], list[str]]:
-    """A whole reproduction: its folder, its rows, and what it said."""
+def plan(data: Path) -> ReproductionPlan:
+    return ReproductionPlan((str(data),), shots=(1, 2), seeds=(0, 1), settings=SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def finished(plan: ReproductionPlan, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row], list[str]]:
+    """A complete reproduction: its folder, its rows and its log messages."""
     out = tmp_path_factory.mktemp("results")
-    said: list[str] = []
-    rows = reproduce(plan, out, train=here, say=said.append)
-    return out, rows, said
+    with logged_messages() as messages:
+        rows = reproduce(plan, out, train=train_in_process)
+    return out, rows, messages
 
 
 @pytest.fixture
@@ -60,18 +83,18 @@ def copy(finished: tuple[Path, list[Row], list[str]], tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def test_every_combination_is_trained_and_has_its_row(finished: tuple[Path, list[Row], list[str]]) -> None:
-    out, rows, said = finished
+def test_every_combination_has_runs_and_a_row(finished: tuple[Path, list[Row], list[str]]) -> None:
+    out, rows, messages = finished
     assert {path.name for path in out.iterdir() if path.is_dir()} == {
         *("tiny-1shot-paper-0", "tiny-1shot-paper-1", "tiny-2shot-paper-0", "tiny-2shot-paper-1")
     }
     assert [(row.shots, row.seeds) for row in rows if row.kind == "trained"] == [(1, (0, 1)), (2, (0, 1))]
     for shots in (1, 2):
-        assert [row.scorer for row in rows if row.kind == "trivial" and row.shots == shots] == list(HEURISTICS)
-    assert "run 4 of 4: tiny, 2-shot, paper, seed 1: training" in said
+        assert [row.scorer for row in rows if row.kind == "heuristic" and row.shots == shots] == list(HEURISTICS)
+    assert "run 4 of 4: tiny, 2-shot, paper, seed 1: training" in messages
 
 
-def test_a_trained_row_is_the_mean_of_what_evaluate_says_of_its_runs(
+def test_trained_row_is_mean_of_run_reports(
     finished: tuple[Path, list[Row], list[str]],
 ) -> None:
     out, rows, _ = finished
@@ -86,104 +109,102 @@ def test_a_trained_row_is_the_mean_of_what_evaluate_says_of_its_runs(
     assert row.peak_mb == max(result["peak_mb"] for result in results)
 
 
-def test_a_row_says_how_its_settings_differ_from_the_preset(finished: tuple[Path, list[Row], list[str]]) -> None:
+def test_row_label_lists_settings_that_differ_from_preset(finished: tuple[Path, list[Row], list[str]]) -> None:
     [label] = {row.scorer for row in finished[1] if row.kind == "trained"}
     changed = label.removeprefix("fitcarl (paper, ").removesuffix(")").split(", ")
     assert sorted(changed) == sorted(SETTINGS)
 
 
-def test_the_table_is_on_disk(finished: tuple[Path, list[Row], list[str]]) -> None:
+def test_table_is_written_to_disk(finished: tuple[Path, list[Row], list[str]]) -> None:
     out, rows, _ = finished
     assert [Row.from_json(row) for row in json.loads((out / "results.json").read_text())["rows"]] == rows
     assert sum(line.startswith("| tiny") for line in (out / "results.md").read_text().splitlines()) == len(rows)
 
 
-def test_calling_again_trains_nothing_and_says_the_same(
-    plan: Plan, finished: tuple[Path, list[Row], list[str]]
-) -> None:
+def test_second_call_reuses_all_runs(plan: ReproductionPlan, finished: tuple[Path, list[Row], list[str]]) -> None:
     out, rows, _ = finished
-    assert reproduce(plan, out, train=nobody) == rows
+    assert reproduce(plan, out, train=never_train) == rows
 
 
-def test_an_unfinished_run_is_resumed(plan: Plan, copy: Path) -> None:
+def test_unfinished_run_is_resumed(plan: ReproductionPlan, copy: Path) -> None:
     last = plan.groups(copy)[-1][-1]
     shutil.rmtree(last.folder)
     with pytest.raises(TrainingInterrupted):
         train(last.source, out=last.folder, shots=2, preset="paper", seed=1, settings=SETTINGS, stop=lambda: True)
-    assert {case.state for case in plan.groups(copy)[-1]} == {"finished", "unfinished"}
+    assert {job.state for job in plan.groups(copy)[-1]} == {"finished", "unfinished"}
     assert last.command == ["train", "--resume", str(last.folder)]
     trained = []
 
-    def only_that(case: Case, lock: int) -> None:
-        trained.append(case.folder)
-        here(case, lock)
+    def only_that(job: TrainingJob, lock: int) -> None:
+        trained.append(job.folder)
+        train_in_process(job, lock)
 
     reproduce(plan, copy, train=only_that)
     assert trained == [last.folder]
     assert last.state == "finished"
 
 
-def test_a_run_with_other_settings_is_named_before_anything_is_trained(plan: Plan, copy: Path) -> None:
+def test_run_with_other_settings_is_rejected_before_training(plan: ReproductionPlan, copy: Path) -> None:
     longer = replace(plan, settings=(*SMALL, "training.episodes=3"))
-    with pytest.raises(InputError, match=r"tiny-1shot-paper-0.*learn\.episodes=2.*expected learn\.episodes=3"):
-        reproduce(longer, copy, train=nobody)
+    with pytest.raises(InputError, match=r"tiny-1shot-paper-0.*training\.episodes=2.*expected training\.episodes=3"):
+        reproduce(longer, copy, train=never_train)
 
 
-def test_a_run_on_other_data_is_named(plan: Plan, copy: Path, tmp_path: Path) -> None:
+def test_run_on_other_data_is_rejected(plan: ReproductionPlan, copy: Path, tmp_path: Path) -> None:
     other = write_tiny(tmp_path / "other" / "tiny", seed=8)
     with pytest.raises(InputError, match="is a run on other data"):
-        reproduce(replace(plan, data=(str(other),)), copy, train=nobody)
+        reproduce(replace(plan, data=(str(other),)), copy, train=never_train)
 
 
-def test_what_is_no_run_is_left_alone(plan: Plan, tmp_path: Path) -> None:
+def test_folder_that_is_not_a_run_is_not_touched(plan: ReproductionPlan, tmp_path: Path) -> None:
     thesis = tmp_path / "tiny-2shot-paper-0" / "thesis.tex"
     thesis.parent.mkdir()
     thesis.write_text("years of work")
-    with pytest.raises(InputError, match="no run"):
-        reproduce(plan, tmp_path, train=nobody)
+    with pytest.raises(InputError, match="is not a run"):
+        reproduce(plan, tmp_path, train=never_train)
     assert thesis.read_text() == "years of work"
 
 
-def test_rows_of_earlier_calls_stay(plan: Plan, finished: tuple[Path, list[Row], list[str]], copy: Path) -> None:
-    rows = reproduce(replace(plan, shots=(2,), seeds=(0,)), copy, train=nobody)
+def test_rows_of_earlier_calls_are_kept(
+    plan: ReproductionPlan, finished: tuple[Path, list[Row], list[str]], copy: Path
+) -> None:
+    rows = reproduce(replace(plan, shots=(2,), seeds=(0,)), copy, train=never_train)
     assert [row for row in rows if row.shots == 1] == [row for row in finished[1] if row.shots == 1]
     assert [row.seeds for row in rows if row.kind == "trained"] == [(0, 1), (0,)]
 
 
-def test_two_reproductions_do_not_work_in_one_folder(plan: Plan, copy: Path) -> None:
+def test_concurrent_reproduction_in_one_folder_is_rejected(plan: ReproductionPlan, copy: Path) -> None:
     shutil.rmtree(copy / "tiny-2shot-paper-1")
 
-    def meanwhile(_case: Case, _lock: int) -> None:
-        reproduce(plan, copy, train=nobody)
+    def meanwhile(_case: TrainingJob, _lock: int) -> None:
+        reproduce(plan, copy, train=never_train)
 
     with pytest.raises(InputError, match="is at work in it"):
         reproduce(plan, copy, train=meanwhile)
 
 
-def test_a_damaged_table_is_named(plan: Plan, copy: Path) -> None:
+def test_damaged_results_file_is_rejected(plan: ReproductionPlan, copy: Path) -> None:
     (copy / "results.json").write_text('{"rows": [{"data": "tiny"}]}')
     with pytest.raises(InputError, match=r"results\.json"):
-        reproduce(plan, copy, train=nobody)
+        reproduce(plan, copy, train=never_train)
 
 
 @pytest.mark.parametrize(("program", "code"), [("exit 2", 2), ("exit 1", 1), ("kill -9 $$", 1)])
-def test_a_run_that_fails_ends_the_reproduction_with_its_code(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int
+def test_failed_training_process_raises_its_exit_code(
+    plan: ReproductionPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int
 ) -> None:
     script = tmp_path / "python"
     script.write_text(f"#!/bin/sh\n{program}\n")
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
-    with pytest.raises(TrainingError, match="goes on from there") as failed:
-        train_apart(plan.groups(tmp_path)[0][0], 0)
+    with pytest.raises(TrainingError, match="again to resume") as failed:
+        train_in_subprocess(plan.groups(tmp_path)[0][0], 0)
     assert failed.value.code == code
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_stops_on_ctrl_c_and_goes_on_when_called_again(
-    data: Path, tmp_path: Path, asked: signal.Signals
-) -> None:
+def test_command_stops_on_signal_and_resumes(data: Path, tmp_path: Path, asked: signal.Signals) -> None:
     settings = [part for setting in (*SMALL, "training.patience=1000") for part in ("--set", setting)]
     ways = ["--data", str(data), "--shots", "2", "--seeds", "0,1", "--episodes", "100", "--json"]
     command = [sys.executable, "-m", "fitcarl", "reproduce", *ways, "--out", str(tmp_path), *settings]
@@ -193,15 +214,15 @@ def test_the_command_stops_on_ctrl_c_and_goes_on_when_called_again(
     while not read(first / "trace.jsonl") and time.monotonic() < end:
         time.sleep(0.01)
     process.send_signal(asked)
-    out, told = process.communicate(timeout=60)
+    out, stderr = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
-    assert b"the same command goes on" in told
-    assert b"Traceback" not in told
+    assert b"run the same command again to resume" in stderr
+    assert b"Traceback" not in stderr
     assert not (first / "result.json").exists()
     assert not second.exists()
 
     again = subprocess.run(command, capture_output=True, timeout=120, check=True)
-    assert b"seed 0: going on with training" in again.stderr
+    assert b"seed 0: resuming training" in again.stderr
     [row] = [row for row in json.loads(again.stdout)["rows"] if row["kind"] == "trained"]
     assert (row["seeds"], len(row["mrr_by_seed"])) == ([0, 1], 2)
     assert [line.episode for line in read(first / "trace.jsonl")] == list(range(1, 101))

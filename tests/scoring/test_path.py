@@ -1,4 +1,4 @@
-"""A path is told as the facts it goes along, in their real direction."""
+"""Explanation paths: facts in their original direction, texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def beam_step(relation: list[int], entity: list[int], time: list[int], log_proba
 
 @pytest.fixture
 def paths() -> BeamPaths:
-    """From Ann: along 'meets' to Bob, along the inverse of 'sues' to Cy, staying; and staying all the way."""
+    """Two paths from Ann: 'meets' to Bob, inverse 'sues' to Cy, self-loop; and self-loops only."""
     steps = [
         beam_step([0, 4], [1, 0], [0, 9], -1.0),
         beam_step([3, 4], [2, 0], [1, 9], -2.0),
@@ -33,7 +33,7 @@ def paths() -> BeamPaths:
     return BeamPaths(np.array([[-3.5, -9.0]]), steps)
 
 
-def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: BeamPaths) -> None:
+def test_steps_have_original_direction_and_self_loops_are_omitted(paths: BeamPaths) -> None:
     path = explanation_path(paths, 0, 0, 0, VOCABULARY, CALENDAR)
     assert [(s.subject, s.relation, s.object, s.forward) for s in path.steps] == [
         ("Ann", "meets", "Bob", True),
@@ -49,11 +49,11 @@ def test_steps_are_facts_in_their_real_direction_and_staying_is_left_out(paths: 
     )
 
 
-def test_a_path_that_never_moves_says_so(paths: BeamPaths) -> None:
+def test_text_of_path_without_steps(paths: BeamPaths) -> None:
     assert explanation_path(paths, 0, 1, 0, VOCABULARY, CALENDAR).text == "The path stays at Ann."
 
 
-def test_what_others_did_is_not_told_as_a_path_from_the_start() -> None:
+def test_text_of_context_path() -> None:
     step = make_step(1, 0, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
     path = ExplanationPath("Ann", "Cy", -1.0, (step,), is_context=True)
     assert (
@@ -62,7 +62,7 @@ def test_what_others_did_is_not_told_as_a_path_from_the_start() -> None:
     assert path.to_json()["is_context"]
 
 
-def test_what_others_did_is_told_from_the_side_of_the_answer() -> None:
+def test_text_of_context_path_with_inverse_step() -> None:
     step = make_step(1, 2, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
     path = ExplanationPath("Ann", "Cy", -1.0, (step,), is_context=True)
     assert (
@@ -71,7 +71,7 @@ def test_what_others_did_is_told_from_the_side_of_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("time", "told"),
+    ("time", "phrase"),
     [
         ("2022-01-09", "on 2022-01-09"),
         ("2022-01-09T13", "at 2022-01-09T13"),
@@ -80,14 +80,14 @@ def test_what_others_did_is_told_from_the_side_of_the_answer() -> None:
         ("37", "at time 37"),
     ],
 )
-def test_times_are_told_as_people_would(time: str, told: str) -> None:
+def test_time_phrase_depends_on_granularity(time: str, phrase: str) -> None:
     step = PathStep("Ann", "meets", "Bob", time, 0.5, None, True)
     assert ExplanationPath("Ann", "Bob", -1.0, (step,)).text == (
-        f"Ann is linked to Bob directly: “meets” by Ann towards Bob {told}."
+        f"Ann is linked to Bob directly: “meets” by Ann towards Bob {phrase}."
     )
 
 
-def test_paths_to_an_entity_come_best_first(paths: BeamPaths) -> None:
+def test_paths_to_entity_are_sorted_best_first(paths: BeamPaths) -> None:
     assert best_paths_to(paths, 0, 2, 5) == [0]
     assert best_paths_to(paths, 0, 0, 5) == [1]
     assert best_paths_to(paths, 0, 1, 5) == []

@@ -1,4 +1,4 @@
-"""Scores: what a scorer may say, and what it may not."""
+"""Scores: construction and validation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_summed_adds_up_repeated_pairs(rows):
 
 
 @given(triples, st.integers(0, 5), st.integers(0, 5))
-def test_parts_put_together_are_the_whole(rows, first, second):
+def test_concat_of_parts_is_the_whole(rows, first, second):
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
     answers = Scores.summed(*columns, queries=5, entities=5)
     low, high = sorted((first, second))
@@ -39,29 +39,29 @@ def test_parts_put_together_are_the_whole(rows, first, second):
     np.testing.assert_array_equal(whole.score, answers.score)
 
 
-def test_dense_scores_list_everything_that_is_possible():
+def test_from_dense_omits_impossible_entities():
     answers = Scores.from_dense([[0.5, -np.inf, -2.0], [-np.inf] * 3])
     assert listed(answers) == {(0, 0): 0.5, (0, 2): -2.0}
     assert len(answers) == 2
 
 
 @pytest.mark.parametrize("score", [np.nan, np.inf])
-def test_scores_that_cannot_be_ranked_are_refused(score):
+def test_from_dense_rejects_nan_and_infinity(score):
     with pytest.raises(ValueError, match="finite"):
         Scores.from_dense([[score, 1.0]])
 
 
-def test_impossible_entities_must_be_left_out():
+def test_infinite_scores_are_rejected():
     with pytest.raises(ValueError, match="do not list impossible entities"):
         Scores(np.array([0, 1]), np.array([0], np.int32), np.array([-np.inf]))
 
 
 @pytest.mark.parametrize("offsets", [[0, 1], [1, 2], [0, 3, 2], []])
-def test_offsets_that_do_not_fit_are_refused(offsets):
+def test_invalid_offsets_are_rejected(offsets):
     with pytest.raises(ValueError, match="offsets"):
         Scores(np.array(offsets, np.int64), np.array([0, 1], np.int32), np.zeros(2))
 
 
-def test_shares_add_up_to_one_and_keep_the_order():
+def test_shares_sum_to_one_and_keep_order():
     shares = Scores.summed([0, 0, 2], [1, 2, 4], [3.0, 1.0, 0.2], queries=3, entities=5).shares()
     assert listed(shares) == {(0, 1): 0.75, (0, 2): 0.25, (2, 4): 1.0}

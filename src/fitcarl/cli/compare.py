@@ -1,4 +1,4 @@
-"""``fitcarl compare``: runs beside scorers that learn nothing, so that nobody is impressed by less than those."""
+"""``fitcarl compare``: runs and heuristic baselines on the same queries."""
 
 from __future__ import annotations
 
@@ -15,23 +15,27 @@ def compare_scorers(
     data: Annotated[
         str | None,
         typer.Argument(
-            metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows. [default: the first run's]"
+            metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows. [default: that of the first run]"
         ),
     ] = None,
     shots: Annotated[
         int | None,
-        typer.Option("--shots", metavar="K", help="Facts known of a new actor. [default: the first run's, or 3]"),
+        typer.Option(
+            "--shots", metavar="K", help="Support facts per new entity. [default: that of the first run, or 3]"
+        ),
     ] = None,
     run: Annotated[
         list[Path] | None,
-        typer.Option("--run", metavar="RUN", help="A folder that 'fitcarl train' made; may be repeated."),
+        typer.Option("--run", metavar="RUN", help="A run folder made by 'fitcarl train'; may be repeated."),
     ] = None,
     split: console.SplitOption = None,
-    draws: Annotated[int, typer.Option("--draws", min=0, help="Resample the supports so many times as well.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="For the resampled supports.")] = 0,
+    draws: Annotated[
+        int, typer.Option("--draws", min=0, help="Number of resampled supports, in addition to the official ones.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampled supports.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Judge every trivial scorer and the given runs on the same queries, with paired differences to the first run."""
+    """Evaluate the heuristic baselines and the given runs on the same queries, with differences to the first run."""
     chosen = None if split is None else console.parse_split(split)
     if data is None and not run:
         raise InputError("one of DATA and --run RUN must be given", expected="'fitcarl compare DATA --run RUN'")
@@ -45,7 +49,7 @@ def compare_scorers(
             split=chosen,
             draws=draws,
             seed=seed,
-            on_progress=lambda update: bar(update.stage, update.done, update.total),
+            on_progress=bar,
         )
     if json:
         for remark in found.remarks:

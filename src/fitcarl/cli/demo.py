@@ -28,7 +28,7 @@ def demo(
     from fitcarl.data.describe import describe
     from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.split import split_facts
-    from fitcarl.experiments.demo import tell
+    from fitcarl.experiments.demo import write_demo_report
     from fitcarl.synthetic import generate_world
 
     world = generate_world()
@@ -43,7 +43,7 @@ def demo(
         _act("3. A question about one of them, and two steps of a search for the answer", example.lines())
 
     run = _train(folder, _new_run(out), episodes)
-    story = tell(run, dataset, world, out / "report.html")
+    story = write_demo_report(run, dataset, world, out / "report.html")
     if json:
         acts = {"world": world_json(world), "dataset": description.to_json(), "example": example.to_json()}
         console.show_json(acts | {"folder": str(folder)} | story.to_json())

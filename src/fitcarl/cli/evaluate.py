@@ -1,4 +1,4 @@
-"""``fitcarl evaluate``: how good a run is, counted honestly, with the paper's way of counting beside it."""
+"""``fitcarl evaluate``: ranking metrics of a run."""
 
 from __future__ import annotations
 
@@ -10,51 +10,47 @@ import typer
 from fitcarl.cli import console
 from fitcarl.errors import InputError, require_extra
 
-_PICTURES = (".svg", ".png", ".pdf")
+_IMAGES = (".svg", ".png", ".pdf")
 
 
 def evaluate_run(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by 'fitcarl train'.")],
     split: console.SplitOption = None,
     data: Annotated[
         str | None, typer.Option("--data", metavar="DATA", help="Another dataset with the same names.")
     ] = None,
-    draws: Annotated[int, typer.Option("--draws", min=0, help="Resample the supports so many times as well.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="For the resampled supports.")] = 0,
+    draws: Annotated[
+        int, typer.Option("--draws", min=0, help="Number of resampled supports, in addition to the official ones.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampled supports.")] = 0,
     figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the performance over time (svg, png or pdf).")
+        Path | None, typer.Option("--figure", metavar="FILE", help="Plot performance over time (svg, png or pdf).")
     ] = None,
-    picture: Annotated[
+    diagram: Annotated[
         Path | None,
-        typer.Option("--reliability", metavar="FILE", help="Draw how far shares can be trusted (svg, png or pdf)."),
+        typer.Option("--reliability", metavar="FILE", help="Plot a reliability diagram of the shares (svg, png, pdf)."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Rank the answers to a split's queries and print the table, with its signature."""
-    from fitcarl.reporting.figures import performance_over_time, reliability
+    """Rank the answers to the queries of a split and print the metrics with their signature."""
+    from fitcarl.reporting.figures import performance_over_time, reliability_diagram
+    from fitcarl.reporting.tables import render_report
     from fitcarl.runs.evaluate import evaluate
 
     chosen = None if split is None else console.parse_split(split)
-    for option, file in (("--figure", figure), ("--reliability", picture)):
-        console.check_image_path(option, file, _PICTURES)
+    for option, file in (("--figure", figure), ("--reliability", diagram)):
+        console.check_image_path(option, file, _IMAGES)
         if file is not None:
             require_extra("plot", "matplotlib", needed_by=option)
     with console.progress() as bar:
-        report = evaluate(
-            run,
-            split=chosen,
-            data=data,
-            draws=draws,
-            seed=seed,
-            on_progress=lambda update: bar("queries", update.done, update.total),
-        )
+        report = evaluate(run, split=chosen, data=data, draws=draws, seed=seed, on_progress=bar)
     if figure is not None:
         performance_over_time(report, figure)
-    if picture is not None:
+    if diagram is not None:
         if report.calibration_report is None:
             raise InputError("has no calibration", file=run, expected=f"'fitcarl train --resume {run}' first")
-        reliability(report, picture)
+        reliability_diagram(report, diagram)
     if json:
         console.show_json(report.to_json())
     else:
-        console.show(report.render())
+        console.show(render_report(report))

@@ -222,12 +222,12 @@ def _fact(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
 
 
 def _draw(file: Path, question: Query, answers: list[Answer] | tuple[Answer, ...]) -> None:
-    from fitcarl.reporting.path_svg import draw
+    from fitcarl.reporting.path_svg import draw_paths
 
     if not any(answer.paths for answer in answers):
         console.log.info(f"{file}: not drawn, as there is no path to draw")
         return
-    file.write_text(draw(question, answers), encoding="utf-8")
+    file.write_text(draw_paths(question, answers), encoding="utf-8")
     console.log.info(f"{file}: the paths, drawn")
 
 

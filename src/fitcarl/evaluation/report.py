@@ -23,8 +23,8 @@ from fitcarl.evaluation.slices import Slice
 
 TIE_GAP = 0.02
 """Threshold of the tie alarm: the largest tolerated difference between optimistic and pessimistic MRR, a third of the
-half-width of the 95 % interval (.06) on the smallest public benchmark. Unlisted answers are tied too, so a scorer that lists
-very few entities also triggers the alarm."""
+half-width of the 95 % interval (.06) on the smallest public benchmark. Unlisted answers are tied too, so a scorer that
+lists very few entities also triggers the alarm."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Report:
 
     @cached_property
     def over_draws(self) -> Interval:
-        """The MRR over the queries of all draws, with its interval over entities (realistic ranks, time-aware filter)."""
+        """MRR over the queries of all draws, with its interval over entities; realistic ranks, time-aware filter."""
         entity = np.concatenate([draw.queries.entity for draw in self.draws])
         ranks = np.concatenate([draw.ranks["time-aware"].of("realistic") for draw in self.draws])
         return mean_interval(entity, 1 / ranks, seed=self.seed)

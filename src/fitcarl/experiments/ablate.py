@@ -1,7 +1,8 @@
-"""What each part of a preset is worth: the preset, and each of its switches off in turn, on meta-validation."""
+"""Ablations: a preset compared with variants that lack one of its parts, on meta-validation."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,123 +20,141 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.evaluation.bootstrap import Interval, mean_interval
 from fitcarl.evaluation.filtering import KnownAnswers
-from fitcarl.evaluation.report import Report, difference
-from fitcarl.evaluation.table import between, share, signed
-from fitcarl.experiments.jobs import Case, Say, Train, ensure, lasting, minutes, train_apart
-from fitcarl.experiments.results import lined_up
+from fitcarl.evaluation.formatting import format_difference, format_interval, format_metric
+from fitcarl.evaluation.report import Report, mrr_difference
+from fitcarl.experiments.jobs import (
+    TrainFunction,
+    TrainingJob,
+    ensure_trained,
+    mean_training_minutes,
+    resolve_source,
+    train_in_subprocess,
+)
+from fitcarl.reporting.markdown import markdown_table
 from fitcarl.runs.evaluate import evaluate
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
-class Switch:
-    """A part of a preset that can be taken away."""
+class Ablation:
+    """A variant of a preset that lacks one part."""
 
     name: str
-    what: str
-    """What is different without it, in a few words."""
+    description: str
+    """The difference to the full preset, in a few words."""
     settings: tuple[str, ...]
-    """Assignments that take it away."""
+    """``name=value`` assignments that remove the part."""
 
 
-def _families() -> Iterator[Switch]:
-    """Every family of evidence that preset ``plus`` looks at by default."""
+def _families() -> Iterator[Ablation]:
+    """One ablation for every feature family that preset ``plus`` uses by default."""
     for name, field in FeaturesConfig.model_fields.items():
         if field.default:
-            yield Switch(name.replace("_", " "), f"does not see {field.description}", (f"features.{name}=off",))
+            yield Ablation(name.replace("_", " "), f"without {field.description}", (f"features.{name}=off",))
 
 
-_OF_PLUS = (
+_PLUS = (
     *_families(),
-    Switch("nonlinear", "networks of width 1", ("policy.hidden=1", "policy.hidden_candidates=1")),
+    Ablation("nonlinear", "networks of width 1", ("policy.hidden=1", "policy.hidden_candidates=1")),
 )
 
-SWITCHES: Mapping[str, tuple[Switch, ...]] = MappingProxyType(
+ABLATIONS: Mapping[str, tuple[Ablation, ...]] = MappingProxyType(
     {
         "paper": (
-            Switch("A1", "edges of an action space at random", ("network.sampling=random",)),
-            Switch("A2", "edges nearest in time", ("network.sampling=nearest",)),
-            Switch("B", "no confidence learner", ("network.confidence=off",)),
-            Switch("C", "no concept regulariser", ("network.concepts=off",)),
-            Switch("D", "no time in the Transformer's attention", ("network.time_bias=off",)),
-            Switch("E", "no time anywhere", ("network.temporal=off",)),
+            Ablation("A1", "random sampling of actions", ("network.sampling=random",)),
+            Ablation("A2", "sampling of the actions nearest in time", ("network.sampling=nearest",)),
+            Ablation("B", "no confidence learner", ("network.confidence=off",)),
+            Ablation("C", "no concept regularizer", ("network.concepts=off",)),
+            Ablation("D", "no time bias in the Transformer", ("network.time_bias=off",)),
+            Ablation("E", "no time encoding at all", ("network.temporal=off",)),
         ),
-        "plus": _OF_PLUS,
-        "plus+names": (*_OF_PLUS, Switch("names", "does not see names", ("features.names=off",))),
+        "plus": _PLUS,
+        "plus+names": (*_PLUS, Ablation("names", "without names", ("features.names=off",))),
     }
 )
-"""What can be taken away from each preset; those of ``paper`` are called as in the paper."""
+"""The ablations of each preset; those of ``paper`` are named as in the paper."""
 
-WHOLE = Switch("whole", "nothing taken away", ())
+FULL = Ablation("full", "the full preset", ())
 
 
 @dataclass(frozen=True)
-class Study:
-    """What is to be compared with what."""
+class AblationPlan:
+    """The runs of an ablation study."""
 
     data: str
     shots: int = 3
     preset: str = "plus"
     seeds: int = 3
-    """Runs of each variant; their seeds count from 0."""
+    """Runs of each variant, with seeds 0, 1, …"""
     draws: int = 4
-    """Resampled supports beside the official ones."""
+    """Resampled supports in addition to the official ones."""
     settings: tuple[str, ...] = ()
-    """Assignments that hold for all variants."""
+    """``name=value`` assignments for all variants."""
     only: tuple[str, ...] = ()
-    """Switches to look at; all of them where none is named."""
+    """Names of the ablations to run; empty for all."""
 
     @property
-    def switches(self) -> tuple[Switch, ...]:
-        """The whole preset, then each switch."""
-        configure(self.preset)  # an unknown preset is told so, with the nearest name
-        switches = {switch.name: switch for switch in SWITCHES.get(self.preset, ())}
-        only = [name.replace("_", " ") for name in self.only]  # a family may be named as its setting is
-        for name in only:
-            if name not in switches:
-                hint = did_you_mean(name, switches)
-                raise InputError("no such switch", found=name, expected=f"one of {', '.join(switches)}", hint=hint)
-        return WHOLE, *(switch for switch in switches.values() if not only or switch.name in only)
+    def ablations(self) -> tuple[Ablation, ...]:
+        """The full preset, then its ablations.
 
-    def cases(self, switch: Switch, out: Path) -> list[Case]:
-        """The runs of a variant. Those of the whole preset are called as ``fitcarl train`` calls them."""
-        source = lasting(self.data)
-        part = "" if switch is WHOLE else "-" + re.sub(r"\W+", "_", switch.name)
+        Raises:
+            InputError: If the preset or a name in ``only`` is unknown.
+        """
+        configure(self.preset)  # rejects an unknown preset
+        ablations = {ablation.name: ablation for ablation in ABLATIONS.get(self.preset, ())}
+        only = [name.replace("_", " ") for name in self.only]  # the name of the setting is accepted too
+        for name in only:
+            if name not in ablations:
+                hint = did_you_mean(name, ablations)
+                raise InputError("unknown ablation", found=name, expected=f"one of {', '.join(ablations)}", hint=hint)
+        return FULL, *(ablation for ablation in ablations.values() if not only or ablation.name in only)
+
+    def jobs(self, ablation: Ablation, out: Path) -> list[TrainingJob]:
+        """The runs of a variant. Runs of the full preset have the names that ``fitcarl train`` gives them."""
+        source = resolve_source(self.data)
+        part = "" if ablation is FULL else "-" + re.sub(r"\W+", "_", ablation.name)
         stem = f"{Path(source).name}-{self.shots}shot-{self.preset}{part}"
-        settings = (*self.settings, *switch.settings)
+        settings = (*self.settings, *ablation.settings)
         return [
-            Case(source, self.preset, self.shots, seed, settings, out / f"{stem}-{seed}") for seed in range(self.seeds)
+            TrainingJob(source, self.preset, self.shots, seed, settings, out / f"{stem}-{seed}")
+            for seed in range(self.seeds)
         ]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a preset does without one of its parts, over all seeds and draws."""
+    """Results of one ablation over all seeds and draws."""
 
-    switch: Switch
+    ablation: Ablation
     mrr: Interval
-    """Honest, with its 95 % interval over entities."""
+    """Realistic ranks, time-aware filter; 95 % interval over entities."""
     mrr_by_seed: tuple[float, ...]
     novel: float | None
-    """MRR where the answer is not in the support: official draw, mean over seeds."""
+    """MRR of queries whose answer is not in the support: official draw, mean over seeds."""
     gain: Interval | None
-    """Its MRR minus that of the whole preset, pair by pair; None for the whole preset."""
+    """MRR minus MRR of the full preset, paired by query; None for the full preset."""
     minutes: float
-    """Of training, mean over seeds."""
+    """Training time, mean over seeds."""
 
     def to_json(self) -> dict[str, Any]:
-        apart = None if self.gain is None else _json(self.gain)
-        return {"name": self.switch.name, "what": self.switch.what, "settings": list(self.switch.settings)} | {
+        difference = None if self.gain is None else _json(self.gain)
+        return {
+            "name": self.ablation.name,
+            "what": self.ablation.description,
+            "settings": list(self.ablation.settings),
+        } | {
             **_json(self.mrr),
             "mrr_by_seed": list(self.mrr_by_seed),
             "novel_mrr": self.novel,
-            "difference": apart,
+            "difference": difference,
             "minutes": self.minutes,
         }
 
 
 @dataclass(frozen=True)
-class Ablation:
-    """The table as far as it has come."""
+class AblationTable:
+    """The variants evaluated so far."""
 
     signature: str
     variants: tuple[Variant, ...]
@@ -144,67 +163,87 @@ class Ablation:
         return {"rows": [variant.to_json() for variant in self.variants], "signature": self.signature}
 
     def markdown(self) -> str:
-        """The table as a Markdown document, padded so that it can be read as plain text too."""
-        head = ["variant", "what is different", "MRR", "95 % interval", "novel", "difference", "95 % interval", "min"]
-        table = lined_up([head, *map(_cells, self.variants)], left=(0, 1))
+        """The table as a Markdown document, aligned to be readable as plain text."""
+        head = [
+            "variant",
+            "difference to the full preset",
+            "MRR",
+            "95 % interval",
+            "novel",
+            "difference",
+            "95 % interval",
+            "min",
+        ]
+        table = markdown_table([head, *map(_cells, self.variants)], left=(0, 1))
         notes = (
             "Meta-validation, realistic ranks, time-aware filter; all seeds and draws pooled, intervals over entities. "
-            "Difference: to the whole preset, pair by pair; where its interval holds 0 there may be none. "
-            "Novel: MRR where the answer is not in the support, official draw. Min: minutes of training."
+            "Difference: MRR minus that of the full preset, paired; not significant if its interval contains 0. "
+            "Novel: MRR of queries whose answer is not in the support, official draw. Min: minutes of training."
         )
         return f"# Ablations\n\n{table}\n\n{notes}\n\n```\n{self.signature}\n```\n"
 
 
-def ablate(study: Study, out: str | Path, *, train: Train = train_apart, say: Say = lambda _: None) -> Ablation:
-    """The table of a study once every run of it is trained and judged on meta-validation, in folder ``out``.
+def ablate(plan: AblationPlan, out: str | Path, *, train: TrainFunction = train_in_subprocess) -> AblationTable:
+    """Trains and evaluates all variants of a plan on meta-validation.
 
-    Finished runs are reused, unfinished ones resumed, none is trained over. ``ablation.json`` and ``ablation.md`` are
-    brought up to date after every variant. ``say`` is told what is going on.
+    Finished runs are reused and unfinished ones resumed. ``ablation.json`` and ``ablation.md`` in ``out`` are updated
+    after every variant.
+
+    Args:
+        plan: The preset, its ablations, seeds and draws.
+        out: Folder of the runs and tables.
+        train: Trains one job; by default in a process of its own.
+
+    Returns:
+        The table of all variants.
+
+    Raises:
+        InputError: If a setting is invalid or a folder holds another run; checked before anything is trained.
     """
     out = Path(out)
-    variants = [(switch, study.cases(switch, out)) for switch in study.switches]
-    dataset = load_dataset(lasting(study.data))
-    for case in (case for _, cases in variants for case in cases):
-        case.check(dataset)  # all of them now: nobody wants to learn of a mistake after hours
+    variants = [(ablation, plan.jobs(ablation, out)) for ablation in plan.ablations]
+    dataset = load_dataset(resolve_source(plan.data))
+    for job in (job for _, jobs in variants for job in jobs):
+        job.check(dataset)  # all of them first, so that mistakes are reported before hours of training
     out.mkdir(parents=True, exist_ok=True)
     known = KnownAnswers.of(dataset)
-    done, total = 0, len(variants) * study.seeds
-    whole: list[Report] = []
+    done, total = 0, len(variants) * plan.seeds
+    full: list[Report] = []
     found: list[Variant] = []
     with alone(out) as lock:
-        for switch, cases in variants:
-            name = f"{dataset.name}, {study.shots}-shot, {study.preset}, {switch.name}"
-            for case in cases:
+        for ablation, jobs in variants:
+            name = f"{dataset.name}, {plan.shots}-shot, {plan.preset}, {ablation.name}"
+            for job in jobs:
                 done += 1
-                ensure(case, dataset, lock, train, say, f"run {done} of {total}: {name}, seed {case.seed}")
-            say(f"{name}: evaluating")
-            reports = _judged(cases, dataset, study.draws, known)
-            whole = whole or reports
-            found.append(_variant(switch, reports, whole, minutes(cases)))
-            signature = str(replace(whole[0].signature, seeds=study.seeds))
-            table = Ablation(signature, tuple(found))
+                ensure_trained(job, dataset, lock, train, f"run {done} of {total}: {name}, seed {job.seed}")
+            _log.info("%s: evaluating", name)
+            reports = _evaluate_all(jobs, dataset, plan.draws, known)
+            full = full or reports
+            found.append(_variant(ablation, reports, full, mean_training_minutes(jobs)))
+            signature = str(replace(full[0].signature, seeds=plan.seeds))
+            table = AblationTable(signature, tuple(found))
             write_json(out / "ablation.json", table.to_json())
             write_atomically(out / "ablation.md", table.markdown().encode())
     return table
 
 
-def _judged(cases: Sequence[Case], dataset: Dataset, draws: int, known: KnownAnswers) -> list[Report]:
-    return [evaluate(case.folder, split="valid", data=dataset, draws=draws, known=known) for case in cases]
+def _evaluate_all(jobs: Sequence[TrainingJob], dataset: Dataset, draws: int, known: KnownAnswers) -> list[Report]:
+    return [evaluate(job.folder, split="valid", data=dataset, draws=draws, known=known) for job in jobs]
 
 
-def _variant(switch: Switch, reports: Sequence[Report], whole: Sequence[Report], spent: float) -> Variant:
-    # An entity is drawn with what every seed and draw says of it, so that these do not pass for more entities.
+def _variant(ablation: Ablation, reports: Sequence[Report], full: Sequence[Report], minutes: float) -> Variant:
+    # A resampled entity contributes its queries of all seeds and draws, so that these do not count as more entities.
     draws = [draw for report in reports for draw in report.draws]
     entity = np.concatenate([draw.queries.entity for draw in draws])
     ranks = np.concatenate([draw.ranks["time-aware"].of("realistic") for draw in draws])
     novel = [row.mrr for report in reports for part, row in report.parts if part.value == "novel"]
     return Variant(
-        switch,
+        ablation,
         mean_interval(entity, 1 / ranks, seed=reports[0].seed),
         tuple(report.over_draws.mean for report in reports),
         float(np.mean(novel)) if novel else None,
-        None if switch is WHOLE else difference(reports, whole),
-        spent,
+        None if ablation is FULL else mrr_difference(reports, full),
+        minutes,
     )
 
 
@@ -215,7 +254,12 @@ def _json(interval: Interval) -> dict[str, float]:
 def _cells(variant: Variant) -> list[str]:
     gain = ["–", "–"]
     if variant.gain is not None:
-        gain = [signed(variant.gain.mean), between(variant.gain)]
-    novel = "–" if variant.novel is None else share(variant.novel)
-    figures = [share(variant.mrr.mean), between(variant.mrr), novel, *gain, f"{variant.minutes:.1f}"]
-    return [variant.switch.name, variant.switch.what, *figures]
+        gain = [format_difference(variant.gain.mean), format_interval(variant.gain)]
+    figures = [
+        format_metric(variant.mrr.mean),
+        format_interval(variant.mrr),
+        format_metric(variant.novel),
+        *gain,
+        f"{variant.minutes:.1f}",
+    ]
+    return [variant.ablation.name, variant.ablation.description, *figures]

@@ -16,10 +16,11 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.errors import InputError
 from fitcarl.evaluation.bootstrap import Interval
 from fitcarl.evaluation.filtering import KnownAnswers
+from fitcarl.evaluation.formatting import format_difference, format_interval, format_metric
 from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.evaluation.report import Report
-from fitcarl.evaluation.table import between, grid, share, signed, signed_by
 from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.reporting.tables import plain_table, signature_text
 from fitcarl.runs.evaluate import default_split, evaluate
 from fitcarl.runs.run import Run
 from fitcarl.scoring.scorer import Scorer
@@ -87,45 +88,43 @@ class Comparison:
         rows = []
         for entry in self.entries:
             gain = self.difference(entry)
-            apart = {"mrr": gain.mean, "ci_low": gain.low, "ci_high": gain.high}
-            rows.append(entry.report.to_json() | {"run": entry.run, "difference": apart})
+            difference = {"mrr": gain.mean, "ci_low": gain.low, "ci_high": gain.high}
+            rows.append(entry.report.to_json() | {"run": entry.run, "difference": difference})
         reference = {"scorer": self.reference.report.scorer, "run": self.reference.run}
         return {"rows": rows, "reference": reference, "remarks": self.remarks}
 
     def render(self) -> RenderableType:
-        """The table for a terminal, to be printed by a rich console."""
+        """The table, to be printed by a rich console."""
         first = self.entries[0].report
         sign, draws = first.signature, len(first.draws)
         title = f"{sign.data}, meta-{sign.split}, {sign.shots}-shot: "
         title += f"{first.realistic.queries:,} queries about {first.realistic.entities:,} unseen entities"
-        table = grid("scorer")
+        table = plain_table("scorer")
         for name in ("MRR", "95 % interval", "H@1", "H@10", "novel", "ECE", "difference", "95 % interval"):
             table.add_column(name, justify="right")
         for entry in self.entries:
             table.add_row(entry.label, *self._cells(entry), style="bold" if entry is self.reference else "")
         what = "the official supports" if draws == 1 else f"the official supports and {draws - 1} resampled"
         notes = [
-            "realistic ranks, time-aware filter; novel: MRR where the answer is not in the support",
+            "realistic ranks, time-aware filter; novel: MRR of queries whose answer is not in the support",
             f"MRR, intervals and differences: over {what}; the other columns: the official supports",
             f"difference: to {self.reference.label}, paired over queries; not significant if the interval contains 0",
             *self.remarks,
         ]
         lines = [Text(note, "dim") for note in notes]
-        return Group(Text(title, "bold"), Text(""), table, Text(""), *lines, signed_by(self.reference.report))
+        return Group(Text(title, "bold"), Text(""), table, Text(""), *lines, signature_text(self.reference.report))
 
     def _cells(self, entry: Entry) -> list[str]:
-        report = entry.report
-        pooled = report.over_draws
+        report, pooled = entry.report, entry.report.over_draws
         novel = next((row.mrr for part, row in report.parts if part.value == "novel"), None)
-        cells = [share(pooled.mean), between(pooled), share(report.realistic.hits[1]), share(report.realistic.hits[10])]
-        cells += [
-            "–" if novel is None else share(novel),
-            "–" if report.calibration_report is None else share(report.calibration_report.ece),
-        ]
+        calibrated = report.calibration_report
+        ece = None if calibrated is None else calibrated.ece
+        values = (report.realistic.hits[1], report.realistic.hits[10], novel, ece)
+        cells = [format_metric(pooled.mean), format_interval(pooled), *map(format_metric, values)]
         if entry is self.reference:
             return [*cells, "–", "–"]
         gain = self.difference(entry)
-        return [*cells, signed(gain.mean), between(gain)]
+        return [*cells, format_difference(gain.mean), format_interval(gain)]
 
 
 def compare(

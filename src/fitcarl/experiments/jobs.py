@@ -1,7 +1,8 @@
-"""Runs that a table rests on: what each is to be, where it is, and how it is trained where it is missing."""
+"""Training jobs: the runs behind a table, and how missing ones are trained."""
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -20,33 +21,33 @@ from fitcarl.errors import FitcarlError, InputError
 from fitcarl.runs.layout import RunFolder
 from fitcarl.training.loop import TrainingInterrupted
 
-Say = Callable[[str], None]
+_log = logging.getLogger(__name__)
 
-_PATIENCE = 1.0
-"""Seconds. Once polars is imported a signal no longer interrupts a system call, so no wait may be endless: Ctrl-C is
-noticed between two of them."""
+_WAIT_SECONDS = 1.0
+"""Once polars is imported, a signal no longer interrupts a system call, so waiting is limited: Ctrl-C is handled
+between two waits."""
 
 
 class TrainingError(FitcarlError):
-    """A run's process ended otherwise than well; what it had to say about that is on stderr."""
+    """The training process of a run failed; its own error message is on stderr."""
 
     def __init__(self, folder: Path, code: int) -> None:
         how = f"exit code {code}" if code > 0 else f"signal {-code}"
-        super().__init__(f"{folder}: training ended with {how}; the same command goes on from there")
+        super().__init__(f"{folder}: training ended with {how}; run the same command again to resume")
         self.code = max(code, 1)
 
 
 @dataclass(frozen=True)
-class Case:
-    """One run: what it is to be, and where it is."""
+class TrainingJob:
+    """One run: its data, settings and folder."""
 
     source: str
-    """A catalogue name, or the absolute path of a dataset's folder, so that it is found from anywhere."""
+    """The name of a registered dataset, or the absolute path of a dataset folder."""
     preset: str
     shots: int
     seed: int
     settings: tuple[str, ...]
-    """Assignments on top of the preset."""
+    """``name=value`` assignments on top of the preset."""
     folder: Path
 
     @cached_property
@@ -55,98 +56,109 @@ class Case:
 
     @property
     def state(self) -> Literal["new", "unfinished", "finished"]:
-        parts = RunFolder(self.folder)
-        if parts.result.exists():
+        files = RunFolder(self.folder)
+        if files.result.exists():
             return "finished"
-        return "unfinished" if parts.config.exists() else "new"
+        return "unfinished" if files.config.exists() else "new"
 
     @property
     def command(self) -> list[str]:
-        """Arguments of ``fitcarl`` that start this run, or go on with it."""
+        """Arguments of ``fitcarl`` that start or resume this run."""
         if self.state != "new":
             return ["train", "--resume", str(self.folder)]
-        ways = ["--shots", str(self.shots), "--preset", self.preset, "--seed", str(self.seed)]
+        options = ["--shots", str(self.shots), "--preset", self.preset, "--seed", str(self.seed)]
         settings = [part for setting in self.settings for part in ("--set", setting)]
-        return ["train", self.source, *ways, *settings, "--out", str(self.folder)]
+        return ["train", self.source, *options, *settings, "--out", str(self.folder)]
 
     def check(self, dataset: Dataset) -> None:
-        """Refuses settings that make no sense, and a folder that holds something else."""
+        """Checks the settings and the folder.
+
+        Raises:
+            InputError: If a setting is invalid, or the folder holds something else or another run.
+        """
         wanted = flat(self.config.model_dump())
-        parts = RunFolder(self.folder)
+        files = RunFolder(self.folder)
         if self.state == "new":
             if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
                 raise InputError(
-                    "is in the way and no run", file=self.folder, expected="nothing there, or another --out"
+                    "exists and is not a run", file=self.folder, expected="no such folder, or another --out"
                 )
             return
-        found = flat(parts.read_config().model_dump())
-        if different := [name for name, value in wanted.items() if found[name] != value]:
+        found = flat(files.read_config().model_dump())
+        if different := [name for name, value in wanted.items() if found.get(name) != value]:
             name = different[0]
             raise InputError(
                 "is a run with other settings",
                 file=self.folder,
-                found=f"{name}={found[name]}",
+                found=f"{name}={found.get(name)}",
                 expected=f"{name}={wanted[name]}, or another --out",
             )
-        digest = parts.read_data().digest
+        digest = files.read_data().digest
         if digest != dataset.digest:
             expected = f"{dataset.digest[:12]} ({dataset.name}), or another --out"
             raise InputError("is a run on other data", file=self.folder, found=digest[:12], expected=expected)
 
 
-def lasting(data: str) -> str:
-    """A catalogue name, or a dataset's folder as it can be found from anywhere."""
+def resolve_source(data: str) -> str:
+    """The name of a registered dataset unchanged, or the absolute path of a dataset folder."""
     return str(Path(data).resolve()) if data not in REGISTRY and Path(data).is_dir() else data
 
 
-def train_apart(case: Case, lock: int) -> None:
-    """Trains a case, or goes on with it, in a process of its own, so that its memory is its own too.
+def train_in_subprocess(job: TrainingJob, lock: int) -> None:
+    """Starts or resumes a job in a process of its own, so that its peak memory is measured separately.
 
-    Ctrl-C, or being asked to end, is passed on; the run then stops where it can be resumed, and
-    ``TrainingInterrupted`` is raised.
+    SIGINT and SIGTERM are forwarded; the run then stops at a checkpoint.
+
+    Args:
+        job: The run to train.
+        lock: File descriptor of the folder's lock, inherited by the process; negative if there is none.
+
+    Raises:
+        TrainingInterrupted: If the training was interrupted.
+        TrainingError: If the process failed.
     """
     own_group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
     if lock >= 0:
         own_group["pass_fds"] = (lock,)
-    # In a group of its own it hears of Ctrl-C from us alone, and once: a second one would end it at once.
-    process = subprocess.Popen([sys.executable, "-m", "fitcarl", *case.command], stdout=subprocess.DEVNULL, **own_group)
-    asked = False
+    # In its own process group it receives Ctrl-C from this process only, and once: a second one would kill it.
+    process = subprocess.Popen([sys.executable, "-m", "fitcarl", *job.command], stdout=subprocess.DEVNULL, **own_group)
+    interrupted = False
     while process.returncode is None:
         try:
-            process.wait(_PATIENCE)
+            process.wait(_WAIT_SECONDS)
         except subprocess.TimeoutExpired:
             continue
         except KeyboardInterrupt:
-            asked = True
+            interrupted = True
             process.send_signal(signal.SIGINT) if os.name == "posix" else process.terminate()
-    if asked:
-        raise TrainingInterrupted("stopped; the same command goes on from there")
+    if interrupted:
+        raise TrainingInterrupted("interrupted; run the same command again to resume")
     if process.returncode != 0:
-        raise TrainingError(case.folder, process.returncode)
+        raise TrainingError(job.folder, process.returncode)
 
 
-Train = Callable[[Case, int], None]
-"""Trains a case, or goes on with it, while a lock is held."""
-_DOING = {"new": "training", "unfinished": "going on with training", "finished": "already trained"}
+TrainFunction = Callable[[TrainingJob, int], None]
+"""Starts or resumes a job while the lock with this file descriptor is held."""
+_STATUS = {"new": "training", "unfinished": "resuming training", "finished": "already trained"}
 
 
-def ensure(case: Case, dataset: Dataset, lock: int, train: Train, say: Say, what: str) -> None:
-    """Sees to it that a run is finished; one that is already is left as it is."""
-    say(f"{what}: {_DOING[case.state]}")
-    case.check(dataset)
-    if case.state != "finished":
-        train(case, lock)
+def ensure_trained(job: TrainingJob, dataset: Dataset, lock: int, train: TrainFunction, label: str) -> None:
+    """Trains a job unless it is finished."""
+    _log.info("%s: %s", label, _STATUS[job.state])
+    job.check(dataset)
+    if job.state != "finished":
+        train(job, lock)
 
 
-def minutes(cases: Sequence[Case]) -> float:
-    """How long finished runs learned, on average."""
-    return sum(_result(case)["seconds"] for case in cases) / len(cases) / 60
+def mean_training_minutes(jobs: Sequence[TrainingJob]) -> float:
+    """Mean training time of finished runs, in minutes."""
+    return sum(_result(job)["seconds"] for job in jobs) / len(jobs) / 60
 
 
-def peak_mb(cases: Sequence[Case]) -> float | None:
-    """The most memory that any of finished runs took, where that was written down."""
-    return max((_result(case)["peak_mb"] for case in cases if "peak_mb" in _result(case)), default=None)
+def max_training_mb(jobs: Sequence[TrainingJob]) -> float | None:
+    """Largest peak memory of finished runs in MB; None if it was not recorded."""
+    return max((_result(job)["peak_mb"] for job in jobs if "peak_mb" in _result(job)), default=None)
 
 
-def _result(case: Case) -> Any:
-    return read_json(RunFolder(case.folder).result)
+def _result(job: TrainingJob) -> Any:
+    return read_json(RunFolder(job.folder).result)

@@ -1,7 +1,8 @@
-"""All runs behind a table of results: trained where they are missing, judged in one way, and written down."""
+"""Results tables: every run behind a table is trained, evaluated in the same way and recorded."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,16 +15,26 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.errors import InputError
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import evaluate_scorer
-from fitcarl.experiments.jobs import Case, Say, Train, ensure, lasting, minutes, peak_mb, train_apart
-from fitcarl.experiments.results import Row, markdown, measured, merged, published
+from fitcarl.experiments.jobs import (
+    TrainFunction,
+    TrainingJob,
+    ensure_trained,
+    max_training_mb,
+    mean_training_minutes,
+    resolve_source,
+    train_in_subprocess,
+)
+from fitcarl.experiments.results import Row, merge_rows, published_rows, render_results, row_of_reports
 from fitcarl.models.heuristics import HEURISTICS
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.layout import RunFolder
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
-class Plan:
-    """What is to be compared: every combination is one run."""
+class ReproductionPlan:
+    """Datasets, shots, presets and seeds; every combination is one run."""
 
     data: tuple[str, ...]
     shots: tuple[int, ...] = (1, 3)
@@ -31,71 +42,84 @@ class Plan:
     seeds: tuple[int, ...] = (0, 1, 2)
     settings: tuple[str, ...] = ()
 
-    def groups(self, out: Path) -> list[list[Case]]:
-        """The runs behind each row: one for each seed. Folders are called as ``fitcarl train`` calls them."""
-        sources = dict.fromkeys(lasting(data) for data in self.data)
+    def groups(self, out: Path) -> list[list[TrainingJob]]:
+        """The runs behind each row, one per seed. Folders have the names that ``fitcarl train`` gives them."""
+        sources = dict.fromkeys(resolve_source(data) for data in self.data)
         rows = [(source, preset, shots) for source in sources for shots in self.shots for preset in self.presets]
         return [
             [
-                Case(*row, seed, self.settings, out / f"{Path(row[0]).name}-{row[2]}shot-{row[1]}-{seed}")
+                TrainingJob(*row, seed, self.settings, out / f"{Path(row[0]).name}-{row[2]}shot-{row[1]}-{seed}")
                 for seed in self.seeds
             ]
             for row in rows
         ]
 
 
-def reproduce(plan: Plan, out: str | Path, *, train: Train = train_apart, say: Say = lambda _: None) -> list[Row]:
-    """The rows of ``results.json`` in folder ``out`` once every run of the plan is trained and judged on test.
+def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction = train_in_subprocess) -> list[Row]:
+    """Trains and evaluates all runs of a plan on meta-test.
 
-    Finished runs are reused, unfinished ones resumed, none is trained over. ``results.json`` and ``results.md`` are
-    brought up to date after every row; rows of earlier calls stay. ``say`` is told what is going on.
+    Finished runs are reused and unfinished ones resumed. ``results.json`` and ``results.md`` in ``out`` are updated
+    after every row; rows of earlier calls are kept.
+
+    Args:
+        plan: The runs.
+        out: Folder of the runs and tables.
+        train: Trains one job; by default in a process of its own.
+
+    Returns:
+        All rows of ``results.json``.
+
+    Raises:
+        InputError: If a setting is invalid or a folder holds another run; checked before anything is trained.
     """
     out = Path(out)
     groups = plan.groups(out)
-    datasets = {source: load_dataset(source) for source in {cases[0].source: None for cases in groups}}
-    for case in (case for cases in groups for case in cases):
-        case.check(datasets[case.source])  # all of them now: nobody wants to learn of a mistake after hours
+    datasets = {source: load_dataset(source) for source in {jobs[0].source: None for jobs in groups}}
+    for job in (job for jobs in groups for job in jobs):
+        job.check(datasets[job.source])  # all of them first, so that mistakes are reported before hours of training
     out.mkdir(parents=True, exist_ok=True)
-    table = _Table(out)
+    table = _ResultsFile(out)
     done, total = 0, len(groups) * len(plan.seeds)
-    trivial_done: set[tuple[str, int]] = set()
+    heuristics_done: set[tuple[str, int]] = set()
     with alone(out) as lock:
-        for cases in groups:
-            dataset, shots, preset = datasets[cases[0].source], cases[0].shots, cases[0].preset
+        for jobs in groups:
+            dataset, shots, preset = datasets[jobs[0].source], jobs[0].shots, jobs[0].preset
             known = KnownAnswers.of(dataset)
-            if (cases[0].source, shots) not in trivial_done:
-                trivial_done.add((cases[0].source, shots))
-                say(f"{dataset.name}, {shots}-shot: trivial scorers")
-                table.add(*trivial(dataset, shots, known), *published(dataset.name, shots))
-            for case in cases:
+            if (jobs[0].source, shots) not in heuristics_done:
+                heuristics_done.add((jobs[0].source, shots))
+                _log.info("%s, %d-shot: heuristic baselines", dataset.name, shots)
+                table.add(*heuristic_rows(dataset, shots, known), *published_rows(dataset.name, shots))
+            for job in jobs:
                 done += 1
-                what = f"run {done} of {total}: {dataset.name}, {shots}-shot, {preset}, seed {case.seed}"
-                ensure(case, dataset, lock, train, say, what)
-            say(f"{dataset.name}, {shots}-shot, {preset}: evaluating")
-            table.add(trained(cases, dataset, known))
+                label = f"run {done} of {total}: {dataset.name}, {shots}-shot, {preset}, seed {job.seed}"
+                ensure_trained(job, dataset, lock, train, label)
+            _log.info("%s, %d-shot, %s: evaluating", dataset.name, shots, preset)
+            table.add(trained_row(jobs, dataset, known))
     return table.rows
 
 
-def trivial(dataset: Dataset, shots: int, known: KnownAnswers | None = None) -> list[Row]:
-    """The rows of the scorers that learn nothing."""
+def heuristic_rows(dataset: Dataset, shots: int, known: KnownAnswers | None = None) -> list[Row]:
+    """The rows of the heuristic baselines."""
     scorers = ((name, make(dataset)) for name, make in HEURISTICS.items())
-    return [measured([evaluate_scorer(scorer, dataset, "test", shots, known=known)], name) for name, scorer in scorers]
+    return [
+        row_of_reports([evaluate_scorer(scorer, dataset, "test", shots, known=known)], name) for name, scorer in scorers
+    ]
 
 
-def trained(cases: Sequence[Case], dataset: Dataset, known: KnownAnswers | None = None) -> Row:
-    """The row of finished runs that differ in nothing but their seed."""
-    reports = [evaluate(case.folder, data=dataset, shots=case.shots, known=known) for case in cases]
-    row = measured(reports, _label(cases[0]), [case.seed for case in cases])
+def trained_row(jobs: Sequence[TrainingJob], dataset: Dataset, known: KnownAnswers | None = None) -> Row:
+    """The row of finished runs that differ only in their seed."""
+    reports = [evaluate(job.folder, data=dataset, shots=job.shots, known=known) for job in jobs]
+    row = row_of_reports(reports, _label(jobs[0]), [job.seed for job in jobs])
     return replace(
         row,
-        minutes=minutes(cases),
-        peak_mb=peak_mb(cases),
-        cores=read_json(RunFolder(cases[0].folder).environment)["cores"],
+        minutes=mean_training_minutes(jobs),
+        peak_mb=max_training_mb(jobs),
+        cores=read_json(RunFolder(jobs[0].folder).environment)["cores"],
     )
 
 
-class _Table:
-    """The rows of a folder, on disk whenever one is added."""
+class _ResultsFile:
+    """``results.json`` and ``results.md`` of a folder, written whenever rows are added."""
 
     def __init__(self, out: Path) -> None:
         self.json, self.page = out / "results.json", out / "results.md"
@@ -103,18 +127,18 @@ class _Table:
         if self.json.exists():
             try:
                 self.rows = [Row.from_json(row) for row in read_json(self.json)["rows"]]
-            except (KeyError, TypeError) as trouble:
-                problem = f"is no table of results that this version can read ({trouble})"
+            except (KeyError, TypeError) as error:
+                problem = f"is not a table of results that this version can read ({error})"
                 raise InputError(problem, file=self.json, expected="a file that `fitcarl reproduce` wrote") from None
 
     def add(self, *rows: Row) -> None:
-        self.rows = merged(self.rows, rows)
+        self.rows = merge_rows(self.rows, rows)
         write_json(self.json, {"rows": [row.to_json() for row in self.rows]})
-        write_atomically(self.page, markdown(self.rows).encode())
+        write_atomically(self.page, render_results(self.rows).encode())
 
 
-def _label(case: Case) -> str:
-    """What the table calls a model: its preset, and how its settings differ from it."""
-    ours, usual = flat(case.config.model_dump()), flat(configure(case.preset).model_dump())
-    changed = [f"{name}={value}" for name, value in ours.items() if "." in name and usual[name] != value]
-    return f"fitcarl ({', '.join([case.preset, *changed])})"
+def _label(job: TrainingJob) -> str:
+    """The label of a model: its preset and the settings that differ from it."""
+    own, default = flat(job.config.model_dump()), flat(configure(job.preset).model_dump())
+    changed = [f"{name}={value}" for name, value in own.items() if "." in name and default[name] != value]
+    return f"fitcarl ({', '.join([job.preset, *changed])})"

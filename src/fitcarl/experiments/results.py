@@ -1,4 +1,4 @@
-"""The table of results: trained models, trivial scorers and published figures, row by row under the same headings."""
+"""Results table: heuristic baselines, trained models and published figures."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from fitcarl.evaluation.bootstrap import mean_interval
+from fitcarl.evaluation.formatting import format_metric
 from fitcarl.evaluation.report import Report
+from fitcarl.reporting.markdown import markdown_table
 
-Kind = Literal["trivial", "trained", "published"]
-_ORDER: tuple[Kind, ...] = ("trivial", "trained", "published")
+Kind = Literal["heuristic", "trained", "published"]
+_ORDER: tuple[Kind, ...] = ("heuristic", "trained", "published")
 
 PUBLISHED: dict[tuple[str, int], dict[str, tuple[float, float, float]]] = {
     ("icews14-oog", 1): {"FILT": (0.278, 0.208, 0.410), "FITCARL": (0.418, 0.284, 0.681)},
@@ -22,7 +24,7 @@ PUBLISHED: dict[tuple[str, int], dict[str, tuple[float, float, float]]] = {
     ("icews0515-oog", 1): {"FILT": (0.273, 0.201, 0.405), "FITCARL": (0.345, 0.202, 0.732)},
     ("icews0515-oog", 3): {"FILT": (0.370, 0.299, 0.516), "FITCARL": (0.513, 0.386, 0.700)},
 }
-"""MRR, Hits@1 and Hits@10 of the paper's table of main results, by dataset and shots."""
+"""MRR, Hits@1 and Hits@10 of the main results of the paper, by dataset and shots."""
 
 _LABEL = "published, optimistic ranks"
 _JSON = {
@@ -32,49 +34,49 @@ _JSON = {
     "paper_hits_1": "paper_hits@1",
     "paper_hits_10": "paper_hits@10",
 }
-"""Fields that programs know by a name that Python does not allow."""
+"""JSON names of fields, where they differ from the Python names."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """How one scorer does on one dataset's test split; what is not known is None. Over seeds, everything is a mean."""
+    """Results of one scorer on the test split of one dataset, averaged over seeds; unknown values are None."""
 
     data: str
     shots: int
     scorer: str
     kind: Kind
     paper_mrr: float
-    """Optimistic ranks, time-unaware filter, unreached answers at rank |E|."""
+    """Optimistic ranks, time-unaware filter, unlisted answers at rank |E|."""
     paper_hits_1: float
     paper_hits_10: float
     seeds: tuple[int, ...] = ()
-    """Of the training runs behind the row; empty for what is not trained here."""
+    """Seeds of the training runs; empty for heuristics and published figures."""
     mrr: float | None = None
-    """The honest one: realistic ranks, time-aware filter."""
+    """Realistic ranks, time-aware filter."""
     mrr_by_seed: tuple[float, ...] = ()
     ci_low: float | None = None
-    """Of the honest MRR: 95 % interval over entities, the ranks of all seeds pooled."""
+    """95 % interval of ``mrr`` over entities, with the ranks of all seeds pooled."""
     ci_high: float | None = None
     hits_1: float | None = None
-    """Honest, as the MRR."""
+    """Realistic ranks, time-aware filter, like ``mrr``."""
     hits_10: float | None = None
     mrr_time_unaware: float | None = None
-    """Realistic ranks, time-unaware filter: what published tables would say without ties."""
+    """Realistic ranks, time-unaware filter: comparable to published tables but for ties."""
     tie_gap: float | None = None
     """Optimistic minus pessimistic MRR, time-aware filter."""
     coverage: float | None = None
     queries: int | None = None
     entities: int | None = None
     minutes: float | None = None
-    """Of training, pre-training of embeddings not counted."""
+    """Training time, without the pre-training of embeddings."""
     peak_mb: float | None = None
-    """The most that any of the processes that trained ever held."""
+    """Largest peak memory of the training processes."""
     cores: int | None = None
     signature: str | None = None
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """A newer row with the same key takes this one's place."""
+        """A newer row with the same key replaces this one."""
         return self.data, self.shots, self.scorer
 
     def to_json(self) -> dict[str, Any]:
@@ -82,19 +84,28 @@ class Row:
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Row:
-        """The row that ``to_json`` gave."""
+        """Reads the output of ``to_json``."""
         found = {field.name: row[_JSON.get(field.name, field.name)] for field in fields(cls)}
         return cls(**found | {"seeds": tuple(found["seeds"]), "mrr_by_seed": tuple(found["mrr_by_seed"])})
 
 
-def measured(reports: Sequence[Report], scorer: str, seeds: Sequence[int] = ()) -> Row:
-    """The row of one scorer from its reports on the same queries: one for each seed, or a single one without any."""
+def row_of_reports(reports: Sequence[Report], scorer: str, seeds: Sequence[int] = ()) -> Row:
+    """The row of one scorer.
+
+    Args:
+        reports: Reports on the same queries: one per seed, or a single one.
+        scorer: The label of the scorer.
+        seeds: Seeds of the training runs; empty for a heuristic baseline.
+
+    Raises:
+        ValueError: If the queries of the reports differ.
+    """
     first = reports[0].official
     if not all(first.has_same_queries(report.official) for report in reports):
-        raise ValueError("only reports on the same queries make one row")
-    honest = [report.realistic for report in reports]
+        raise ValueError("a row needs reports on the same queries")
+    realistic = [report.realistic for report in reports]
     paper = [report.paper for report in reports]
-    # An entity is drawn with what every seed says of it, so that seeds do not pass for more entities.
+    # A resampled entity contributes its queries of all seeds, so that seeds do not count as more entities.
     pooled = mean_interval(
         np.concatenate([report.official.queries.entity for report in reports]),
         np.concatenate([1 / report.official.ranks["time-aware"].of("realistic") for report in reports]),
@@ -105,55 +116,46 @@ def measured(reports: Sequence[Report], scorer: str, seeds: Sequence[int] = ()) 
         data=sign.data,
         shots=sign.shots,
         scorer=scorer,
-        kind="trained" if seeds else "trivial",
+        kind="trained" if seeds else "heuristic",
         paper_mrr=_mean(row.mrr for row in paper),
         paper_hits_1=_mean(row.hits[1] for row in paper),
         paper_hits_10=_mean(row.hits[10] for row in paper),
         seeds=tuple(seeds),
-        mrr=_mean(row.mrr for row in honest),
-        mrr_by_seed=tuple(row.mrr for row in honest) if seeds else (),
+        mrr=_mean(row.mrr for row in realistic),
+        mrr_by_seed=tuple(row.mrr for row in realistic) if seeds else (),
         ci_low=pooled.low,
         ci_high=pooled.high,
-        hits_1=_mean(row.hits[1] for row in honest),
-        hits_10=_mean(row.hits[10] for row in honest),
+        hits_1=_mean(row.hits[1] for row in realistic),
+        hits_10=_mean(row.hits[10] for row in realistic),
         mrr_time_unaware=_mean(report.results["realistic", "time-unaware"].mrr for report in reports),
         tie_gap=_mean(report.tie_alarm.gap for report in reports),
         coverage=_mean(report.coverage for report in reports),
-        queries=honest[0].queries,
-        entities=honest[0].entities,
+        queries=realistic[0].queries,
+        entities=realistic[0].entities,
         signature=str(replace(sign, seeds=len(reports))),
     )
 
 
-def published(data: str, shots: int) -> list[Row]:
-    """The paper's figures for a dataset of this name, where it has any."""
+def published_rows(data: str, shots: int) -> list[Row]:
+    """The figures of the paper for a dataset, if there are any."""
     found = PUBLISHED.get((data, shots), {})
     return [Row(data, shots, f"{name} ({_LABEL})", "published", *figures) for name, figures in found.items()]
 
 
-def merged(earlier: Iterable[Row], newer: Iterable[Row]) -> list[Row]:
-    """Rows of both, the newer ones in place of earlier ones with their key: by dataset, shots and kind."""
+def merge_rows(earlier: Iterable[Row], newer: Iterable[Row]) -> list[Row]:
+    """Rows of both, newer ones replacing earlier ones with the same key, sorted by dataset, shots and kind."""
     rows = list(({row.key: row for row in earlier} | {row.key: row for row in newer}).values())
     names = list(dict.fromkeys(row.data for row in rows))
     return sorted(rows, key=lambda row: (names.index(row.data), row.shots, _ORDER.index(row.kind)))
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """The table as a Markdown document, padded so that it can be read as plain text too."""
+def render_results(rows: Sequence[Row]) -> str:
+    """The table as a Markdown document, aligned to be readable as plain text."""
     head = ["data", "shots", "scorer", "seeds", "MRR", "95 % interval", "MRR, time-unaware", "H@1", "H@10"]
     head += ["MRR, paper protocol", "tie gap", "coverage", "minutes", "peak MB"]
-    table = lined_up([head, *(_cells(row) for row in rows)], left=(0, 2))
+    table = markdown_table([head, *(_cells(row) for row in rows)], left=(0, 2))
     signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
     return "\n\n".join(["# Results", table, *_notes(rows), "```\n" + "\n".join(signatures) + "\n```"]) + "\n"
-
-
-def lined_up(lines: Sequence[Sequence[str]], left: Sequence[int]) -> str:
-    """A Markdown table of lines, the first of which is its head; columns not in ``left`` stand to the right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    right = [i for i in range(len(widths)) if i not in left]
-    table = ["| " + " | ".join(_padded(line, widths, right)) + " |" for line in lines]
-    rule = "|" + "|".join("-" * (width + 1) + (":" if i in right else "-") for i, width in enumerate(widths)) + "|"
-    return "\n".join([table[0], rule, *table[1:]])
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
@@ -162,37 +164,31 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     return [
         "MRR, H@1 and H@10: realistic ranks, time-aware filter, all entities are candidates; means over seeds. "
         "95 % interval: bootstrap over entities, with the ranks of all seeds pooled. "
-        "MRR, time-unaware: realistic ranks, other true answers filtered whatever their time.",
-        "MRR, paper protocol: optimistic ranks, time-unaware filter, unreached answers last; for a look at published "
-        "tables only. Tie gap: optimistic minus pessimistic MRR, time-aware filter; where it is large, only realistic "
-        "ranks mean anything. Coverage: share of the answers that were given a score.",
-        f"Minutes: of training, mean over seeds{where}. Peak MB: the most that any of the processes that trained held.",
+        "MRR, time-unaware: realistic ranks, true answers at any time filtered.",
+        "MRR, paper protocol: optimistic ranks, time-unaware filter, unlisted answers last; only for comparison with "
+        "published tables. Tie gap: optimistic minus pessimistic MRR, time-aware filter; if it is large, only "
+        "realistic ranks are meaningful. Coverage: fraction of the answers that were scored.",
+        f"Minutes: training time, mean over seeds{where}. Peak MB: largest peak memory of the training processes.",
     ]
 
 
 def _cells(row: Row) -> list[str]:
-    interval = "–" if row.ci_low is None else f"{_share(row.ci_low)} – {_share(row.ci_high)}"
+    interval = "–" if row.ci_low is None else f"{format_metric(row.ci_low)} – {format_metric(row.ci_high)}"
     return [
         row.data,
         str(row.shots),
         row.scorer,
         ",".join(map(str, row.seeds)) or "–",
-        _share(row.mrr),
+        format_metric(row.mrr),
         interval,
-        *(_share(value) for value in (row.mrr_time_unaware, row.hits_1, row.hits_10, row.paper_mrr, row.tie_gap)),
+        *(
+            format_metric(value)
+            for value in (row.mrr_time_unaware, row.hits_1, row.hits_10, row.paper_mrr, row.tie_gap)
+        ),
         "–" if row.coverage is None else f"{row.coverage:.1%}",
         "–" if row.minutes is None else f"{row.minutes:.1f}",
         "–" if row.peak_mb is None else f"{row.peak_mb:,.0f}",
     ]
-
-
-def _padded(line: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> list[str]:
-    return [cell.rjust(widths[i]) if i in right else cell.ljust(widths[i]) for i, cell in enumerate(line)]
-
-
-def _share(value: float | None) -> str:
-    """Three decimals without the leading zero, as tables of the field have them."""
-    return "–" if value is None else f"{value:.3f}".replace("0.", ".", 1)
 
 
 def _mean(values: Iterable[float]) -> float:

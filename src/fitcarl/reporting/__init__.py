@@ -1,1 +1,1 @@
-"""What a person looks at when a run is done."""
+"""Reports for people: terminal tables, Markdown, HTML and figures."""

@@ -1,4 +1,4 @@
-"""Pictures of a report."""
+"""Figures of reports."""
 
 from __future__ import annotations
 
@@ -18,15 +18,22 @@ _FAINT = "#8a939d"
 
 
 def performance_over_time(reports: Report | Sequence[Report], path: str | Path) -> None:
-    """Writes a picture (the suffix says svg, png or pdf) of the honest MRR by month or year of the query time.
+    """Plots the MRR (realistic ranks, time-aware filter) by month or year of the query time.
 
-    Bands are 95 % intervals over entities, bars the number of queries. Several reports on the same queries share it.
+    Bands are 95 % intervals over entities, bars the number of queries.
+
+    Args:
+        reports: One report, or several on the same queries.
+        path: Output file; the suffix selects svg, png or pdf.
+
+    Raises:
+        ValueError: If the reports have different periods.
     """
     shown = [reports] if isinstance(reports, Report) else list(reports)
     periods = [_periods(report) for report in shown]
     names = [part.value for part, _ in periods[0]]
     if any([part.value for part, _ in other] != names for other in periods):
-        raise ValueError("only reports on the same queries fit in one picture")
+        raise ValueError("a figure needs reports on the same queries")
 
     figure = _canvas(8.4, 3.8)
     counts = figure.subplots()
@@ -38,7 +45,7 @@ def performance_over_time(reports: Report | Sequence[Report], path: str | Path) 
     scores.set_ylim(0, _ceiling(periods))
     scores.yaxis.tick_left()
     scores.yaxis.set_label_position("left")
-    scores.set_ylabel("MRR, honest protocol", color=_INK)
+    scores.set_ylabel("MRR, realistic ranks", color=_INK)
     scores.grid(axis="y", color="#d5dae0", linewidth=0.6)
     scores.set_axisbelow(True)
     counts.set_xticks(range(len(names)), names, rotation=45 if len(names) > 8 else 0)
@@ -68,11 +75,18 @@ def performance_over_time(reports: Report | Sequence[Report], path: str | Path) 
     _save(figure, path)
 
 
-def reliability(reports: Report | Sequence[Report], path: str | Path) -> None:
-    """Writes a picture (the suffix says svg, png or pdf) of how often first answers are right, by their share.
+def reliability_diagram(reports: Report | Sequence[Report], path: str | Path) -> None:
+    """Plots the accuracy of the top predictions against their shares.
 
-    Shares that keep their word lie on the diagonal. Each dot stands for a tenth of the queries; were these independent,
-    95 % of the dots of perfect shares would lie in the band.
+    Perfectly calibrated shares lie on the diagonal. Each dot stands for a tenth of the queries; 95 % of the dots of
+    perfect shares lie in the band, if queries are independent.
+
+    Args:
+        reports: One or more reports with a calibration.
+        path: Output file; the suffix selects svg, png or pdf.
+
+    Raises:
+        ValueError: If a report has no calibration.
     """
     shown = [reports] if isinstance(reports, Report) else list(reports)
     figure = _canvas(4.6, 4.6)
@@ -80,7 +94,7 @@ def reliability(reports: Report | Sequence[Report], path: str | Path) -> None:
     axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
     for report, colour in zip(shown, _COLOURS * len(shown), strict=False):
         if report.calibration_report is None:
-            raise ValueError(f"{report.scorer} gives no shares")
+            raise ValueError(f"{report.scorer} has no calibration")
         dots = report.calibration_report.bins
         label = f"{report.scorer} (ECE {report.calibration_report.ece:.3f})"
         places = [part.share for part in dots], [part.right for part in dots]
@@ -91,8 +105,8 @@ def reliability(reports: Report | Sequence[Report], path: str | Path) -> None:
         axes.plot(*places, color=colour, linewidth=1.4, marker="o", markersize=5, label=label)
     sign = shown[0].signature
     axes.set_title(f"{sign.data}, meta-{sign.split}, {sign.shots}-shot", loc="left", fontsize=11, color=_INK)
-    axes.set_xlabel("share of the first answer", color=_INK)
-    axes.set_ylabel("how often it is right", color=_INK)
+    axes.set_xlabel("share of the top prediction", color=_INK)
+    axes.set_ylabel("accuracy", color=_INK)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.grid(color="#d5dae0", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -103,7 +117,7 @@ def reliability(reports: Report | Sequence[Report], path: str | Path) -> None:
 
 
 def _canvas(width: float, height: float) -> Any:
-    """A Figure of its own, not pyplot's: nothing global is touched and no window is ever opened."""
+    """A figure without pyplot: no global state, no window."""
     require_extra("plot", "matplotlib", needed_by="a figure")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -114,7 +128,7 @@ def _canvas(width: float, height: float) -> Any:
 
 
 def _save(figure: Any, path: str | Path) -> None:
-    """Without a date and random ids inside, equal reports give equal files."""
+    """Writes the figure without date and random ids, so that equal reports give equal files."""
     from matplotlib import rc_context
 
     suffix = Path(path).suffix.lower()
@@ -129,7 +143,7 @@ def _periods(report: Report) -> list[tuple[Slice, Summary]]:
 
 def _queries(axes: Any, counts: list[int]) -> None:
     axes.bar(range(len(counts)), counts, width=0.82, color=_BARS)
-    axes.set_ylim(0, 3 * max(counts))  # bars keep to the lower third
+    axes.set_ylim(0, 3 * max(counts))  # bars stay in the lower third
     axes.yaxis.tick_right()
     axes.yaxis.set_label_position("right")
     axes.set_yticks([0, max(counts)])
@@ -148,5 +162,5 @@ def _line(axes: Any, report: Report, rows: list[Summary], colour: str, band: boo
 
 
 def _ceiling(periods: list[list[tuple[Slice, Summary]]]) -> float:
-    """The upper end of the axis: a little above the highest band, never above 1."""
+    """Upper limit of the axis: slightly above the highest band, at most 1."""
     return min(1.0, 1.08 * max(0.02, *(row.ci_high for parts in periods for _, row in parts)))

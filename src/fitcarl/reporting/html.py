@@ -1,4 +1,7 @@
-"""A report as one HTML file that needs nothing else: no network, no scripts."""
+"""A self-contained HTML page: no network, no scripts.
+
+Four small functions over ``html.escape``; a template engine such as jinja2 would be a dependency for one page.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ code { background: var(--tint); border-radius: .3rem; padding: .1rem .35rem; fon
 """
 
 
-def page(title: str, lead: str, sections: Sequence[tuple[str, str]]) -> str:
-    """A whole document from (heading, HTML) pairs; titles are text, bodies are HTML made by this module."""
+def html_page(title: str, lead: str, sections: Sequence[tuple[str, str]]) -> str:
+    """A document with sections (heading, HTML); headings are escaped, bodies must be HTML made by this module."""
     body = "".join(f"<section><h2>{escape(heading)}</h2>{html}</section>" for heading, html in sections)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -44,26 +47,26 @@ def page(title: str, lead: str, sections: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]], strong: Sequence[int] = ()) -> str:
-    """A table; columns whose cells are all numbers stand to the right, rows in ``strong`` are emphasised."""
+def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], strong: Sequence[int] = ()) -> str:
+    """A table; numeric columns are right-aligned, rows in ``strong`` are bold."""
     numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(head))]
     kind = [' class="number"' if right else "" for right in numeric]
     top = "".join(f"<th{kind[i]}>{escape(cell)}</th>" for i, cell in enumerate(head))
     lines = []
     for number, row in enumerate(rows):
-        cells = "".join(f"<td{kind[i]}>{escape(_shown(cell))}</td>" for i, cell in enumerate(row))
+        cells = "".join(f"<td{kind[i]}>{escape(_format_cell(cell))}</td>" for i, cell in enumerate(row))
         lines.append(f'<tr class="strong">{cells}</tr>' if number in strong else f"<tr>{cells}</tr>")
     return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def picture(file: Path, words: str) -> str:
-    """An SVG picture, embedded; ``words`` say what it shows to somebody who cannot see it."""
+def inline_svg(file: Path, alt: str) -> str:
+    """An embedded SVG file with an alternative text."""
     data = base64.b64encode(file.read_bytes()).decode("ascii")
-    return f'<figure><img alt="{escape(words, quote=True)}" src="data:image/svg+xml;base64,{data}"></figure>'
+    return f'<figure><img alt="{escape(alt, quote=True)}" src="data:image/svg+xml;base64,{data}"></figure>'
 
 
-def paragraph(text: str) -> str:
-    """Text with ``code`` in backticks."""
+def html_paragraph(text: str) -> str:
+    """A paragraph of text with ``code`` in backticks."""
     marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
     return f"<p>{marked}</p>"
 
@@ -72,7 +75,7 @@ def _is_number(cell: object) -> bool:
     return isinstance(cell, (int, float))
 
 
-def _shown(cell: object) -> str:
+def _format_cell(cell: object) -> str:
     if isinstance(cell, float):
         return f"{cell:.3f}"
     return f"{cell:,}" if isinstance(cell, int) else str(cell)

@@ -1,4 +1,8 @@
-"""Paths as a picture: who stands between an actor and an answer, what links them, and when. Plain SVG, no scripts."""
+"""Explanation paths as an SVG image without scripts.
+
+Nodes and edges are placed on lanes by hand: a graph layout library would not keep the query entity left and the answer
+right.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +19,26 @@ _INK, _SOFT, _LINE, _TINT, _BLUE, _RED = "#1d2430", "#5d6878", "#8a94a6", "#f2f4
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _MARGIN, _GAP = 28, 250
 _NODE, _LETTERS = 176, 22
-"""Width of a node, and letters that fit into a line of it."""
+"""Width of a node, and characters per line in it."""
 _EDGE_LETTERS, _LABEL_LINES = 34, 2
 _LANE, _HEAD, _PANEL_GAP = 112, 84, 36
 _LINE_HEIGHT = 16
 
 
-def draw(question: Query, answers: Sequence[Answer]) -> str:
-    """One panel an answer: the actor at the left, the answer in red at the right, its paths between them.
+def draw_paths(query: Query, answers: Sequence[Answer]) -> str:
+    """Draws one panel per answer: the query entity on the left, the answer in red on the right, its paths in between.
 
-    Arrows point as the facts do, whichever way a path takes them; what others did is dashed. The question itself is
-    the red arrow above the paths.
+    Arrows have the direction of the facts, not of the path; context facts are dashed. The red arrow above the paths is
+    the query.
+
+    Args:
+        query: The query.
+        answers: Answers with their paths.
+
+    Returns:
+        The SVG document.
     """
-    panels = [_Panel(question, answer) for answer in answers]
+    panels = [_Panel(query, answer) for answer in answers]
     width = max((panel.width for panel in panels), default=600)
     top, parts = _MARGIN, []
     for panel in panels:
@@ -38,7 +49,7 @@ def draw(question: Query, answers: Sequence[Answer]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="{_FONT}" font-size="13">'
-        f"<title>{_text(str(question))}</title><desc>{_text(words)}</desc>"
+        f"<title>{_text(str(query))}</title><desc>{_text(words)}</desc>"
         f"<defs>{_marker('fact', _LINE)}{_marker('asked', _RED)}</defs>"
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
     )
@@ -46,14 +57,14 @@ def draw(question: Query, answers: Sequence[Answer]) -> str:
 
 @dataclass(frozen=True)
 class _Panel:
-    """The paths of one answer, a lane each."""
+    """The paths of one answer, one lane each."""
 
-    question: Query
+    query: Query
     answer: Answer
 
     @property
     def _columns(self) -> int:
-        """Steps of the longest path; two at least, so that there is room between both ends."""
+        """Steps of the longest path, at least two."""
         return max([2, *(len(path.steps) for path in self.answer.paths)])
 
     @property
@@ -69,37 +80,37 @@ class _Panel:
         lanes = max(1, len(self.answer.paths))
         middle = _HEAD + lanes * _LANE / 2
         start, end = (left, middle), (right, middle)
-        actor = self.question.entity
+        entity = self.query.entity
         head = f"{self.answer.rank}. {self.answer.entity} · {self.answer.share:.1%}"
-        edges, nodes = [self._asked(start, end)], []
+        edges, nodes = [self._query_arc(start, end)], []
         for lane, path in enumerate(self.answer.paths):
             height = _HEAD + (lane + 0.5) * _LANE
             drawn = self._lane(path, height, start, end)
             edges += drawn[0]
             nodes += drawn[1]
-        nodes += [_node(start, actor, "actor"), _node(end, self.answer.entity, "answer")]
+        nodes += [_node(start, entity, "query"), _node(end, self.answer.entity, "answer")]
         title = f'<text x="{_MARGIN}" y="16" font-size="17" font-weight="600" fill="{_INK}">{_text(head)}</text>'
         if not self.answer.paths:
-            nodes.append(_label((width / 2, middle), ["no path was asked for, or none leads there"], _SOFT))
+            nodes.append(_label((width / 2, middle), ["no path requested or found"], _SOFT))
         return title + "".join(edges) + "".join(nodes)
 
-    def _asked(self, start: tuple[float, float], end: tuple[float, float]) -> str:
-        """The question as an arc above everything."""
+    def _query_arc(self, start: tuple[float, float], end: tuple[float, float]) -> str:
+        """The query as an arc above the paths."""
         (x1, _), (x2, _) = start, end
         y, apex = start[1] - 38, 50.0
-        top = y - (y - apex) * 4 / 3  # a cubic with both handles there has its summit at ``apex``
-        begin, stop = ((x1, y), (x2, y)) if self.question.object is None else ((x2, y), (x1, y))
+        top = y - (y - apex) * 4 / 3  # a cubic with both handles there has its maximum at ``apex``
+        begin, stop = ((x1, y), (x2, y)) if self.query.object is None else ((x2, y), (x1, y))
         arc = (
             f'<path d="M {begin[0]:.0f} {y:.0f} C {begin[0]:.0f} {top:.0f}, {stop[0]:.0f} {top:.0f}, '
             f'{stop[0]:.0f} {y:.0f}" fill="none" stroke="{_RED}" stroke-width="1.8" stroke-dasharray="6 5" '
             f'marker-end="url(#asked)"/>'
         )
-        return arc + _label(((x1 + x2) / 2, apex), [*_folded(f"{self.question.relation}?"), self.question.at], _RED)
+        return arc + _label(((x1 + x2) / 2, apex), [*_folded(f"{self.query.relation}?"), self.query.at], _RED)
 
     def _lane(
         self, path: ExplanationPath, height: float, start: tuple[float, float], end: tuple[float, float]
     ) -> tuple[list[str], list[str]]:
-        """Edges and inner nodes of a path; a crowd's begins with somebody else instead of the actor."""
+        """Edges and inner nodes of a path; a context path begins at another entity instead of the query entity."""
         inner = path.nodes[:-1] if path.is_context else path.nodes[1:-1]
         stride = (end[0] - start[0]) / (len(inner) + 1)
         places = [(start[0] + stride * (number + 1), height) for number in range(len(inner))]
@@ -109,14 +120,14 @@ class _Panel:
             return [_curve(start, end, height, path.steps[0])], nodes
         edges = []
         for number, step in enumerate(path.steps):
-            # Edges of all lanes meet at the two ends, so labels stand a little closer to the lane's own nodes.
+            # Edges of all lanes meet at both ends, so labels are moved towards the inner nodes of the lane.
             part = 0.5 + 0.08 * (stops[number] == start) - 0.08 * (stops[number + 1] == end)
             edges.append(_edge(stops[number], stops[number + 1], step, part, dashed=path.is_context))
         return edges, nodes
 
 
 def _edge(here: tuple[float, float], there: tuple[float, float], step: PathStep, part: float, dashed: bool) -> str:
-    """A straight edge between two nodes, its label after so large a part of it."""
+    """A straight edge between two nodes, with its label at fraction ``part`` of its length."""
     (x1, y1), (x2, y2) = here, there
     first, last = (x1 + _NODE / 2, y1), (x2 - _NODE / 2 - 4, y2)
     begin, stop = (first, last) if step.forward else ((last[0] + 4, last[1]), (first[0] + 4, first[1]))
@@ -129,7 +140,7 @@ def _edge(here: tuple[float, float], there: tuple[float, float], step: PathStep,
 
 
 def _curve(start: tuple[float, float], end: tuple[float, float], height: float, step: PathStep) -> str:
-    """A direct link, bowed into its lane."""
+    """A direct link, curved into its lane."""
     (x1, y), (x2, _) = start, end
     first, last = (x1 + _NODE / 2, y), (x2 - _NODE / 2, y)
     begin, stop = (first, (last[0] - 4, y)) if step.forward else (last, (first[0] + 4, y))
@@ -149,7 +160,7 @@ def _step_label(place: tuple[float, float], step: PathStep) -> str:
 
 def _node(place: tuple[float, float], name: str, kind: str) -> str:
     fill, edge, ink = {
-        "actor": ("#ffffff", _BLUE, _INK),
+        "query": ("#ffffff", _BLUE, _INK),
         "answer": (_RED, _RED, "#ffffff"),
         "between": (_TINT, _LINE, _INK),
     }[kind]
@@ -169,7 +180,7 @@ def _node(place: tuple[float, float], name: str, kind: str) -> str:
 
 
 def _label(place: tuple[float, float], lines: Sequence[str], ink: str) -> str:
-    """Lines around a place, the last one (a date) softer; a white rim keeps them legible on top of edges."""
+    """Lines of text around a point, the last one (a date) lighter; a white outline keeps them legible on edges."""
     x, y = place
     first = y - (len(lines) - 1) * _LINE_HEIGHT / 2 + 4
     rows = []
@@ -196,5 +207,5 @@ def _marker(name: str, colour: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text for XML: escaped, and without characters that XML forbids."""
+    """Escaped text without characters that XML forbids."""
     return escape("".join(mark for mark in text if mark.isprintable() or mark == " "))

@@ -1,4 +1,4 @@
-"""Trivial scorers: what every trained model has to beat before it may impress anyone."""
+"""Heuristic baselines: scorers without training, as lower bounds for trained models."""
 
 from __future__ import annotations
 

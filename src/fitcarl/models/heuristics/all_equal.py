@@ -1,4 +1,4 @@
-"""The scorer that knows nothing."""
+"""The same score for all entities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fitcarl.tasks.task import Queries, Task
 
 
 class AllEqual:
-    """Gives every entity the same score. Whatever calls this good measures ties."""
+    """Gives every entity the same score: a check of how a metric treats ties."""
 
     name = "all-equal"
 

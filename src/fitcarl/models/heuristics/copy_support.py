@@ -1,4 +1,4 @@
-"""Whom it met it will meet again."""
+"""Scores the entities in the support facts of the query entity."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import numpy as np
 
 from fitcarl.core.arrays import Groups
 from fitcarl.data.dataset import Dataset
-from fitcarl.models.heuristics.decay import decay
+from fitcarl.models.heuristics.decay import hyperbolic_decay
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 
 class CopySupport:
-    """Scores the other ends of the entity's own support facts by how often they occur there, and no one else.
+    """Scores the other entities of the support facts by their frequency; lists no other entity.
 
-    With ``half`` an occurrence counts less the further its time is from the query's.
+    Args:
+        dataset: The dataset; only its vocabulary is used.
+        half_life: If given, facts are weighted by their distance in time from t_q, see ``hyperbolic_decay``.
     """
 
     name = "copy"
 
-    def __init__(self, dataset: Dataset, half: float | None = None) -> None:
+    def __init__(self, dataset: Dataset, half_life: float | None = None) -> None:
         self.entities = len(dataset.vocabulary.entities)
         self.relations = dataset.vocabulary.relation_ids
-        self.half = half
+        self.half_life = half_life
 
     def score(self, task: Task, queries: Queries) -> Scores:
         seen = task.support.facts.seen_from(task.support.entity_of_fact, self.relations)
         query, fact = Groups.of(seen.subject.astype(np.int64)).members(queries.entity.astype(np.int64))
         weight = np.ones(len(query))
-        if self.half is not None:
-            weight = decay(seen.time[fact], queries.time[query], self.half)
+        if self.half_life is not None:
+            weight = hyperbolic_decay(seen.time[fact], queries.time[query], self.half_life)
         return Scores.summed(query, seen.object[fact], weight, len(queries), self.entities)

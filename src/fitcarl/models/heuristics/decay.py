@@ -1,4 +1,4 @@
-"""How much a fact still says about another time."""
+"""Weight of a fact by its distance in time from the query."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from fitcarl.data.quadruples import Ids
 
 
-def decay(then: Ids, now: Ids, half: float) -> NDArray[np.float64]:
-    """float64 [pairs]: 1 at the same tick, 1/2 after ``half`` ticks, with a long tail; past and future alike."""
-    gap = np.abs(then.astype(np.float64) - now)
-    weight: NDArray[np.float64] = 1 / (1 + gap / half)
+def hyperbolic_decay(fact_time: Ids, query_time: Ids, half_life: float) -> NDArray[np.float64]:
+    """float64 [pairs]: 1 / (1 + gap / half_life); facts before and after the query are treated alike."""
+    gap = np.abs(fact_time.astype(np.float64) - query_time)
+    weight: NDArray[np.float64] = 1 / (1 + gap / half_life)
     return weight

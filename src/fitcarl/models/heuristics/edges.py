@@ -1,4 +1,4 @@
-"""The observed graph as the trivial scorers see it: directed edges that can be looked up from any side."""
+"""Directed edges of a graph with lazily built lookup indices, for the heuristic baselines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fitcarl.data.relations import RelationIds
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Both directions of some facts. An index is sorted when it is first asked for."""
+    """Both directions of some facts. Each index is built at its first use."""
 
     directed: Quadruples
-    """Relations are in [0, 2R)."""
+    """Quadruples with relations in [0, 2R)."""
     relations: RelationIds
     entities: int
 
@@ -25,8 +25,8 @@ class Edges:
     def of(cls, facts: Quadruples, entities: int, relations: RelationIds) -> Edges:
         return cls(facts.both_directions(relations), relations, entities)
 
-    def same_world(self, facts: Quadruples) -> Edges:
-        """Edges of other facts about the same entities and relations."""
+    def with_facts(self, facts: Quadruples) -> Edges:
+        """Edges of other facts over the same entities and relations."""
         return Edges.of(facts, self.entities, self.relations)
 
     @cached_property
@@ -42,7 +42,7 @@ class Edges:
         return Groups.of(self.relation_object(self.directed.relation, self.directed.object))
 
     def objects_of(self, relation: Ids) -> tuple[Positions, Positions]:
-        """First position and number of each relation's edges in ``by_relation_object``, where they come by object."""
+        """First position and number of the edges of each relation in ``by_relation_object``, sorted by object."""
         low = relation.astype(np.int64) * self.entities
         return self.by_relation_object.between(low, low + self.entities)
 

@@ -1,4 +1,4 @@
-"""All trivial reasons together, weighted by hand."""
+"""Equally weighted mixture of the other heuristics."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fitcarl.tasks.task import Queries, Task
 
 
 class Mixture:
-    """Adds up each scorer's shares of its own total, so that no one's scale counts.
+    """Sums the normalised scores of four heuristics.
 
-    The four weigh the same: of the weightings tried on meta-validation none gained more than .003 MRR.
+    The weights are equal: no other weighting that was tried on meta-validation gained more than .003 MRR.
     """
 
     name = "mix"
@@ -34,8 +34,8 @@ class Mixture:
         )
 
     def score(self, task: Task, queries: Queries) -> Scores:
-        said = [(weight, scorer.score(task, queries).shares()) for weight, scorer in self.scorers]
-        query = np.concatenate([answers.query for _, answers in said])
-        entity = np.concatenate([answers.entity for _, answers in said])
-        score = np.concatenate([weight * answers.score for weight, answers in said])
+        parts = [(weight, scorer.score(task, queries).shares()) for weight, scorer in self.scorers]
+        query = np.concatenate([scores.query for _, scores in parts])
+        entity = np.concatenate([scores.entity for _, scores in parts])
+        score = np.concatenate([weight * scores.score for weight, scores in parts])
         return Scores.summed(query, entity, score, len(queries), self.entities)

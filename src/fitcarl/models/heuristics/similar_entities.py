@@ -1,4 +1,4 @@
-"""Whom those deal with who behave like it."""
+"""Scores objects of r_q held by entities that share a (relation, object) with the query entity."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from fitcarl.core.arrays import batches
 from fitcarl.data.dataset import Dataset
-from fitcarl.models.heuristics.decay import decay
+from fitcarl.models.heuristics.decay import hyperbolic_decay
 from fitcarl.models.heuristics.edges import Edges
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
-_PAIRS = 1_000_000  # (query, fact) pairs held at once
+_PAIRS = 1_000_000  # (query, fact) pairs in memory at once
 
 
 class SimilarEntities:
-    """Scores what background entities that share a (relation, object) with e' have as objects of r_q.
+    """Scores the objects of r_q of background entities that share a (relation, object) with e'.
 
-    What many share says less about each of them; times count by their nearness to t_q.
+    A pair is weighted by 1/√n if n facts share it; facts are weighted by their distance in time from t_q.
     """
 
     name = "peers"
@@ -25,31 +25,33 @@ class SimilarEntities:
     def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
         self.background = background or Edges.of(dataset.background, entities, relations)
-        self.half = dataset.calendar.half_life
+        self.half_life = dataset.calendar.half_life
 
     def score(self, task: Task, queries: Queries) -> Scores:
-        peers = self._peers(self.background.same_world(task.support.facts), queries)
-        keys = self.background.subject_relation(peers.entity, queries.relation[peers.query])
+        similar = self._similar(self.background.with_facts(task.support.facts), queries)
+        keys = self.background.subject_relation(similar.entity, queries.relation[similar.query])
         _, objects = self.background.by_subject_relation.find(keys)
-        cost = np.bincount(peers.query, weights=objects, minlength=len(queries)).astype(np.int64)
-        return Scores.concat([self._objects(peers.take(part), queries.take(part)) for part in batches(cost, _PAIRS)])
+        cost = np.bincount(similar.query, weights=objects, minlength=len(queries)).astype(np.int64)
+        return Scores.concat([self._objects(similar.take(part), queries.take(part)) for part in batches(cost, _PAIRS)])
 
-    def _peers(self, support: Edges, queries: Queries) -> Scores:
-        """Entities that share something with e', and how alike they are."""
+    def _similar(self, support: Edges, queries: Queries) -> Scores:
+        """Entities that share a (relation, object) with e', scored by similarity."""
         start, fact = support.by_subject.members(queries.entity.astype(np.int64))
         pair = self.background.relation_object(support.directed.relation[fact], support.directed.object[fact])
         _, sharing = self.background.by_relation_object.find(pair)
         row, edge = self.background.by_relation_object.members(pair)
-        likeness = decay(self.background.directed.time[edge], queries.time[start[row]], self.half)
-        likeness /= np.sqrt(sharing[row])
-        peer = self.background.directed.subject[edge]
-        return Scores.summed(start[row], peer, likeness, len(queries), self.background.entities)
+        similarity = hyperbolic_decay(self.background.directed.time[edge], queries.time[start[row]], self.half_life)
+        similarity /= np.sqrt(sharing[row])
+        other = self.background.directed.subject[edge]
+        return Scores.summed(start[row], other, similarity, len(queries), self.background.entities)
 
-    def _objects(self, peers: Scores, queries: Queries) -> Scores:
-        """The objects of r_q that the peers have, by likeness and nearness."""
-        query = peers.query
-        keys = self.background.subject_relation(peers.entity, queries.relation[query])
+    def _objects(self, similar: Scores, queries: Queries) -> Scores:
+        """Objects of r_q of the similar entities, weighted by similarity and time."""
+        query = similar.query
+        keys = self.background.subject_relation(similar.entity, queries.relation[query])
         row, edge = self.background.by_subject_relation.members(keys)
-        score = peers.score[row] * decay(self.background.directed.time[edge], queries.time[query[row]], self.half)
+        score = similar.score[row] * hyperbolic_decay(
+            self.background.directed.time[edge], queries.time[query[row]], self.half_life
+        )
         object = self.background.directed.object[edge]
         return Scores.summed(query[row], object, score, len(queries), self.background.entities)

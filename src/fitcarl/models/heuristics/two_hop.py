@@ -1,4 +1,4 @@
-"""Whom those deal with whom it dealt with."""
+"""Scores the ends of two-step paths from the query entity."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from fitcarl.core.arrays import batches
 from fitcarl.data.dataset import Dataset
-from fitcarl.models.heuristics.decay import decay
+from fitcarl.models.heuristics.decay import hyperbolic_decay
 from fitcarl.models.heuristics.edges import Edges
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
-_PAIRS = 2_000_000  # (query, path) pairs held at once
+_PAIRS = 2_000_000  # (query, path) pairs in memory at once
 
 
 class TwoHop:
-    """Scores the ends of all two-step paths from e' through the observed graph.
+    """Scores the ends of all two-step paths from e' over support and background.
 
-    Each step counts by its nearness to t_q, and a middle of many edges spreads its weight over all of them.
+    Each step is weighted by its distance in time from t_q, and each path by 1 / degree of its middle node.
     """
 
     name = "two-hop"
@@ -25,31 +25,33 @@ class TwoHop:
     def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
         self.background = background or Edges.of(dataset.background, entities, relations)
-        self.half = dataset.calendar.half_life
+        self.half_life = dataset.calendar.half_life
 
     def score(self, task: Task, queries: Queries) -> Scores:
-        support = self.background.same_world(task.support.facts)
+        support = self.background.with_facts(task.support.facts)
         start, step = support.by_subject.members(queries.entity.astype(np.int64))
         middle = support.directed.object[step].astype(np.int64)
         degree = self.background.by_subject.find(middle)[1] + support.by_subject.find(middle)[1]
         cost = np.bincount(start, weights=degree, minlength=len(queries)).astype(np.int64)
-        return Scores.concat([self._answer(support, queries.take(part)) for part in batches(cost, _PAIRS)])
+        return Scores.concat([self._score(support, queries.take(part)) for part in batches(cost, _PAIRS)])
 
-    def _answer(self, support: Edges, queries: Queries) -> Scores:
+    def _score(self, support: Edges, queries: Queries) -> Scores:
         layers = (self.background, support)
         start, step = support.by_subject.members(queries.entity.astype(np.int64))
         middle = support.directed.object[step].astype(np.int64)
         degree = sum(layer.by_subject.find(middle)[1] for layer in layers)
-        first = decay(support.directed.time[step], queries.time[start], self.half) / degree
+        first = hyperbolic_decay(support.directed.time[step], queries.time[start], self.half_life) / degree
 
         query, entity, score = [], [], []
         for layer in layers:
             path, edge = layer.by_subject.members(middle)
             end = layer.directed.object[edge]
-            away = end != queries.entity[start[path]]  # the way back to e' says nothing new
+            away = end != queries.entity[start[path]]  # paths back to e' are not answers
             path, edge = path[away], edge[away]
             query.append(start[path])
             entity.append(end[away])
-            score.append(first[path] * decay(layer.directed.time[edge], queries.time[start[path]], self.half))
+            score.append(
+                first[path] * hyperbolic_decay(layer.directed.time[edge], queries.time[start[path]], self.half_life)
+            )
         parts = (np.concatenate(query), np.concatenate(entity), np.concatenate(score))
         return Scores.summed(*parts, len(queries), self.background.entities)

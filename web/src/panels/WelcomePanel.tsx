@@ -20,8 +20,8 @@ export function WelcomePanel({ state, update }: Props): JSX.Element {
       <Illustration />
       <h2 id="welcome-title">Predict links of a new entity from a few facts</h2>
       <p>
-        Enter an entity and one to three dated facts about it, then choose a relation and a time. Every answer comes
-        with its supporting paths. Switch facts off to see how the answers change.
+        Enter an entity and one to three dated facts about it, then choose a relation and a time. The answers are ranked
+        and explained by paths of known facts. Switch facts off to see how the answers change.
       </p>
       <EntityField state={state} update={update} />
       {example.value && (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import subprocess
 import sys
@@ -120,12 +119,11 @@ def test_no_country_is_a_real_one() -> None:
 
 
 def test_a_fact_is_found_by_its_ids(tiny: World) -> None:
-    for row, fact in itertools.islice(enumerate(tiny.facts.quadruples), 0, None, 97):
-        assert tiny.truth.row_of(*fact) == row
-    s, r, o, t = next(iter(tiny.facts.quadruples))
-    assert tiny.truth.row_of(s, r, s, t) == -1
-    assert tiny.truth.row_of(s, r, o, 10**6) == -1
-    assert tiny.truth.row_of(-1, r, o, t) == -1
+    facts = tiny.facts.quadruples
+    np.testing.assert_array_equal(tiny.truth.rows_of(facts), np.arange(len(facts)))
+    s, r, o, t = next(iter(facts))
+    unknown = Quadruples.from_rows([(s, r, s, t), (s, r, o, 10**6), (-1, r, o, t)])
+    assert tiny.truth.rows_of(unknown).tolist() == [-1, -1, -1]
     with pytest.raises(IndexError):
         tiny.truth.causes_of(len(tiny.truth))
 

@@ -1,1 +1,1 @@
-"""From any file of dated facts to a dataset."""
+"""Facts, vocabularies, calendars and datasets."""

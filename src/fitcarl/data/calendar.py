@@ -21,13 +21,14 @@ MAX_SPAN = 2_000_000
 
 _DAYS_PER_TICK: dict[Granularity, float] = {"hour": 1 / 24, "day": 1.0, "month": 30.4, "year": 365.0}
 _HALF_LIFE: dict[Granularity, float] = {"hour": 24 * 30, "day": 30, "month": 3, "year": 1}
-_UNIT: dict[Granularity, str] = {
+GRANULARITY_UNITS: dict[Granularity, str] = {
     "hour": "hours",
     "day": "days",
     "month": "months",
     "year": "years",
     "integer": "time steps",
 }
+"""Plural name of the unit of a tick."""
 
 _EPOCH = date(1970, 1, 1)
 _SHAPES: tuple[tuple[re.Pattern[str], Granularity], ...] = (
@@ -95,7 +96,7 @@ class Calendar:
     @property
     def unit(self) -> str:
         """The plural name of a tick's unit, such as ``days``."""
-        return _UNIT[self.granularity]
+        return GRANULARITY_UNITS[self.granularity]
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

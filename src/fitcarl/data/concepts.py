@@ -1,8 +1,8 @@
-"""What kind of actor an entity is (C_e), and which kinds a relation's objects are (P(c | r))."""
+"""Concepts of entities (C_e), and the distribution of concepts over the objects of a relation (P(c | r))."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from fitcarl.data.relations import RelationIds
 
 @dataclass(frozen=True, eq=False)
 class Concepts:
-    """C_e for every entity, as rows of a sparse 0/1 matrix."""
+    """C_e of every entity, as rows of a sparse 0/1 matrix."""
 
     names: tuple[str, ...]
     """Concept names by id, sorted."""
@@ -26,23 +26,17 @@ class Concepts:
 
     @classmethod
     def from_pairs(cls, entities: int, pairs: Iterable[tuple[int, str]]) -> Concepts:
-        """Concepts from (entity id, concept name) pairs; a repeated pair counts once."""
+        """Concepts from (entity id, concept name) pairs; duplicate pairs are merged."""
         distinct = sorted(set(pairs))
         names = tuple(sorted({name for _, name in distinct}))
         number = {name: i for i, name in enumerate(names)}
-        owner = np.array([entity for entity, _ in distinct], dtype=np.int64)
-        offsets = offsets_of(np.bincount(owner, minlength=entities))
+        entity = np.array([entity for entity, _ in distinct], dtype=np.int64)
+        offsets = offsets_of(np.bincount(entity, minlength=entities))
         return cls(names, offsets, np.array([number[name] for _, name in distinct], dtype=np.int32))
 
     @classmethod
-    def from_mapping(cls, entity_index: Mapping[str, int], concepts: Mapping[str, Sequence[str]]) -> Concepts:
-        """Concepts from entity name → concept names; entities that are not in the index are left out."""
-        known = ((entity_index[entity], names) for entity, names in concepts.items() if entity in entity_index)
-        pairs = ((entity, name) for entity, names in known for name in names)
-        return cls.from_pairs(len(entity_index), pairs)
-
-    @classmethod
     def none(cls, entities: int) -> Concepts:
+        """No concept for any entity."""
         return cls.from_pairs(entities, ())
 
     def __len__(self) -> int:
@@ -59,7 +53,7 @@ class Concepts:
     __hash__ = None  # type: ignore[assignment]
 
     def of(self, entity: int) -> tuple[str, ...]:
-        """The names of an entity's concepts."""
+        """Names of the concepts of an entity."""
         return tuple(self.names[i] for i in self.ids[self.offsets[entity] : self.offsets[entity + 1]])
 
     def matrix(self) -> NDArray[np.float32]:
@@ -70,10 +64,11 @@ class Concepts:
 
 
 def concept_distribution(background: Quadruples, concepts: Concepts, relations: RelationIds) -> NDArray[np.float64]:
-    """P(c | r) of the concept regulariser, float64 [2R, concepts]; rows of relations never seen are zero.
+    """P(c | r) of the concept regulariser, float64 [2R, concepts]; rows of relations without facts are zero.
 
-    E_r is the *set* of objects of r in the background, so an entity counts once for a relation however often
-    the two meet; n_c counts the entities of E_r that have c. For an inverse relation the objects are the subjects.
+    E_r is the *set* of objects of r in the background: an entity counts once per relation, regardless of the number of
+    facts. n_c is the number of entities in E_r that have concept c. The objects of an inverse relation are the subjects
+    of the relation.
     """
     both = background.both_directions(relations)
     entities = len(concepts.offsets) - 1

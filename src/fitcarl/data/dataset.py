@@ -1,4 +1,4 @@
-"""A dataset for few-shot out-of-graph link prediction: a background graph and three groups of unseen entities."""
+"""A dataset for few-shot out-of-graph link prediction: background facts and three groups of unseen entities."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 
 @dataclass(frozen=True, eq=False)
 class MetaSet:
-    """The facts of one group of unseen entities, each listed under one of its unseen ends.
+    """The facts of one group of unseen entities. Each fact is listed under one of its unseen entities.
 
-    The rows of an entity are contiguous and their order is fixed: in the official draw the first K are its support.
+    The rows of an entity are contiguous and their order is fixed: the first K are the support set of the official draw.
     """
 
     entity_of_fact: Ids
-    """int32 [facts], the unseen entity a fact is listed under; it is the fact's subject or its object."""
+    """int32 [facts], the unseen entity that a fact is listed under; subject or object of the fact."""
     facts: Quadruples
 
     @cached_property
@@ -61,7 +61,7 @@ class MetaSet:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Everything about one benchmark or one user's data, as read from a folder."""
+    """A benchmark, or a user's own data, as read from a folder."""
 
     name: str
     vocabulary: Vocabulary
@@ -72,22 +72,23 @@ class Dataset:
     valid: MetaSet
     test: MetaSet
     dropped: Quadruples
-    """Facts between unseen entities of two groups; part of no split and never shown to a model."""
+    """Facts between unseen entities of two groups; part of no split and never visible to a model."""
     concepts: Concepts
 
     def meta(self, split: Split) -> MetaSet:
+        """The meta-train, meta-validation or meta-test set."""
         sets: dict[Split, MetaSet] = {"train": self.train, "valid": self.valid, "test": self.test}
         return sets[split]
 
     @property
     def everything(self) -> Quadruples:
-        """All facts, whoever is hidden."""
+        """All facts: background, meta sets and dropped facts."""
         metas = (self.train, self.valid, self.test)
         return Quadruples.concat([self.background, *(meta.facts for meta in metas), self.dropped])
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of names, times, facts and concepts: equal for equal content, whatever the folder is called."""
+        """sha256 of names, times, facts and concepts; independent of the name of the folder."""
         sha = hashlib.sha256()
         for names in (self.vocabulary.entities, self.vocabulary.relations, self.concepts.names):
             sha.update("\n".join(names).encode() + b"\0")

@@ -1,4 +1,4 @@
-"""What is in a dataset: the paper's Table 1, and the quirks one should know before trusting a number made with it."""
+"""Statistics of a dataset: the paper's Table 1, and properties that matter when results are interpreted."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.calendar import Granularity
+from fitcarl.data.calendar import GRANULARITY_UNITS, Granularity
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
 from fitcarl.data.quadruples import Quadruples
 
 SHOTS = (1, 3)
-"""The numbers of examples that the paper, and so this description, asks about."""
+"""The numbers of shots K of the paper."""
 
 
 @dataclass(frozen=True)
 class GroupDescription:
-    """One group of unseen entities: what is known of them and what can be asked."""
+    """Statistics of one group of unseen entities."""
 
     unseen: int
     facts: int
     facts_per_entity: tuple[int, float, int] | None
-    """Fewest, mean and most facts of an entity; None for an empty group."""
+    """Minimum, mean and maximum number of facts per entity; None for an empty group."""
     too_few_facts: Mapping[int, int]
-    """Shots → entities with at most so many facts: nothing remains to ask, so they are skipped."""
+    """Shots → entities with at most that many facts: no query remains, so they are skipped."""
     queries: Mapping[int, int]
-    """Shots → facts that remain to be asked when so many of each entity are its support."""
+    """Shots → facts that remain as queries when that many facts of each entity are its support set."""
     cross_facts: int
-    """Facts both of whose ends are unseen (self-loops too); each is listed once, under one of the two."""
+    """Facts whose subject and object are both unseen, self-loops included; each is listed under one of the two."""
     self_loops: int
     relation_not_in_background: int
-    """Facts whose relation no background fact has."""
+    """Facts whose relation does not occur in the background."""
     other_end_not_in_background: int
-    """Facts whose other end is neither in the background nor unseen itself: no path leads there."""
+    """Facts whose other entity is neither in the background nor unseen: no path can reach it."""
     unseen_is_subject: int
 
 
 @dataclass(frozen=True)
 class Description:
-    """Counts only; equal for equal datasets."""
+    """Statistics of a dataset; equal for equal datasets."""
 
     name: str
     entities: int
@@ -51,7 +51,7 @@ class Description:
     first_time: str
     last_time: str
     span: int
-    """Ticks from the first time to the last, both included; more than ``times`` where some have no fact."""
+    """Ticks from the first time to the last, both included; more than ``times`` if some ticks have no fact."""
     background_facts: int
     background_entities: int
     background_relations: int
@@ -69,7 +69,7 @@ class Description:
     """sha256 of the content."""
 
     def to_json(self) -> dict[str, Any]:
-        """What ``fitcarl data describe --json`` prints."""
+        """The output of ``fitcarl data describe --json``."""
         groups = self.groups
         return {
             "name": self.name,
@@ -101,13 +101,13 @@ class Description:
         }
 
     def render(self) -> str:
-        """The same for people: one table by group, then what is worth knowing, in plain words."""
-        ticks = {"integer": "time steps"}.get(self.granularity, f"{self.granularity}s")
+        """Human-readable text: one table with a column per group, then notes."""
+        unit = GRANULARITY_UNITS[self.granularity]
         title = (
             f"{self.name}: {self.entities:,} entities, {self.relations:,} relations, "
-            f"{self.times:,} {ticks} from {self.first_time} to {self.last_time}"
+            f"{self.times:,} {unit} from {self.first_time} to {self.last_time}"
         )
-        return "\n".join([title, "", *_table(self._rows()), "", "Worth knowing", *(f"  {n}" for n in self._notes())])
+        return "\n".join([title, "", *_table(self._rows()), "", "Notes", *(f"  {n}" for n in self._notes())])
 
     def __str__(self) -> str:
         return self.render()
@@ -120,44 +120,50 @@ class Description:
             return [label, "–" if background is None else f"{background:,}", *(f"{count:,}" for count in counts)]
 
         def spread(label: str, place: int, form: str) -> list[str]:
-            return [label, "–", *("–" if some is None else format(some[place], form) for some in spreads)]
+            return [label, "–", *("–" if found is None else format(found[place], form) for found in spreads)]
 
         return [
             ["", "background", *self.groups],
             row("unseen entities", [group.unseen for group in groups]),
             row("facts", [group.facts for group in groups], self.background_facts),
-            spread("facts of an unseen entity, fewest", 0, "d"),
-            spread("facts of an unseen entity, mean", 1, ".2f"),
-            spread("facts of an unseen entity, most", 2, "d"),
-            *(row(f"questions when {_shots(k)} known", [group.queries[k] for group in groups]) for k in SHOTS),
+            spread("facts per unseen entity, minimum", 0, "d"),
+            spread("facts per unseen entity, mean", 1, ".2f"),
+            spread("facts per unseen entity, maximum", 2, "d"),
+            *(row(f"queries with {_shots(k)}", [group.queries[k] for group in groups]) for k in SHOTS),
             *(
-                row(f"unseen entities with no more than {k}", [group.too_few_facts[k] for group in groups])
+                row(f"unseen entities with at most {_facts(k)}", [group.too_few_facts[k] for group in groups])
                 for k in SHOTS
             ),
-            row("facts with two unseen ends", [group.cross_facts for group in groups]),
-            row("facts of an entity with itself", [group.self_loops for group in groups], self.background_self_loops),
-            row("facts whose relation is not in the background", [g.relation_not_in_background for g in groups]),
-            row("facts whose other end is not in the background", [g.other_end_not_in_background for g in groups]),
+            row("facts with two unseen entities", [group.cross_facts for group in groups]),
+            row(
+                "facts with equal subject and object",
+                [group.self_loops for group in groups],
+                self.background_self_loops,
+            ),
+            row("facts with a relation not in the background", [g.relation_not_in_background for g in groups]),
+            row("facts with another entity not in the background", [g.other_end_not_in_background for g in groups]),
         ]
 
     def _notes(self) -> list[str]:
         notes = [
             f"{self.isolated_entities:,} entities are neither unseen nor in the background.",
-            f"{self.dropped_facts:,} facts between unseen entities of two groups were dropped.",
+            f"{self.dropped_facts:,} facts between unseen entities of different groups are dropped.",
             f"{self.background_entities:,} entities and {self.background_relations:,} of {self.relations:,} relations "
             "are in the background.",
         ]
         if self.span > self.times:
-            notes.append(f"{self.span - self.times:,} of the {self.span:,} times in between have no fact.")
+            notes.append(
+                f"{self.span - self.times:,} of the {self.span:,} {GRANULARITY_UNITS[self.granularity]} have no fact."
+            )
         if self.concepts:
             notes.append(f"{self.concepts:,} concepts; {self.entities_without_concept:,} entities have none.")
         else:
-            notes.append("No concepts are known (optional).")
+            notes.append("No concepts (optional).")
         return [*notes, f"Content: sha256 {self.digest[:12]}"]
 
 
 def describe(dataset: Dataset) -> Description:
-    """Counts what is in a dataset."""
+    """Computes the statistics of a dataset."""
     calendar, concepts = dataset.calendar, dataset.concepts
     known = _members(len(dataset.vocabulary.entities), dataset.background.subject, dataset.background.object)
     unseen = _members(len(known), *(dataset.meta(split).entity_of_fact for split in SPLITS))
@@ -209,10 +215,10 @@ def _self_loops(facts: Quadruples) -> int:
 
 def _members(size: int, *ids: NDArray[np.int32]) -> NDArray[np.bool_]:
     """bool [size]: true for every id that occurs in one of the arrays."""
-    there = np.zeros(size, dtype=np.bool_)
-    for some in ids:
-        there[some] = True
-    return there
+    found = np.zeros(size, dtype=np.bool_)
+    for part in ids:
+        found[part] = True
+    return found
 
 
 def _group_json(group: GroupDescription) -> dict[str, Any]:
@@ -225,11 +231,15 @@ def _group_json(group: GroupDescription) -> dict[str, Any]:
 
 
 def _shots(shots: int) -> str:
-    return "1 fact is" if shots == 1 else f"{shots} facts are"
+    return "1 shot" if shots == 1 else f"{shots} shots"
+
+
+def _facts(count: int) -> str:
+    return "1 fact" if count == 1 else f"{count} facts"
 
 
 def _table(rows: list[list[str]]) -> list[str]:
-    """Lines of a table: the first column to the left, numbers to the right."""
+    """Lines of a table: the first column left-aligned, numbers right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for label, *cells in rows:

@@ -1,4 +1,4 @@
-"""Facts as they come out of a file: ids, names, calendar, and what was noticed on the way."""
+"""Facts read from one source: ids, names, calendar, and statistics of the import."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fitcarl.data.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Facts:
-    """All facts of one source, exact duplicates merged, in the order of their first appearance."""
+    """All facts of one source in order of first appearance; exact duplicates are merged."""
 
     name: str
     quadruples: Quadruples
@@ -23,21 +23,21 @@ class Facts:
     rows: int
     """Rows of the source, duplicates included."""
     duplicates: int
-    """Rows that repeated an earlier row exactly, its time included, and were merged into it."""
+    """Rows equal to an earlier row, time included; merged."""
     self_loops: int
-    """Distinct facts whose subject is their object; they are kept."""
+    """Distinct facts with equal subject and object; kept."""
     times_truncated: int = 0
-    """Rows whose time was finer than the calendar's granules and was cut down to one."""
+    """Rows whose time was finer than the granularity of the calendar and was truncated to it."""
     merged_by_truncation: int = 0
-    """Rows that became equal to an earlier one only because times were cut, and were merged into it."""
+    """Rows that became equal to an earlier row only because times were truncated; merged."""
     concept_rows: int = 0
-    """Pairs of entity and concept in the source of concepts."""
+    """(entity, concept) pairs in the concepts file."""
     concept_rows_used: int = 0
-    """Those of them whose entity is in the facts."""
+    """Pairs whose entity occurs in the facts."""
 
     @classmethod
     def of(cls, dataset: Dataset) -> Facts:
-        """All facts of a dataset, its split forgotten."""
+        """All facts of a dataset, regardless of its split."""
         facts = dataset.everything
         loops = int((facts.subject == facts.object).sum())
         names = dataset.vocabulary, dataset.calendar, dataset.concepts
@@ -45,21 +45,21 @@ class Facts:
 
     @property
     def summary(self) -> str:
-        """What was noticed while they were read, for people."""
-        noticed = [
+        """Statistics of the import in one line of text."""
+        parts = [
             _counted(self.rows, "row"),
             f"{_counted(self.duplicates, 'exact duplicate')} merged",
-            f"{_counted(self.self_loops, 'fact')} of an entity with itself kept",
+            f"{_counted(self.self_loops, 'fact')} with equal subject and object kept",
         ]
         if self.times_truncated:
             unit = self.calendar.granularity
             tick = f"tick of {self.calendar.step}" if unit == "integer" else unit
-            noticed.append(f"{_counted(self.times_truncated, 'time')} cut to the {tick}")
-            noticed.append(f"{_counted(self.merged_by_truncation, 'fact')} merged that became equal by that")
+            parts.append(f"{_counted(self.times_truncated, 'time')} truncated to the {tick}")
+            parts.append(f"{_counted(self.merged_by_truncation, 'fact')} merged that became equal by truncation")
         if self.concept_rows:
             used = f"{self.concept_rows_used:,} of {_counted(self.concept_rows, 'row')} of concepts"
-            noticed.append(f"{used} {'matches' if self.concept_rows_used == 1 else 'match'} an entity")
-        return ", ".join(noticed)
+            parts.append(f"{used} {'matches' if self.concept_rows_used == 1 else 'match'} an entity")
+        return ", ".join(parts)
 
 
 def _counted(count: int, what: str) -> str:

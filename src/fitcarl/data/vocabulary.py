@@ -1,4 +1,4 @@
-"""Names of entities and relations, and the ids that stand for them."""
+"""Names and ids of entities and relations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fitcarl.data.relations import RelationIds
-from fitcarl.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Names by id. Names keep the Unicode they came with (some ICEWS names hold U+00A0)."""
+    """Names by id. Names keep their original Unicode (some ICEWS names contain U+00A0)."""
 
     entities: tuple[str, ...]
     relations: tuple[str, ...]
@@ -29,16 +28,8 @@ class Vocabulary:
     def relation_index(self) -> Mapping[str, int]:
         return {name: number for number, name in enumerate(self.relations)}
 
-    def entity_id(self, name: str) -> int:
-        """The id of an entity; an unknown name raises an InputError that suggests near ones."""
-        return self._find(name, self.entity_index, "entity")
-
-    def relation_id(self, name: str) -> int:
-        """The id of a relation; an unknown name raises an InputError that suggests near ones."""
-        return self._find(name, self.relation_index, "relation")
-
     def relation_name(self, relation: int) -> str:
-        """A name for any relation id, inverses, self-loop and dummy included."""
+        """The name of any relation id, including inverse relations, self-loop and dummy."""
         ids = self.relation_ids
         if relation == ids.self_loop:
             return "(stay)"
@@ -46,10 +37,3 @@ class Vocabulary:
             return "(start)"
         name = self.relations[ids.base(relation)]
         return f"{name} ⁻¹" if ids.is_inverse(relation) else name
-
-    @staticmethod
-    def _find(name: str, index: Mapping[str, int], what: str) -> int:
-        if name in index:
-            return index[name]
-        hint = did_you_mean(name, index)
-        raise InputError(f"unknown {what}", found=name, expected=f"one of the {len(index)} known names", hint=hint)

@@ -1,4 +1,4 @@
-"""What really made every fact of a demo world."""
+"""Ground truth of a demo world: the rule and the causes of every fact."""
 
 from __future__ import annotations
 
@@ -14,47 +14,43 @@ from fitcarl.synthetic.rules import DESCRIPTIONS, Rule
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The planted rule and the causes of every fact. A fact is known by its row, which ``row_of`` finds again."""
+    """The planted rule and the causes of every fact. Facts are identified by their row; see ``rows_of``."""
 
     facts: Quadruples
-    """All facts of the world, by time; a cause's row is smaller than its effect's."""
+    """All facts of the world, sorted by time; the row of a cause is smaller than the row of its effect."""
     rule: NDArray[np.int8]
-    """int8 [facts], the number of a Rule; 0 where no rule made the fact."""
+    """int8 [facts], number of the Rule that generated the fact; 0 for none."""
     cause_offsets: NDArray[np.int64]
     """int64 [facts + 1]: the causes of fact i are ``causes[cause_offsets[i]:cause_offsets[i + 1]]``."""
     causes: NDArray[np.int64]
-    """int64 [causes], rows of facts, ascending within an effect. A fact has causes if and only if a rule made it."""
+    """int64 [causes], rows of facts, ascending within an effect. A fact has causes if and only if it has a rule."""
     new_entities: NDArray[np.int32]
-    """int32 [new_entities], ids of the actors that emerge late."""
+    """int32 [new entities], ids of the entities that appear late."""
 
     def __len__(self) -> int:
         return len(self.rule)
 
     def causes_of(self, row: int) -> NDArray[np.int64]:
-        """int64 [causes]: rows of the facts that caused this one."""
+        """int64 [causes]: rows of the causes of a fact."""
         if not 0 <= row < len(self):
             raise IndexError(f"row {row} of {len(self)} facts")
         return self.causes[self.cause_offsets[row] : self.cause_offsets[row + 1]]
 
     def rule_of(self, row: int) -> Rule:
-        """The rule that made this fact."""
+        """The rule that generated a fact."""
         return Rule(int(self.rule[row]))
 
     def counts(self) -> dict[Rule, int]:
-        """How many facts each rule made."""
+        """Number of facts per rule."""
         counts = np.bincount(self.rule, minlength=len(Rule))
         return {rule: int(counts[rule]) for rule in Rule}
 
     def describe(self, rule: Rule) -> str:
-        """A rule in plain words."""
+        """Description of a rule."""
         return DESCRIPTIONS[rule]
 
-    def row_of(self, subject: int, relation: int, object: int, time: int) -> int:
-        """The row of a fact given by its ids, -1 if there is no such fact."""
-        return int(self.rows_of(Quadruples.of([subject], [relation], [object], [time]))[0])
-
     def rows_of(self, facts: Quadruples) -> NDArray[np.int64]:
-        """int64 [asked]: rows of facts given by their ids in any order, such as a split's; -1 where there is none."""
+        """int64 [facts]: row of each fact, such as the facts of a split; -1 for an unknown fact."""
         keys, rows = self._index
         first, last = self._bounds
         wanted = facts.rows().astype(np.int64)
@@ -71,7 +67,7 @@ class Truth:
         return np.zeros(4, np.int64), np.array([column.max(initial=0) for column in table], dtype=np.int64)
 
     def _key(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """One number for a fact; distinct for distinct facts within the bounds."""
+        """int64 [facts]: one key per fact, unique within the bounds."""
         _, relations, objects, times = (self._bounds[1] + 1).tolist()
         key: NDArray[np.int64] = ((rows[:, 0] * relations + rows[:, 1]) * objects + rows[:, 2]) * times + rows[:, 3]
         return key

@@ -1,4 +1,4 @@
-"""The four columns of facts: which columns of a file they are, and where a value of them stands."""
+"""Mapping of the columns of a file to subject, relation, object and time."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _ALIASES = {
     "object": "object obj o tail target tgt to destination dst dest actor2 entity2 recipient",
     "time": "time t date timestamp ts datetime day month year when tick eventdate",
 }
-"""How people call the four columns, without case, spaces, hyphens and the endings ``_id`` and ``_name``."""
-_COLUMN_OF = {name: role for role, names in _ALIASES.items() for name in names.split()}
+"""Common names of the four columns, without case, spaces, hyphens and the suffixes ``_id`` and ``_name``."""
+_COLUMN_OF = {name: column for column, names in _ALIASES.items() for name in names.split()}
 _NO_VALUE = ("na", "nan", "nat", "n/a", "null", "none", "nil", "unknown")
 _GIVE_COLUMNS = "--columns (in Python columns=) with four names or positions from 1: subject, relation, object, time"
 _CLEARLY_NAMED = 3
@@ -30,15 +30,15 @@ _CLEARLY_NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class FactColumns:
-    """Subject, relation, object and time of every row, as text."""
+    """Subject, relation, object and time of every row as text."""
 
     file: Path
     values: tuple[pl.Series, ...]
     """Four series of strings of equal length, without nulls."""
     fields: tuple[str, ...]
-    """What errors call the four columns."""
+    """Names of the four columns in error messages."""
     line: Callable[[int], int]
-    """The line of the file (the record of a Parquet file), counted from 1, of a row counted from 0."""
+    """Line of the file (record of a Parquet file), counted from 1, of a row counted from 0."""
 
     def error(self, problem: str, column: int, row: int, found: object, expected: str | None) -> InputError:
         """An InputError about one value."""
@@ -48,15 +48,15 @@ class FactColumns:
 
 
 def has_header(first: Sequence[str], second: Sequence[str] | None, columns: Sequence[str | int] | None) -> bool:
-    """Whether the first row of a file names its columns rather than being a fact.
+    """Whether the first row of a file is a header rather than a fact.
 
-    It does where columns are asked for by name, where it holds a known name for each of the four, or where its time is
-    a word and either three of the four have known names or the next row's time is one. A first row whose time is a
-    broken date is a fact, and an error.
+    It is a header if columns are requested by name, if it contains a known name for each of the four columns, or if its
+    time is a word and either three of the four columns have known names or the time of the second row is valid. A first
+    row with an invalid date is a fact, and an error.
     """
     if columns is not None and not all(_position(column) for column in columns):
         return True
-    if columns is None and set(COLUMNS) <= {_role(name) for name in first}:
+    if columns is None and set(COLUMNS) <= {_column_of(name) for name in first}:
         return True
     time = 3 if columns is None else _position(columns[3]) - 1
     if time >= len(first):
@@ -70,13 +70,13 @@ def has_header(first: Sequence[str], second: Sequence[str] | None, columns: Sequ
 
 
 def missing_columns(names: Sequence[str]) -> list[str]:
-    """Those of subject, relation, object and time for which none of these is a known name."""
-    there = {_role(name) for name in names}
-    return [role for role in COLUMNS if role not in there]
+    """Those of subject, relation, object and time that none of these names stands for."""
+    found = {_column_of(name) for name in names}
+    return [column for column in COLUMNS if column not in found]
 
 
 def check_columns(file: Path, columns: Sequence[str | int] | None) -> None:
-    """Raises an InputError unless four columns are asked for, or none."""
+    """Raises an InputError unless four columns are requested, or none."""
     if columns is not None and len(columns) != len(COLUMNS):
         raise _not_four(file, columns)
 
@@ -89,33 +89,33 @@ def _not_four(file: Path, columns: Sequence[str | int]) -> InputError:
 def find_columns(
     file: Path, names: Sequence[str] | None, width: int, columns: Sequence[str | int] | None, ordered: bool = True
 ) -> tuple[int, ...]:
-    """Where the four columns are, from 0: as asked for, or by their names, or else (if ``ordered``) the first four.
+    """Positions of the four columns, from 0: as requested, by name, or (if ``ordered``) the first four.
 
-    The first four are taken only where no column has a known name: a header that names some of the four leaves open
-    whether another column is the missing one or something else, such as a weight.
+    The first four are used only if no column has a known name: if the header names only some of the four, an unnamed
+    column may be the missing one or something else, such as a weight.
     """
     if columns is not None:
         places = tuple(_find_column(file, column, names, width) for column in columns)
         if len(set(places)) < len(COLUMNS):
             raise _not_four(file, columns)
         return places
-    roles = [_role(name) for name in names or ()]
-    if all(roles.count(role) == 1 for role in COLUMNS):
-        return tuple(roles.index(role) for role in COLUMNS)
-    if ordered and not any(roles) and width >= len(COLUMNS):
+    found = [_column_of(name) for name in names or ()]
+    if all(found.count(column) == 1 for column in COLUMNS):
+        return tuple(found.index(column) for column in COLUMNS)
+    if ordered and not any(found) and width >= len(COLUMNS):
         return (0, 1, 2, 3)
-    unclear = next((role for role in COLUMNS if roles.count(role) != 1), COLUMNS[0])
+    unclear = next((column for column in COLUMNS if found.count(column) != 1), COLUMNS[0])
     raise InputError(
-        f"cannot tell which column is the {unclear}", file=file, found=", ".join(names or ()), expected=_GIVE_COLUMNS
+        f"cannot determine the column of the {unclear}", file=file, found=", ".join(names or ()), expected=_GIVE_COLUMNS
     )
 
 
 def field_names(places: Sequence[int], names: Sequence[str] | None) -> tuple[str, ...]:
-    """What errors call the four columns: their roles, with their names in the file where those differ."""
+    """Names of the four columns in error messages, followed by their names in the file if those differ."""
     if names is None:
         return COLUMNS
-    called = zip(COLUMNS, (names[place] for place in places), strict=True)
-    return tuple(role if name.lower() == role else f"{role} ({name})" for role, name in called)
+    pairs = zip(COLUMNS, (names[place] for place in places), strict=True)
+    return tuple(column if name.lower() == column else f"{column} ({name})" for column, name in pairs)
 
 
 def _find_column(file: Path, column: str | int, names: Sequence[str] | None, width: int) -> int:
@@ -137,12 +137,12 @@ def _find_column(file: Path, column: str | int, names: Sequence[str] | None, wid
 
 
 def _position(column: str | int) -> int:
-    """A column's position from 1, also where it is written as text; 0 where it is a name (or no position)."""
+    """The position of a column from 1, given as a number or as text; 0 for a name."""
     if isinstance(column, int):
         return max(column, 0)
     return int(column) if re.fullmatch(r"[0-9]{1,6}", column) else 0
 
 
-def _role(name: str) -> str | None:
+def _column_of(name: str) -> str | None:
     plain = re.sub(r"[ _-](id|name)$", "", name.strip().lower())
     return _COLUMN_OF.get(re.sub(r"[ _-]", "", plain))

@@ -1,6 +1,6 @@
 """A dataset as a folder of plain tables, the format of the published benchmarks.
 
-Tab-separated UTF-8 without header, LF line ends; an id is a row's number, from 0.
+Tab-separated UTF-8 without header, LF line ends; ids are row numbers counted from 0.
 
 | file                      | columns                                   |
 |---------------------------|-------------------------------------------|
@@ -9,8 +9,8 @@ Tab-separated UTF-8 without header, LF line ends; an id is a row's number, from 
 | times.tsv                 | code, tick, label (ISO date or integer)   |
 | background.tsv            | subject, relation, object, code           |
 | meta_{train,valid,test}.tsv | unseen entity, subject, relation, object, code |
-| concepts.tsv              | entity id, concept name; may be missing   |
-| dropped_cross_facts.tsv   | as background.tsv; may be missing         |
+| concepts.tsv              | entity id, concept name; optional         |
+| dropped_cross_facts.tsv   | like background.tsv; optional             |
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FACT = ("subject", "relation", "object")
 
 
 def read_dataset(folder: str | Path) -> Dataset:
-    """The dataset in a folder, validated; an InputError names the file and row that cannot be used."""
+    """Reads and validates the dataset in a folder; an InputError names the file and row of a problem."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError("no such folder", file=folder, expected=f"a folder with {', '.join(_REQUIRED)}")
@@ -78,16 +78,16 @@ def _read_names(file: Path) -> tuple[str, ...]:
     if not len(table):
         raise InputError("no names", file=file, expected="at least one row: id, name")
     ids, names = table.columns((0, 1))
-    number = _integers(table, ids, "id", "its row's number from 0")
+    number = _integers(table, ids, "id", "the row number from 0")
     wrong = np.flatnonzero(number != np.arange(len(number)))
     if len(wrong):
         row = int(wrong[0])
-        raise table.error("an id that is not its row's number", row, "id", int(number[row]), str(row))
+        raise table.error("an id that differs from its row number", row, "id", int(number[row]), str(row))
     return tuple(names.to_list())
 
 
 def _read_calendar(file: Path) -> Calendar:
-    """The calendar that a table of times spells: its granularity by the shape of the labels, its step by the second."""
+    """The calendar of a table of times: the granularity follows from the labels, the step from the second row."""
     table = read_table(file, width=3)
     if not len(table):
         raise InputError("no times", file=file, expected="at least one row: code, tick, label")
@@ -119,7 +119,7 @@ def _read_calendar(file: Path) -> Calendar:
         except OverflowError:
             raise table.error("a time out of range", row, "tick", int(ticks[row]), "a year up to 9999") from None
         if label != expected:
-            raise table.error("a label that does not fit its tick", row, "label", label, expected)
+            raise table.error("a label that does not match its tick", row, "label", label, expected)
     return calendar
 
 
@@ -132,12 +132,12 @@ def _granule(table: Table, row: int, granularity: Granularity, label: str) -> in
 
 def _read_meta(file: Path, calendar: Calendar) -> MetaSet:
     table = read_table(file, width=5)
-    owner = _ids(table, table.columns((0,))[0], "unseen entity")
-    return MetaSet(owner, _read_facts(table, calendar, first=1))
+    entity = _ids(table, table.columns((0,))[0], "unseen entity")
+    return MetaSet(entity, _read_facts(table, calendar, first=1))
 
 
 def _read_facts(table: Table, calendar: Calendar, first: int = 0) -> Quadruples:
-    """The facts in four columns of a table, the first of them at ``first``; times become ticks."""
+    """The facts in four columns of a table that start at column ``first``; times are converted to ticks."""
     columns = table.columns(range(first, first + 4))
     codes = _integers(table, columns[3], "time", "a code of times.tsv")
     ticks = calendar.ticks_of_codes(codes)
@@ -151,8 +151,8 @@ def _read_facts(table: Table, calendar: Calendar, first: int = 0) -> Quadruples:
 
 def _read_concepts(file: Path, entities: int) -> Concepts:
     table = read_table(file, width=2)
-    owners, names = table.columns((0, 1))
-    entity = _ids(table, owners, "entity")
+    ids, names = table.columns((0, 1))
+    entity = _ids(table, ids, "entity")
     outside = np.flatnonzero((entity < 0) | (entity >= entities))
     if len(outside):
         row = int(outside[0])
@@ -164,7 +164,7 @@ def _read_concepts(file: Path, entities: int) -> Concepts:
 
 
 def _ids(table: Table, column: pl.Series, field: str) -> Ids:
-    """A column of ids as int32; whether they exist is for ``validate`` to see."""
+    """A column of ids as int32; ``validate`` checks that they exist."""
     values = _integers(table, column, field, "an integer id")
     outside = np.flatnonzero(values != values.astype(np.int32))
     if len(outside):
@@ -184,13 +184,20 @@ def _integers(table: Table, column: pl.Series, field: str, expected: str) -> NDA
 
 
 def write_dataset(dataset: Dataset, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Writes a dataset that ``read_dataset`` gives back, all of it or nothing.
+    """Writes a dataset completely or not at all; ``read_dataset`` reads it back.
 
-    The tables are written to a folder beside the wanted one, which then takes its name. A folder that is there and
-    empty, or that somebody works in, stays the folder it is, and the tables are moved in. A folder that is not empty is
-    refused, or with ``overwrite`` replaced if nothing but a dataset is in it.
+    The tables are written to a temporary folder next to ``folder``, which is then renamed. If ``folder`` exists and is
+    empty, or is the current directory, the tables are moved into it instead.
+
+    Args:
+        dataset: The dataset to write.
+        folder: The target folder.
+        overwrite: Replace a folder that contains nothing but a dataset; otherwise a non-empty folder is refused.
+
+    Raises:
+        InputError: The dataset is invalid, or the folder cannot be written.
     """
-    folder = Path(folder).resolve()  # a link stays a link to the folder that is written
+    folder = Path(folder).resolve()  # keep a symbolic link and write to its target
     validate(dataset)
     _check_target(folder, overwrite)
     with _replacing(folder) as fresh:
@@ -210,9 +217,9 @@ def _write_tables(dataset: Dataset, folder: Path) -> None:
     if len(dataset.dropped):
         _write_facts(folder / DROPPED, dataset.dropped, calendar)
     if len(concepts.ids):
-        owners = np.repeat(np.arange(len(concepts.offsets) - 1), np.diff(concepts.offsets)).tolist()
-        pairs = zip(owners, concepts.ids.tolist(), strict=True)
-        _write_text(folder / CONCEPTS, (f"{owner}\t{concepts.names[i]}" for owner, i in pairs))
+        entities = np.repeat(np.arange(len(concepts.offsets) - 1), np.diff(concepts.offsets)).tolist()
+        pairs = zip(entities, concepts.ids.tolist(), strict=True)
+        _write_text(folder / CONCEPTS, (f"{entity}\t{concepts.names[i]}" for entity, i in pairs))
 
 
 def _write_text(file: Path, lines: Iterator[str]) -> None:
@@ -220,10 +227,10 @@ def _write_text(file: Path, lines: Iterator[str]) -> None:
         out.writelines(f"{line}\n" for line in lines)
 
 
-def _write_facts(file: Path, facts: Quadruples, calendar: Calendar, owner: Ids | None = None) -> None:
+def _write_facts(file: Path, facts: Quadruples, calendar: Calendar, entity: Ids | None = None) -> None:
     import polars as pl
 
-    columns: dict[str, NDArray[np.int32] | NDArray[np.int64]] = {} if owner is None else {"owner": owner}
+    columns: dict[str, NDArray[np.int32] | NDArray[np.int64]] = {} if entity is None else {"unseen entity": entity}
     columns |= {"subject": facts.subject, "relation": facts.relation, "object": facts.object}
     columns["time"] = calendar.codes_of_ticks(facts.time)
     with file.open("wb") as out:
@@ -232,22 +239,22 @@ def _write_facts(file: Path, facts: Quadruples, calendar: Calendar, owner: Ids |
 
 def _check_target(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
-        raise InputError("a file", file=folder, expected="a folder to write, or none yet")
-    there = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
-    foreign = [name for name in there if name not in (*_REQUIRED, DROPPED, CONCEPTS)]
+        raise InputError("a file", file=folder, expected="a folder, or a path that does not exist yet")
+    present = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
+    foreign = [name for name in present if name not in (*_REQUIRED, DROPPED, CONCEPTS)]
     if foreign:
-        raise InputError("the folder holds more than a dataset", file=folder, found=foreign[0], expected="a new folder")
-    if there and not overwrite:
+        raise InputError("the folder contains other files", file=folder, found=foreign[0], expected="a new folder")
+    if present and not overwrite:
         raise InputError(
-            "the folder is not empty", file=folder, found=there[0], expected="a new folder, or --overwrite"
+            "the folder is not empty", file=folder, found=present[0], expected="a new folder, or --overwrite"
         )
 
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """A new folder that takes the place of ``folder`` when all went well, and of which nothing is left when not."""
-    stays = folder.is_dir() and (not any(folder.iterdir()) or Path.cwd().is_relative_to(folder))
-    place = folder if stays else folder.parent
+    """A temporary folder that replaces ``folder`` on success and is removed on failure."""
+    in_place = folder.is_dir() and (not any(folder.iterdir()) or Path.cwd().is_relative_to(folder))
+    place = folder if in_place else folder.parent
     missing = [parent for parent in folder.parents if not parent.exists()]
     work: Path | None = None
     try:
@@ -255,7 +262,7 @@ def _replacing(folder: Path) -> Iterator[Path]:
         work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=place))
         (work / "new").mkdir()
         yield work / "new"
-        (_exchange_files if stays else _exchange)(work / "new", folder, work / "old")
+        (_exchange_files if in_place else _exchange)(work / "new", folder, work / "old")
     except BaseException as error:
         if work is not None:
             shutil.rmtree(work / "new", ignore_errors=True)
@@ -264,13 +271,13 @@ def _replacing(folder: Path) -> Iterator[Path]:
                 made.rmdir()
         if isinstance(error, OSError):
             problem = f"cannot be written: {error.strerror or error}"
-            raise InputError(problem, file=folder, expected="a folder that can be written") from None
+            raise InputError(problem, file=folder, expected="a writable folder") from None
         raise
     shutil.rmtree(work, ignore_errors=True)
 
 
 def _exchange(new: Path, folder: Path, old: Path) -> None:
-    """Gives ``folder`` what is in ``new``; what it was is ``old`` then, or ``folder`` again if that fails."""
+    """Renames ``folder`` to ``old`` and ``new`` to ``folder``; undone on failure."""
     if folder.exists():
         os.rename(folder, old)
     try:
@@ -282,7 +289,7 @@ def _exchange(new: Path, folder: Path, old: Path) -> None:
 
 
 def _exchange_files(new: Path, folder: Path, old: Path) -> None:
-    """Like ``_exchange``, but file by file: the folder itself is not touched, whoever may stand in it."""
+    """Like ``_exchange``, but file by file: the folder itself stays, because it may be a current directory."""
     old.mkdir()
     moved: list[tuple[Path, Path]] = []
     try:

@@ -1,4 +1,8 @@
-"""Files from the network: resumed after an interruption, checked before they appear."""
+"""Downloads that are resumed after an interruption and verified before the file appears.
+
+Not pooch or httpx: neither resumes a partial file after a process ended, and pooch would add requests to every
+installation for three downloads; urllib with the loop below is enough.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,18 @@ from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import InputError
 
 _BLOCK = 1 << 16
-_WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class DownloadError(InputError):
-    """The network or the server did not give the file; one line says which and why."""
+    """The file could not be downloaded; the message names the URL and the reason."""
 
     status: int | None = None
-    """What the server answered, if it refused for good (404, ...)."""
+    """HTTP status of a permanent refusal (404, ...)."""
 
 
 class _InterruptedError(Exception):
-    """The transfer broke off for a reason that may pass."""
+    """The transfer stopped for a temporary reason."""
 
 
 def fetch(
@@ -40,14 +44,29 @@ def fetch(
     backoff: float = 1.0,
     on_progress: OnProgress | None = None,
 ) -> Path:
-    """``target``, which holds exactly the bytes of this checksum, downloaded unless it does so already.
+    """Downloads a file unless it already exists with this checksum.
 
-    Bytes arrive in ``target.part``, which an interruption leaves behind and the next call goes on with. ``target``
-    itself appears in one step after the checksum has been verified. A connection that is silent for ``timeout``
-    seconds, that closes early, or a server that is busy, is tried again ``retries`` times with growing pauses
-    (``backoff``, twice that, ...). What cannot be downloaded, or is not what it should be, is a DownloadError.
+    Bytes are written to ``target.part``; the next call resumes it after an interruption. ``target`` appears in one step
+    after the checksum was verified. A timeout, an early end of the connection and a busy server are retried.
+
+    Args:
+        url: Address of the file, http or https.
+        target: Path to write.
+        sha256: Expected checksum in hexadecimal digits.
+        size: Expected number of bytes, if known.
+        timeout: Seconds without data after which the connection is closed.
+        retries: Number of further attempts.
+        backoff: Pause in seconds before the first retry; doubled for each further one.
+        on_progress: Called with the number of bytes after each block.
+
+    Returns:
+        ``target``.
+
+    Raises:
+        DownloadError: The file cannot be downloaded or has another checksum.
+        InputError: The URL is invalid or the file cannot be written.
     """
-    _check_address(url)
+    _check_url(url)
     part = target.with_name(target.name + ".part")
     try:
         if target.is_file() and file_sha256(target) == sha256:
@@ -72,16 +91,16 @@ def fetch(
                 raise DownloadError(
                     "corrupted download, removed", file=url, field="sha256", found=found, expected=sha256
                 )
-            trouble = "what an earlier download had left did not fit"  # so a fresh start is worth a try
+            trouble = "the resumed part did not match"  # retry from the start
         kept = _length(part)
-    except OSError as error:  # trouble of the network has become _InterruptedError: this is the disk's
+    except OSError as error:  # network errors were converted to _InterruptedError: this one is from the disk
         raise InputError(f"cannot be written: {error.strerror}", file=error.filename or part) from None
-    resume = f"; {kept} bytes are kept, the same command goes on from there" if kept else ""
+    resume = f"; {kept} bytes are kept, run the same command again to resume" if kept else ""
     raise DownloadError(f"download failed after {retries + 1} tries: {trouble}{resume}", file=url)
 
 
 def file_sha256(path: Path) -> str:
-    """The checksum of a file's content, in hexadecimal digits."""
+    """sha256 of the content of a file in hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -89,7 +108,7 @@ def file_sha256(path: Path) -> str:
 def _transfer(
     url: str, part: Path, name: str, size: int | None, timeout: float, on_progress: OnProgress | None
 ) -> None:
-    """Brings ``part`` to its full length from whatever length it has."""
+    """Downloads the missing bytes of ``part``."""
     held = _length(part)
     if size is not None and held >= size:
         if held == size:
@@ -99,21 +118,21 @@ def _transfer(
     if response is None:
         return
     with response:
-        if response.status != 206:  # also when the server does not care which bytes are held already
+        if response.status != 206:  # the server ignored the requested range
             held = 0
         elif not response.headers.get("Content-Range", "").startswith(f"bytes {held}-"):
             part.unlink(missing_ok=True)
-            raise _InterruptedError("the server went on from another place than asked")
+            raise _InterruptedError("the server returned another range than requested")
         announced = response.headers.get("Content-Length", "")
         total = held + int(announced) if announced.isdecimal() else None
         if total is not None and size is not None and total != size:
             part.unlink(missing_ok=True)
             raise DownloadError(
-                "the server has another file there", file=url, found=f"{total} bytes", expected=f"{size} bytes"
+                "the server returned another file", file=url, found=f"{total} bytes", expected=f"{size} bytes"
             )
         total = size if total is None else total
         with part.open("ab" if held else "wb") as out:
-            # The end is known from the length, not from the connection: some servers leave it open.
+            # Stop by length, not by the end of the connection: some servers keep it open.
             while total is None or held < total:
                 block = _read(response, _BLOCK if total is None else min(_BLOCK, total - held), timeout)
                 if not block:
@@ -127,7 +146,7 @@ def _transfer(
 
 
 def _open(url: str, held: int, timeout: float) -> http.client.HTTPResponse | None:
-    """The server's answer, asked to leave out the bytes held; None when it says that there are no others."""
+    """The response for the bytes after the first ``held``; None if the server reports that there are no more."""
     headers = {"User-Agent": "fitcarl", "Accept-Encoding": "identity"}
     if held:
         headers["Range"] = f"bytes={held}-"
@@ -140,9 +159,9 @@ def _open(url: str, held: int, timeout: float) -> http.client.HTTPResponse | Non
         if error.code == 416 and held:
             return None
         answer = f"HTTP {error.code} {error.reason}".strip()
-        if error.code in _WORTH_ANOTHER_TRY:
-            raise _InterruptedError(f"the server answered {answer}") from None
-        refusal = DownloadError(f"the server does not give this file: {answer}", file=url)
+        if error.code in _RETRIED_STATUS:
+            raise _InterruptedError(f"the server responded with {answer}") from None
+        refusal = DownloadError(f"the server refused the file: {answer}", file=url)
         refusal.status = error.code
         raise refusal from None
     except (OSError, http.client.HTTPException) as error:
@@ -160,7 +179,7 @@ def _read(response: http.client.HTTPResponse, most: int, timeout: float) -> byte
 def _reason(error: Exception, timeout: float) -> str:
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
-        return f"nothing came for {timeout:g} s"
+        return f"no data for {timeout:g} s"
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
     return str(cause) or type(cause).__name__
@@ -170,14 +189,14 @@ def _length(part: Path) -> int:
     return part.stat().st_size if part.is_file() else 0
 
 
-def _check_address(url: str) -> None:
+def _check_url(url: str) -> None:
     try:
-        address = urlsplit(url)
-        good = address.scheme in ("http", "https") and bool(address.hostname)
-        address.port  # noqa: B018 - raises where it is no number
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        parts.port  # noqa: B018 - raises if it is not a number
     except ValueError:
         good = False
     if not good or any(character.isspace() for character in url):
-        raise InputError("not an address", found=url, expected="http:// or https:// and a host")
+        raise InputError("not a URL", found=url, expected="http:// or https:// and a host")
     if not url.isascii():
-        raise InputError("not an address", found=url, expected="ASCII, other characters as %XX (xn-- in a host)")
+        raise InputError("not a URL", found=url, expected="ASCII, other characters as %XX (xn-- in a host)")

@@ -1,4 +1,4 @@
-"""Files of facts in four formats, each as four columns of text."""
+"""Readers for the four file formats of facts; each returns four columns of text."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ _FORMAT_OF: dict[str, Format] = {
     ".ndjson": "jsonl",
 }
 ENDINGS: tuple[str, ...] = tuple(_FORMAT_OF)
-"""How the name of a file of facts ends."""
+"""Supported file name suffixes."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""Days from 1970 to the years 1 and 9999: what a calendar can name."""
-_UNITS_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+"""Days from 1970 to the years 1 and 9999, the range of ISO dates."""
+_UNITS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def format_of(path: Path, given: str | None = None) -> Format:
-    """The format that was given, or that the file's name tells."""
+    """The given format, or the format of the file name's suffix."""
     if path.is_dir():
         raise InputError("a folder", file=path, expected="a file of facts")
     for format in FORMATS:
         if format == (given or _FORMAT_OF.get(path.suffix.lower())):
             return format
-    known = f"one of {', '.join(FORMATS)}" if given else f"a format, or a name that ends in {', '.join(_FORMAT_OF)}"
+    known = f"one of {', '.join(FORMATS)}" if given else f"a format, or a suffix of {', '.join(_FORMAT_OF)}"
     raise InputError("unknown format", file=path, found=given or path.name, expected=known)
 
 
@@ -77,7 +77,7 @@ def _from_table(
         raise InputError("an empty file", file=path, expected="facts: subject, relation, object, time")
     if table.width < len(COLUMNS):
         kind, missing = "commas" if comma else "tabs", missing_columns(table.row(0))
-        named = len(missing) <= 2  # one name alone may be chance: a relation can be called r
+        named = len(missing) <= 2  # a single known name may be a coincidence: a relation can be called r
         problem = "too few columns" + (f", none for the {' and the '.join(missing)}" if named else "")
         expected, hint = f"at least 4, separated by {kind}", _other_separator(table)
         raise InputError(problem, file=path, row=1, found=table.width, expected=expected, hint=hint)
@@ -93,22 +93,22 @@ def _from_table(
 
 
 def _other_separator(table: Table) -> str:
-    """A hint where the first row has enough of something else that separates fields in many files."""
+    """A hint if the first row contains enough of another common separator."""
     first = table.text.split(b"\n", 1)[0]
     for mark, name, cure in (
-        (b"\t", "tabs", "--format tsv reads it so"),
-        (b",", "commas", "--format csv reads it so"),
+        (b"\t", "tabs", "read it with --format tsv"),
+        (b",", "commas", "read it with --format csv"),
         (b";", "semicolons", "save it with commas or tabs"),
     ):
         if mark != table.separator.encode() and first.count(mark) >= len(COLUMNS) - 1:
-            return f"it looks separated by {name}: {cure}"
+            return f"the fields seem to be separated by {name}: {cure}"
     return ""
 
 
 def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
     text = read_text(path).decode()
     if not text:
-        raise InputError("an empty file", file=path, expected="a JSON object a line")
+        raise InputError("an empty file", file=path, expected="one JSON object per line")
     lines = text.split("\n")
     first = _record(path, 1, lines[0])
     names = list(first) if isinstance(first, dict) else None
@@ -116,7 +116,7 @@ def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
     keys: tuple[Any, ...] = places if names is None else tuple(names[place] for place in places)
     fields = field_names(places, names)
 
-    # This loop is the cost of reading JSONL; whatever is unusual about a line is left to the slower ``_row``.
+    # This loop dominates the cost of reading JSONL; unusual lines are handled by the slower ``_row``.
     decode, pick, kind, kinds = json.JSONDecoder().raw_decode, itemgetter(*keys), type(first), {str, int}
     rows: list[tuple[str | int, ...]] = []
     for number, line in enumerate(lines, start=1):
@@ -135,7 +135,7 @@ def _record(path: Path, number: int, line: str) -> Any:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
-        raise InputError("not JSON", file=path, row=number, found=line, expected="a JSON object a line") from None
+        raise InputError("not JSON", file=path, row=number, found=line, expected="one JSON object per line") from None
     if not isinstance(record, dict | list):
         raise InputError("not a record", file=path, row=number, found=line, expected="a JSON object or array")
     return record
@@ -144,11 +144,11 @@ def _record(path: Path, number: int, line: str) -> Any:
 def _row(
     path: Path, number: int, line: str, kind: type, keys: Sequence[Any], fields: Sequence[str]
 ) -> tuple[str | int, ...]:
-    """The four values of a line, or the InputError that says why there are none."""
+    """The four values of a line; an InputError if there are none."""
     record = _record(path, number, line)
     if not isinstance(record, kind):
         expected = f"a JSON {'object' if kind is dict else 'array'}, as in row 1"
-        raise InputError("a record of another kind", file=path, row=number, found=line, expected=expected)
+        raise InputError("a record of another type", file=path, row=number, found=line, expected=expected)
     values: list[str | int] = []
     for key, field in zip(keys, fields, strict=True):
         try:
@@ -156,7 +156,7 @@ def _row(
         except LookupError:
             raise InputError("no value", file=path, row=number, field=field, found=line, expected="a value") from None
         if type(value) not in (str, int):
-            problem, found = "a value of a wrong type", json.dumps(value)
+            problem, found = "a value of the wrong type", json.dumps(value)
             raise InputError(problem, file=path, row=number, field=field, found=found, expected="text or an integer")
         values.append(value)
     return tuple(values)
@@ -166,19 +166,19 @@ def _series(path: Path, fields: Sequence[str], values: Sequence[list[str]]) -> t
     import polars as pl
 
     try:
-        return tuple(pl.Series(role, column, dtype=pl.String) for role, column in zip(COLUMNS, values, strict=True))
+        return tuple(pl.Series(name, column, dtype=pl.String) for name, column in zip(COLUMNS, values, strict=True))
     except UnicodeEncodeError as error:
-        # A JSON escape can spell half of a character, which no text file could hold.
+        # A JSON escape can encode an unpaired surrogate, which is not valid UTF-8.
         half = error.object
         place, row = next((place, column.index(half)) for place, column in enumerate(values) if half in column)
         raise InputError(
-            "half a character", file=path, row=row + 1, field=fields[place], found=half, expected="Unicode text"
+            "an unpaired surrogate", file=path, row=row + 1, field=fields[place], found=half, expected="Unicode text"
         ) from None
 
 
 @contextmanager
-def _no_word_on_stderr() -> Iterator[None]:
-    """Keeps compiled code from writing to stderr, which Python's own streams cannot."""
+def _silent_stderr() -> Iterator[None]:
+    """Discards what compiled code writes to stderr; replacing ``sys.stderr`` does not affect it."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
@@ -195,17 +195,17 @@ def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumn
 
     content = read_bytes(path)
     if content[:4] != b"PAR1":
-        raise InputError("not a Parquet file", file=path, found=content[:4], expected="a file that begins with PAR1")
+        raise InputError("not a Parquet file", file=path, found=content[:4], expected="a file that starts with PAR1")
     if content[-4:] != b"PAR1" or len(content) < 12:
-        raise InputError("a Parquet file that was cut off", file=path, found=content[-4:], expected="PAR1 at its end")
+        raise InputError("a truncated Parquet file", file=path, found=content[-4:], expected="PAR1 at its end")
     try:
-        with _no_word_on_stderr():  # polars itself tells of some kinds of damage, at length
+        with _silent_stderr():  # polars prints long messages about some kinds of damage
             names = list(pl.read_parquet_schema(io.BytesIO(content)))
             places = find_columns(path, names, len(names), columns)
             frame = pl.read_parquet(io.BytesIO(content), columns=[names[place] for place in places])
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = " ".join(str(error).split())[:160]
-        raise InputError(f"a damaged Parquet file ({reason})", file=path, expected="one that can be read") from None
+        raise InputError(f"a damaged Parquet file ({reason})", file=path, expected="a readable file") from None
     if not len(frame):
         raise InputError("no facts", file=path, expected="at least one row")
     fields = field_names(places, names)
@@ -214,7 +214,7 @@ def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumn
 
 
 def _text_of(raw: FactColumns, column: int) -> pl.Series:
-    """A Parquet column as text: names and integers as they are, dates and datetimes (in UTC) as ISO 8601."""
+    """A Parquet column as text: names and integers unchanged, dates and datetimes (in UTC) as ISO 8601."""
     import polars as pl
 
     series = raw.values[column]
@@ -226,8 +226,8 @@ def _text_of(raw: FactColumns, column: int) -> pl.Series:
         return series.cast(pl.String)
     if COLUMNS[column] != "time" or kind not in (pl.Date, pl.Datetime):
         types = "text or integers" + (", dates or datetimes" if COLUMNS[column] == "time" else "")
-        raise raw.error("a column of a wrong type", column, 0, str(kind), types)
-    days = series.to_physical() // (_UNITS_A_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1)
+        raise raw.error("a column of the wrong type", column, 0, str(kind), types)
+    days = series.to_physical() // (_UNITS_PER_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1)
     outside = (days < _FIRST_DAY) | (days > _LAST_DAY)
     if outside.any():
         row = int(outside.arg_max() or 0)

@@ -1,4 +1,4 @@
-"""The raw layout of the public benchmarks: facts as integer ids in three files, and files that name the ids."""
+"""Reader for the raw layout of the public ICEWS benchmarks: three files of integer ids and files that name the ids."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _COLUMNS = ("subject", "relation", "object", "time")
 
 
 def read_icews(raw: Path | Mapping[str, Path], name: str | None = None) -> Facts:
-    """The facts of a folder in the raw layout, or of raw files wherever they are (file name → path).
+    """Reads the facts of a folder in the raw layout, or of raw files given as file name → path.
 
-    Train, valid and test are put one after the other: the out-of-graph split does not know them. Columns may be padded
-    with blanks and there may be more than four of them, as in ICEWS18.
+    Train, valid and test are concatenated: the out-of-graph split does not use them. Columns may be padded with spaces
+    and there may be more than four of them, as in ICEWS18.
     """
     if isinstance(raw, Path):
         files: Mapping[str, Path] = {file: raw / file for file in RAW_FILES}
@@ -52,7 +52,7 @@ def read_icews(raw: Path | Mapping[str, Path], name: str | None = None) -> Facts
 
 
 def _lines(path: Path) -> list[str]:
-    """Rows of a text file. Not splitlines(): names may hold characters that it takes for line ends."""
+    """Rows of a text file. Not splitlines(): names may contain characters that it treats as line ends."""
     text = read_text(path).decode()
     if not text:
         raise InputError("empty file", file=path)
@@ -60,7 +60,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _coded(path: Path) -> list[tuple[str, int]]:
-    """(text, integer) of each row of a file in which a tab stands between the two."""
+    """(text, integer) of each row; the two are separated by a tab."""
     pairs = []
     for row, line in enumerate(_lines(path), start=1):
         text, tab, number = line.rpartition("\t")
@@ -83,14 +83,14 @@ def _names(path: Path) -> tuple[str, ...]:
             expected = f"each id from 0 to {len(names) - 1} once"
             raise InputError("bad id", file=path, row=row, field="id", found=number, expected=expected)
         if name in seen:
-            raise InputError("a name that has an id already", file=path, row=row, field="name", found=name)
+            raise InputError("a name that already has an id", file=path, row=row, field="name", found=name)
         seen.add(name)
         names[number] = name
     return tuple(name for name in names if name is not None)
 
 
 def _calendar(path: Path) -> Calendar:
-    """The calendar of rows of date and code (hours since the first day, in ICEWS); every fact's time is a code."""
+    """The calendar of (date, code) rows; a code counts hours since the first day in ICEWS, and facts use codes."""
     pairs = _coded(path)
     granularity = granularity_of_label(pairs[0][0])
     if granularity is None:
@@ -110,7 +110,7 @@ def _calendar(path: Path) -> Calendar:
     wrong = np.flatnonzero((np.diff(granule) <= 0) | (np.diff(code) <= 0))
     if len(wrong):
         row = int(order[wrong[0] + 1]) + 1
-        raise InputError("dates and codes do not ascend together", file=path, row=row, found=pairs[row - 1][0])
+        raise InputError("dates and codes are not in the same order", file=path, row=row, found=pairs[row - 1][0])
     origin = int(granule[0])
     return Calendar(granularity, origin, 1, code, (granule - origin).astype(np.int32))
 
@@ -122,7 +122,7 @@ def _fact_rows(path: Path, limits: tuple[int, int, int], calendar: Calendar) -> 
         rows = np.loadtxt(lines, dtype=np.int64, delimiter="\t", usecols=range(4), comments=None, ndmin=2)
     except ValueError:
         raise _bad_row(path, lines) from None
-    if len(rows) != len(lines):  # loadtxt passes over empty lines, and rows could no longer be named
+    if len(rows) != len(lines):  # loadtxt skips empty lines, so row numbers would be wrong
         raise InputError("empty line", file=path, row=next(i for i, line in enumerate(lines, 1) if not line.strip()))
     for column, (field, limit) in enumerate(zip(_COLUMNS, limits, strict=False)):
         wrong = np.flatnonzero((rows[:, column] < 0) | (rows[:, column] >= limit))
@@ -142,11 +142,11 @@ def _fact_rows(path: Path, limits: tuple[int, int, int], calendar: Calendar) -> 
 
 
 def _bad_row(path: Path, lines: list[str]) -> InputError:
-    """What is wrong with the first row that is not four integers."""
+    """The error of the first row that is not four integers."""
     for row, line in enumerate(lines, start=1):
         cells = line.split("\t")
         if len(cells) < 4:
-            expected = "subject, relation, object and time, with tabs between them"
+            expected = "subject, relation, object and time, separated by tabs"
             return InputError("too few columns", file=path, row=row, found=len(cells), expected=expected)
         for field, cell in zip(_COLUMNS, cells, strict=False):
             digits = cell.strip().removeprefix("-")

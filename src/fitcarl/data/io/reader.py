@@ -1,4 +1,4 @@
-"""Facts and concepts out of the files people have."""
+"""Reads facts and concepts from files."""
 
 from __future__ import annotations
 
@@ -37,21 +37,30 @@ def read_facts(
     granularity: str = "auto",
     concepts: str | Path | None = None,
 ) -> Facts:
-    """The facts of a TSV, CSV, Parquet or JSONL file; whatever cannot be used raises an InputError with its place.
+    """Reads the facts of a TSV, CSV, Parquet or JSONL file, one fact per row.
 
-    - ``format`` is told by the file's ending if not given. In TSV a quotation mark is a character like any other, CSV
-      follows RFC 4180, a line of JSONL is an object or an array.
-    - ``columns`` are those of subject, relation, object and time, as names or as positions *from 1*. If not given they
-      are found by their names in the header (or keys), or are the first four where none has a known name.
-    - ``header="auto"`` takes the first row for a header where it names the four columns, or where its time is a word
-      and either three columns have known names or the next row's time is one.
-    - ``granularity`` is ``auto``, ``hour``, ``day``, ``month``, ``year``, or for integer times the units a tick
-      (``"24"``); see ``read_timestamps``.
-    - ``concepts`` is a file for ``read_concepts``; one that is about none of the entities is an error.
+    Names are kept unchanged. Ids are assigned in order of first appearance, the subject of a row before its object; if
+    all entities (or all relations) are integers, ids follow numerical order and padding spaces are removed. Facts that
+    are equal after their times were converted to ticks are merged.
 
-    Names are kept as they are, character by character. Ids are given in order of first appearance, a row's subject
-    before its object; where all entities (or all relations) are integers, in numerical order, and the spaces some files
-    pad integers with are dropped. Facts that are equal once their time is a tick are merged.
+    Args:
+        path: The file.
+        name: Name of the facts; by default the file name without its suffix.
+        format: ``tsv``, ``csv``, ``parquet`` or ``jsonl``; by default it follows from the suffix. Quotation marks have
+            no meaning in TSV, CSV follows RFC 4180, a line of JSONL is an object or an array.
+        header: Whether the first row is a header. ``auto`` detects it: a row that names the four columns, or whose time
+            is a word while three columns have known names or the time of the second row is valid.
+        columns: Columns of subject, relation, object and time as names or as positions *from 1*. By default they are
+            found by name in the header (or keys); if no column has a known name, the first four are used.
+        granularity: ``auto``, ``hour``, ``day``, ``month``, ``year``, or for integer times the units per tick
+            (``"24"``); see ``read_timestamps``.
+        concepts: A file for ``read_concepts``; it must contain at least one entity of the facts.
+
+    Returns:
+        The facts with their vocabulary and calendar.
+
+    Raises:
+        InputError: The file cannot be read or a value is invalid; the message names file, row and field.
     """
     path = Path(path)
     check_granularity(granularity)
@@ -60,12 +69,15 @@ def read_facts(
     relations, (relation,) = _numbered(source, (_RELATION,))
     calendar, ticks, exact, times_truncated = _times(source, granularity)
     quadruples = Quadruples(subject, relation, object, ticks).distinct()
-    before_cut = len(Quadruples(subject, relation, object, exact).distinct()) if times_truncated else len(quadruples)
+    distinct_before = (
+        len(Quadruples(subject, relation, object, exact).distinct()) if times_truncated else len(quadruples)
+    )
     vocabulary = Vocabulary(entities, relations)
-    kinds = _concept_rows(Path(concepts)) if concepts else []
-    used = [(vocabulary.entity_index[o], kind) for o, kind in kinds if o in vocabulary.entity_index]
+    pairs = _concept_rows(Path(concepts)) if concepts else []
+    index = vocabulary.entity_index
+    used = [(index[entity], concept) for entity, concept in pairs if entity in index]
     if concepts and not used:
-        found = f"0 of {len(kinds)} rows about an entity of the facts"
+        found = f"0 of {len(pairs)} rows with an entity of the facts"
         raise InputError("no concepts for these facts", file=concepts, found=found, expected="names as in the facts")
     return Facts(
         name=name or path.stem,
@@ -74,37 +86,37 @@ def read_facts(
         calendar=calendar,
         concepts=Concepts.from_pairs(len(entities), used),
         rows=len(ticks),
-        duplicates=len(ticks) - before_cut,
+        duplicates=len(ticks) - distinct_before,
         self_loops=int(np.count_nonzero(quadruples.subject == quadruples.object)),
         times_truncated=times_truncated,
-        merged_by_truncation=before_cut - len(quadruples),
-        concept_rows=len(kinds),
+        merged_by_truncation=distinct_before - len(quadruples),
+        concept_rows=len(pairs),
         concept_rows_used=len(used),
     )
 
 
 def read_concepts(path: str | Path, entity_index: Mapping[str, int]) -> Concepts:
-    """The concepts of entities from a table of (entity, concept) rows, or from JSON: {entity: [concept, ...]}.
+    """Reads concepts from a table of (entity, concept) rows, or from JSON: {entity: [concept, ...]}.
 
-    The file's ending tells which: ``.json``, ``.csv``, or else tab-separated. Entities that are not in the index are
-    left out (a header, too, is a row about an unknown entity).
+    The suffix of the file selects the format: ``.json``, ``.csv``, otherwise tab-separated. Unknown entities are
+    ignored, which includes a header row.
     """
     pairs = _concept_rows(Path(path))
-    return Concepts.from_pairs(len(entity_index), ((entity_index[o], n) for o, n in pairs if o in entity_index))
+    return Concepts.from_pairs(len(entity_index), ((entity_index[e], n) for e, n in pairs if e in entity_index))
 
 
 def _concept_rows(path: Path) -> list[tuple[str, str]]:
-    """(entity, concept) of every row of a table, or of every item of a JSON object's lists."""
+    """(entity, concept) pairs of a table or a JSON object."""
     if path.suffix.lower() == ".json":
         return [(entity, name) for entity, names in _concepts_of_json(path).items() for name in names]
     comma = path.suffix.lower() == ".csv"
     table = read_table(path, "," if comma else "\t", quoted=comma, width=2)
-    owners, names = (column.to_list() for column in table.columns((0, 1)))
-    for row, (owner, name) in enumerate(zip(owners, names, strict=True)):
-        for field, value in (("entity", owner), ("concept", name)):
+    entities, names = (column.to_list() for column in table.columns((0, 1)))
+    for row, (entity, name) in enumerate(zip(entities, names, strict=True)):
+        for field, value in (("entity", entity), ("concept", name)):
             if problem := name_problem(value):
                 raise table.error(problem, row, field, value, "a name on one line")
-    return list(zip(owners, names, strict=True))
+    return list(zip(entities, names, strict=True))
 
 
 def _concepts_of_json(path: Path) -> dict[str, list[str]]:
@@ -123,7 +135,7 @@ def _concepts_of_json(path: Path) -> dict[str, list[str]]:
 
 
 def _numbered(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str, ...], list[Ids]]:
-    """The distinct names of some columns by id, and each column as ids."""
+    """Distinct names of some columns by id, and each column as ids."""
     import polars as pl
 
     values = [source.values[column] for column in columns]
@@ -136,7 +148,7 @@ def _numbered(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str,
     if len(bad):
         found = str(bad[0])
         row, column = min((_row_of(v, found), c) for v, c in zip(values, columns, strict=True) if (v == found).any())
-        raise source.error(name_problem(found) or "no name", column, row, found, "a name on one line")
+        raise source.error(name_problem(found) or "not a name", column, row, found, "a name on one line")
 
     bare = names.str.strip_chars(" ")
     if bare.str.contains(_INTEGER).all():
@@ -147,7 +159,7 @@ def _numbered(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str,
 
 
 def _places_in(names: pl.Series, values: pl.Series) -> Ids:
-    """int32 [values]: where each value is among distinct names."""
+    """int32 [values]: index of each value in the distinct names."""
     import polars as pl
 
     places = pl.Series(np.arange(len(names), dtype=np.int32))
@@ -159,7 +171,7 @@ def _row_of(values: pl.Series, found: str) -> int:
 
 
 def _times(source: FactColumns, granularity: str) -> tuple[Calendar, Ids, Ids, int]:
-    """The calendar of a file, each row's tick and a number for its time before the cut, and how many rows were cut."""
+    """Calendar, tick of each row, key of each row's time before truncation, and number of truncated rows."""
     values = source.values[_TIME]
     texts = values.unique(maintain_order=True)
     try:
@@ -167,11 +179,11 @@ def _times(source: FactColumns, granularity: str) -> tuple[Calendar, Ids, Ids, i
     except InputError as error:
         row = int((values.str.strip_chars(" ") == str(error.found)).arg_max() or 0)
         problem = error.problem if str(error.found).strip() else "an empty time"
-        lost = row == 0 and not is_time(str(error.found))
-        hint = " (if this is a header, or other columns are meant, say so)" if lost else ""
+        may_be_header = row == 0 and not is_time(str(error.found))
+        hint = " (for a header row use --header, for other columns --columns)" if may_be_header else ""
         raise source.error(problem, _TIME, row, error.found, f"{error.expected}{hint}") from None
     calendar = Calendar.of_granules(times.granularity, times.granules, times.step)
     ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
     place = _places_in(texts, values)
     _, exact = np.unique(times.exact, return_inverse=True)
-    return calendar, ticks[place], exact.astype(np.int32)[place], int(np.count_nonzero(times.cut[place]))
+    return calendar, ticks[place], exact.astype(np.int32)[place], int(np.count_nonzero(times.truncated[place]))

@@ -1,4 +1,4 @@
-"""Delimited text as columns of strings that know their line: what every text table of this package is read with."""
+"""Delimited text files as columns of strings, with line numbers for error messages."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file; an InputError where there is none, or where it cannot be opened."""
+    """The bytes of a file; an InputError if it cannot be read."""
     if path.is_dir():
         raise InputError("a folder", file=path, expected="a file")
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise InputError("no such file", file=path, expected="a file that exists") from None
+        raise InputError("no such file", file=path, expected="an existing file") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path, expected="a readable file") from None
 
 
 def read_text(path: Path, separator: str | None = None) -> bytes:
-    """A text file as valid UTF-8 with LF line ends, without byte-order mark and without blank lines at its end."""
+    """A text file as valid UTF-8 with LF line ends, without byte-order mark and trailing blank lines."""
     text = read_bytes(path)
     try:
         text.decode()
@@ -43,18 +43,18 @@ def read_text(path: Path, separator: str | None = None) -> bytes:
     if bad >= 0:
         line = text[text.rfind(b"\n", 0, bad) + 1 : bad]
         raise InputError(
-            "not text in UTF-8",
+            "not UTF-8 text",
             file=path,
             row=_row_at(text, bad),
             field=None if separator is None else str(1 + line.count(separator.encode())),
             found=f"byte 0x{text[bad]:02x}",
-            expected="UTF-8 without NUL bytes (other encodings have to be converted first)",
+            expected="UTF-8 without NUL bytes (convert other encodings first)",
         )
     return text.removeprefix(_BOM).replace(b"\r\n", b"\n").rstrip(b"\r\n")
 
 
 def name_problem(name: str) -> str | None:
-    """Why a text cannot be a name in a table, or None: a name is not blank, and has neither tab nor line break."""
+    """Why a text is not a valid name in a table, or None. A name is not blank and has no tab or line break."""
     if not name.strip():
         return "an empty name"
     if any(mark in name for mark in "\t\n\r\0"):
@@ -62,7 +62,7 @@ def name_problem(name: str) -> str | None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        return "a name with half a character"
+        return "a name with an unpaired surrogate"
     return None
 
 
@@ -71,30 +71,30 @@ def _row_at(text: bytes, byte: int) -> int:
 
 
 def _blank_at(text: bytes, byte: int) -> bool:
-    """Whether a line that starts here has nothing but spaces."""
+    """Whether the line that starts at this byte is blank."""
     end = text.find(b"\n", byte)
     return not text[byte : end if end >= 0 else len(text)].strip(b" ")
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of equally many fields. A row is known by its number from 0; ``line`` is where a person finds it."""
+    """Rows with the same number of fields. Rows are numbered from 0; ``line`` gives the line in the file."""
 
     file: Path
     text: bytes
     separator: str
     quoted: bool
-    """Whether fields follow the quoting of RFC 4180; otherwise a quotation mark is a character like any other."""
+    """Whether fields are quoted as in RFC 4180; otherwise quotation marks have no meaning."""
     starts: NDArray[np.int64]
-    """int64 [rows], the byte of ``text`` at which each row starts."""
+    """int64 [rows], the byte of ``text`` where each row starts."""
     width: int
-    """Fields of every row."""
+    """Number of fields per row."""
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def line(self, row: int) -> int:
-        """The line of the file, counted from 1, on which a row starts."""
+        """The line of the file, counted from 1, where a row starts."""
         return _row_at(self.text, int(self.starts[row]))
 
     def row(self, row: int) -> list[str]:
@@ -103,14 +103,14 @@ class Table:
         return [column[0] for column in self._parsed(self.text[int(self.starts[row]) : end], range(self.width))]
 
     def columns(self, places: Sequence[int], skip: int = 0) -> list[pl.Series]:
-        """The fields at these places (from 0) of all rows after the first ``skip``, as strings without nulls."""
+        """The fields at these positions (from 0) of all rows after the first ``skip``, as strings without nulls."""
         if skip >= len(self):
             import polars as pl
 
             return [pl.Series(str(place), [], dtype=pl.String) for place in places]
         columns = self._parsed(self.text[int(self.starts[skip]) :], places)
         if len(columns[0]) != len(self) - skip:
-            raise RuntimeError(f"{self.file}: {len(self) - skip} rows were counted and {len(columns[0])} parsed")
+            raise RuntimeError(f"{self.file}: {len(self) - skip} rows counted but {len(columns[0])} parsed")
         return columns
 
     def error(self, problem: str, row: int, field: str, found: object, expected: str) -> InputError:
@@ -134,10 +134,10 @@ class Table:
 
 
 def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: int | None = None) -> Table:
-    """The rows of a delimited text file; an InputError names the first row that is not as wide as it should be.
+    """The rows of a delimited text file; an InputError names the first row with a wrong number of fields.
 
-    The structure is found here rather than left to a parser, because a row number has to be that of the file: a parser
-    may fill short rows, drop blank ones, or count rows where a person counts lines.
+    Row boundaries are found here and not by a parser, because error messages need line numbers of the file: parsers
+    fill short rows, drop blank ones, or count records instead of lines.
     """
     text = read_text(path, separator)
     if not text:
@@ -158,7 +158,7 @@ def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: i
         row = 0 if _blank_at(text, 0) else int(ragged[0])
         if _blank_at(text, int(starts[row])):
             place = _row_at(text, int(starts[row]))
-            raise InputError("a blank line", file=path, row=place, expected="none before the last row")
+            raise InputError("a blank line", file=path, row=place, expected="no blank line before the last row")
         count = int(fields[row])
         kind = {"\t": "tabs", ",": "commas"}.get(separator, repr(separator))
         raise InputError(
@@ -172,7 +172,7 @@ def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: i
 
 
 def _check_quotes(path: Path, text: bytes, characters: NDArray[np.uint8], separator: str) -> None:
-    """Raises unless every quotation mark opens a field, closes one, or stands doubled inside a quoted field."""
+    """Raises unless every quotation mark opens a field, closes one, or is doubled inside a quoted field."""
     quotes = np.flatnonzero(characters == _QUOTE)
     around = np.pad(characters, 1, constant_values=_NEWLINE)
     fits = np.zeros(256, dtype=np.bool_)
@@ -185,8 +185,8 @@ def _check_quotes(path: Path, text: bytes, characters: NDArray[np.uint8], separa
     if len(stray) or len(unclosed):
         first = int(min(*stray[:1], *unclosed[:1], len(text)))
         raise InputError(
-            "a quotation mark inside an unquoted field" if first in stray else "a quoted field without end",
+            "a quotation mark inside an unquoted field" if first in stray else "an unterminated quoted field",
             file=path,
             row=_row_at(text, first),
-            expected='a field with quotation marks quoted as a whole, each mark doubled: "say ""hello"""',
+            expected='the whole field quoted and each quotation mark doubled: "say ""hello"""',
         )

@@ -1,4 +1,4 @@
-"""From the times of a facts file, as they are written, to granules of one granularity."""
+"""Parses the times of a file of facts into granules of one granularity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = re.compile(
     r"|(?P<datetime>[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9].*)"
 )
 _PLAIN = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?)?)?")
-"""Times without zone (or in UTC), which numpy reads as we do, and many at once."""
+"""Times without a zone or in UTC; numpy parses these in bulk with the same result."""
 _EXPECTED = {
     "integer": "an integer",
     "month": "a month such as 2014-05",
@@ -36,9 +36,9 @@ _UNITS: dict[Granularity, tuple[str, int]] = {
     "month": ("datetime64[M]", 1970 * 12),
     "year": ("datetime64[Y]", 1970),
 }
-"""numpy's unit of each granularity, and what to add to numpy's count to get a granule of the calendar."""
-_CLEARLY = 3
-"""So many distinct dates must all be the first of a month (of a year) before dates are taken to mean months (years)."""
+"""numpy unit of each granularity, and the offset from numpy's count to granules of the calendar."""
+_MIN_FIRST_DAYS = 3
+"""Minimum number of distinct dates, all the first of a month (year), for dates to be read as months (years)."""
 _DIGITS = 18
 _COARSER: dict[Granularity, str] = {"hour": "day", "day": "month", "month": "year", "year": "year"}
 _COMPACT_DATE = re.compile(r"(19|20)[0-9]{6}|2100[0-9]{4}")
@@ -46,46 +46,51 @@ _COMPACT_DATE = re.compile(r"(19|20)[0-9]{6}|2100[0-9]{4}")
 
 @dataclass(frozen=True, eq=False)
 class Timestamps:
-    """What each distinct time of a file means."""
+    """Parsed distinct times of a file."""
 
     granularity: Granularity
     granules: NDArray[np.int64]
     """int64 [texts], as `Calendar.of_granules` takes them."""
     step: int
-    """Granules a tick: 1, or for integers what was asked for or the greatest common divisor of their differences."""
-    cut: NDArray[np.bool_]
-    """bool [texts], whether the time was finer than a granule, so that the rest was cut off."""
+    """Granules per tick: 1; for integers the requested number or the greatest common divisor of the differences."""
+    truncated: NDArray[np.bool_]
+    """bool [texts], whether the time was finer than a granule and was truncated."""
     exact: NDArray[np.int64]
-    """int64 [texts], the time before that, in units of its own: equal where times are."""
+    """int64 [texts], a key of the time before truncation: equal for equal times."""
 
 
 def is_time(text: str) -> bool:
-    """Whether a text is written like a time (which an impossible date is, too)."""
+    """Whether a text has the form of a time; impossible dates included."""
     return _KINDS.fullmatch(text.strip(" ")) is not None
 
 
 def check_granularity(granularity: str) -> None:
-    """Raises an InputError unless ``read_timestamps`` knows this granularity."""
+    """Raises an InputError for an unknown granularity."""
     if granularity not in ("auto", *GRANULARITIES) and not re.fullmatch(r"[1-9][0-9]{0,17}", granularity):
         raise InputError(
             "unknown granularity",
             found=granularity,
-            expected="auto, hour, day, month, year, or a number of units a tick where times are integers",
+            expected="auto, hour, day, month, year, or for integer times the number of units per tick",
         )
 
 
 def read_timestamps(texts: Sequence[str], granularity: str = "auto") -> Timestamps:
-    """The granules of distinct times; all must be of one kind: integers, months, dates or datetimes.
+    """The granules of distinct times, which must all be integers, months, dates or datetimes.
 
-    ``auto`` takes integers as they are (but as dates where all of them are dates YYYYMMDD from 1900 to 2100), and else
-    the coarsest granularity that loses nothing: hours where there is a time of day (minutes are cut), days, months or
-    years. Dates mean months (years) only where at least three of them are all the first of a month (of a year).
-    ``integer`` takes all integers as they are. A number such as ``"24"`` is the units a tick of integer times, counted
-    from the first. Where a granularity of the calendar is asked for, integers are read as YYYYMMDD or YYYY.
+    Args:
+        texts: Distinct times in order of appearance.
+        granularity: ``auto`` keeps integers (but reads YYYYMMDD from 1900 to 2100 as dates) and otherwise chooses the
+            coarsest granularity without loss: hours if there is a time of day (minutes are truncated), days, months or
+            years. Dates are read as months (years) only if at least three of them are all the first of a month (year).
+            ``integer`` keeps all integers. A number such as ``"24"`` gives the units per tick of integer times, counted
+            from the first. ``hour``, ``day``, ``month`` and ``year`` read integers as YYYYMMDD or YYYY.
 
-    The last time is at most ``MAX_SPAN`` ticks after the first.
+    Returns:
+        The parsed times.
 
-    An InputError has the offending text in ``found``; texts in order of appearance make it the first one.
+    Raises:
+        InputError: A time is invalid (the first such text is in ``found``), or the last time is more than ``MAX_SPAN``
+            ticks after the first.
     """
     check_granularity(granularity)
     texts = [text.strip(" ") for text in texts]
@@ -96,19 +101,19 @@ def read_timestamps(texts: Sequence[str], granularity: str = "auto") -> Timestam
         return _integers(texts, None if granularity in ("auto", "integer") else int(granularity))
     if granularity != "auto" and granularity not in _UNITS:
         raise InputError(
-            f"times are no integers, as granularity {granularity} needs", found=texts[0], expected="an integer"
+            f"times are not integers, which granularity {granularity} needs", found=texts[0], expected="an integer"
         )
     moments = _moments(texts)
     chosen = _coarsest(moments, kind) if granularity == "auto" else cast(Granularity, granularity)
     unit, offset = _UNITS[chosen]
     granules = moments.astype(unit)
     _check_span(texts, granules.astype(np.int64), 1, f"--granularity {_COARSER[chosen]}")
-    cut, exact = granules != moments, moments.astype(np.int64)
-    return Timestamps(chosen, granules.astype(np.int64) + offset, 1, cut, exact)
+    truncated, exact = granules != moments, moments.astype(np.int64)
+    return Timestamps(chosen, granules.astype(np.int64) + offset, 1, truncated, exact)
 
 
 def _compact_dates(texts: Sequence[str]) -> list[str] | None:
-    """The ISO dates of integers that are all dates written YYYYMMDD, or None."""
+    """ISO dates if all integers are dates of the form YYYYMMDD, otherwise None."""
     if not all(map(_COMPACT_DATE.fullmatch, texts)):
         return None
     dates = [f"{text[:4]}-{text[4:6]}-{text[6:]}" for text in texts]
@@ -126,8 +131,8 @@ def _check_span(texts: Sequence[str], granules: NDArray[np.int64], step: int, co
         raise InputError("a time out of range", found=texts[last], expected=expected)
 
 
-def _days_of_epoch(values: NDArray[np.int64]) -> int:
-    """Units a day if integers count seconds since 1970, or what their size says they count: ms, us or ns."""
+def _units_per_day(values: NDArray[np.int64]) -> int:
+    """Units per day if integers count seconds, ms, us or ns since 1970, estimated from their size."""
     largest = int(np.abs(values).max())
     return next(86_400 * unit for unit in (1, 10**3, 10**6, 10**9) if largest < 10**11 * unit or unit == 10**9)
 
@@ -145,7 +150,9 @@ def _kind_of_all(texts: Sequence[str]) -> str:
         if first is None:
             first = kind
         elif kind != first:
-            raise InputError("times of two kinds", found=text, expected=f"{_EXPECTED[first]}, as in the rows before")
+            raise InputError(
+                "times of different types", found=text, expected=f"{_EXPECTED[first]}, as in the rows before"
+            )
     if first is None:
         raise InputError("no times", expected="at least one fact")
     return first
@@ -158,7 +165,7 @@ def _moments(texts: Sequence[str]) -> NDArray[np.datetime64]:
             moments = np.array([text.removesuffix("Z") for text in texts], dtype="datetime64[us]")
             if moments.min() >= np.datetime64("0001-01-01"):
                 return moments
-    # One by one: with zones, or to find the impossible one.
+    # One by one: times with zones, or to find the invalid one.
     return np.array([_moment(text) for text in texts], dtype="datetime64[us]")
 
 
@@ -173,7 +180,7 @@ def _coarsest(moments: NDArray[np.datetime64], kind: str) -> Granularity:
         return "month"
     if np.any(moments.astype("datetime64[D]") != moments):
         return "hour"
-    if len(np.unique(moments)) >= _CLEARLY:
+    if len(np.unique(moments)) >= _MIN_FIRST_DAYS:
         if np.all(moments.astype("datetime64[Y]") == moments):
             return "year"
         if np.all(moments.astype("datetime64[M]") == moments):
@@ -188,7 +195,7 @@ def _integers(texts: Sequence[str], step: int | None) -> Timestamps:
     values = np.array([int(text) for text in texts], dtype=np.int64)
     since_first = values - values.min()
     step = step or math.gcd(*since_first.tolist()) or 1
-    coarser = max(_days_of_epoch(values), int(since_first.max()) // MAX_SPAN + 1)
+    coarser = max(_units_per_day(values), int(since_first.max()) // MAX_SPAN + 1)
     _check_span(texts, values, step, f"--granularity {coarser}")
-    cut = since_first % step
-    return Timestamps("integer", values - cut, step, cut != 0, values)
+    remainder = since_first % step
+    return Timestamps("integer", values - remainder, step, remainder != 0, values)

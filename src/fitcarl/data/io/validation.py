@@ -1,4 +1,4 @@
-"""What must hold of a dataset before a number that comes from it means anything."""
+"""Consistency checks of a dataset."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _SEEN = -1
 
 
 def validate(dataset: Dataset, folder: str | Path = "") -> None:
-    """Raises an InputError unless the dataset is one: ids that exist, and no unseen entity where it must not be seen.
+    """Raises an InputError unless all ids exist and no unseen entity occurs outside its own group.
 
-    A fact's row in the error is its place in the dataset, which is also its row in the file it is read from or written
-    to; ``folder`` goes before the file's name.
+    Args:
+        dataset: The dataset to check.
+        folder: Prefix of the file names in error messages. Rows are those of the files the dataset is read from or
+            written to.
     """
     place = Path(folder)
     _check_names(place / ENTITIES, dataset.vocabulary.entities)
@@ -36,18 +38,18 @@ def validate(dataset: Dataset, folder: str | Path = "") -> None:
         )
     _check_distinct(place / BACKGROUND, dataset.background, dataset.vocabulary.entities)
     if len(dataset.concepts.offsets) != len(dataset.vocabulary.entities) + 1:
-        raise InputError("concepts of other entities", file=place / CONCEPTS)
+        raise InputError("concepts for another number of entities", file=place / CONCEPTS)
 
     group = np.full(len(dataset.vocabulary.entities), _SEEN)
     for number, split in enumerate(SPLITS):
         file, meta = place / META[split], dataset.meta(split)
-        _check_owners(file, meta, dataset.vocabulary.entities)
+        _check_meta_set(file, meta, dataset.vocabulary.entities)
         twice = np.flatnonzero(group[meta.entity_of_fact] != _SEEN)
         if len(twice):
             row = int(twice[0])
             other = META[SPLITS[int(group[meta.entity_of_fact[row]])]]
             raise _error(
-                "an entity of two groups", file, row, "unseen entity", int(meta.entity_of_fact[row]), f"none of {other}"
+                "an entity in two groups", file, row, "unseen entity", int(meta.entity_of_fact[row]), f"none of {other}"
             )
         group[meta.entity_of_fact] = number
     _check_groups(place, dataset, group)
@@ -70,7 +72,7 @@ def _check_names(file: Path, names: Sequence[str]) -> None:
         if problem := name_problem(name):
             raise _error(problem, file, row, "name", name, "a name on one line")
         if seen.setdefault(name, row) != row:
-            raise _error("a name that is there twice", file, row, "name", name, f"another than row {seen[name] + 1}'s")
+            raise _error("a duplicate name", file, row, "name", name, f"another name than in row {seen[name] + 1}")
     if not names:
         raise InputError("no names", file=file, expected="at least one row: id, name")
 
@@ -92,21 +94,21 @@ def _check_ids(file: Path, facts: Quadruples, dataset: Dataset) -> None:
         raise _error("a time that is not in times.tsv", file, row, "time", int(facts.time[row]), "a tick of that table")
 
 
-def _check_owners(file: Path, meta: MetaSet, names: Sequence[str]) -> None:
-    """An owner is an end of its fact, its facts stand together, and no fact is there twice.
+def _check_meta_set(file: Path, meta: MetaSet, names: Sequence[str]) -> None:
+    """Each fact contains the entity it is listed under, the facts of an entity are contiguous, and none is repeated.
 
-    Listed under both its ends, or twice under one, a fact could be support and query at once.
+    A fact that is listed twice could be support and query at the same time.
     """
-    strangers = np.flatnonzero((meta.entity_of_fact != meta.facts.subject) & (meta.entity_of_fact != meta.facts.object))
-    if len(strangers):
-        row = int(strangers[0])
+    foreign = np.flatnonzero((meta.entity_of_fact != meta.facts.subject) & (meta.entity_of_fact != meta.facts.object))
+    if len(foreign):
+        row = int(foreign[0])
         ends = f"the fact's subject {meta.facts.subject[row]} or object {meta.facts.object[row]}"
-        raise _error("not an end of its fact", file, row, "unseen entity", int(meta.entity_of_fact[row]), ends)
+        raise _error("not an entity of its fact", file, row, "unseen entity", int(meta.entity_of_fact[row]), ends)
     _, first = np.unique(meta.entities, return_index=True)
     if len(first) < len(meta.entities):
         again = int(np.setdiff1d(np.arange(len(meta.entities)), first)[0])
         entity, row = int(meta.entities[again]), int(meta.offsets[again])
-        raise _error("facts of an entity in two places", file, row, "unseen entity", entity, "them to be contiguous")
+        raise _error("facts of an entity are not contiguous", file, row, "unseen entity", entity, "contiguous rows")
     _check_distinct(file, meta.facts, names)
 
 
@@ -116,11 +118,11 @@ def _check_distinct(file: Path, facts: Quadruples, names: Sequence[str]) -> None
     _, first = np.unique(facts.rows(), axis=0, return_index=True)
     row = int(np.setdiff1d(np.arange(len(facts)), first)[0])
     found = f"{names[facts.subject[row]]}, {names[facts.object[row]]}"
-    raise _error("a fact that is there twice", file, row, "fact", found, "it to be listed once")
+    raise _error("a duplicate fact", file, row, "fact", found, "distinct facts")
 
 
 def _check_groups(place: Path, dataset: Dataset, group: NDArray[np.int64]) -> None:
-    """The background holds no unseen entity, and a group's facts none of another group."""
+    """The background contains no unseen entity, and the facts of a group none of another group."""
     allowed = [(BACKGROUND, dataset.background, _SEEN)]
     allowed += [(META[split], dataset.meta(split).facts, number) for number, split in enumerate(SPLITS)]
     for name, facts, own in allowed:

@@ -13,6 +13,7 @@ import pytest
 
 import fitcarl
 from fitcarl.errors import MissingExtraError, require_extra
+from tests.small import write_tiny
 
 ROOT = Path(__file__).parents[1]
 WEB_STACK = ("fastapi", "sqlalchemy", "starlette", "uvicorn")
@@ -76,3 +77,13 @@ def test_command_without_its_extra_fails_with_one_line(
 def test_help_and_data_commands_need_no_extra() -> None:
     assert run_without((*WEB_STACK, "matplotlib", "psycopg"), "--help").returncode == 0
     assert run_without((*WEB_STACK, "matplotlib", "psycopg"), "data", "list").returncode == 0
+
+
+def test_training_without_matplotlib_skips_the_curve(tmp_path: Path) -> None:
+    data, out = write_tiny(tmp_path / "tiny"), tmp_path / "run"
+    done = run_without(
+        ("matplotlib",), "train", data, "--out", out, "--preset", "paper", "--episodes", 2, "--set", "embedding.dim=16"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "fitcarl[plot]" in done.stderr
+    assert not list(out.glob("*.svg")) + list(out.glob("*.png"))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fitcarl.core.storage import write_atomically
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,11 @@ def truncate(file: Path, episode: int) -> None:
 
 def plot_curve(lines: list[TraceEntry], file: Path) -> None:
     """The learning curve: loss and reward of every episode, and meta-validation MRR where it was looked at."""
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        _log.info("the training curve is not drawn: install matplotlib with pip install 'fitcarl[plot]'")
+        return
 
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     panels = figure.subplots(1, 3)

@@ -69,9 +69,7 @@ def read_facts(
     relations, (relation,) = _numbered(source, (_RELATION,))
     calendar, ticks, exact, times_truncated = _times(source, granularity)
     quadruples = Quadruples(subject, relation, object, ticks).distinct()
-    distinct_before = (
-        len(Quadruples(subject, relation, object, exact).distinct()) if times_truncated else len(quadruples)
-    )
+    distinct = len(Quadruples(subject, relation, object, exact).distinct()) if times_truncated else len(quadruples)
     vocabulary = Vocabulary(entities, relations)
     pairs = _concept_rows(Path(concepts)) if concepts else []
     index = vocabulary.entity_index
@@ -86,10 +84,10 @@ def read_facts(
         calendar=calendar,
         concepts=Concepts.from_pairs(len(entities), used),
         rows=len(ticks),
-        duplicates=len(ticks) - distinct_before,
+        duplicates=len(ticks) - distinct,
         self_loops=int(np.count_nonzero(quadruples.subject == quadruples.object)),
         times_truncated=times_truncated,
-        merged_by_truncation=distinct_before - len(quadruples),
+        merged_by_truncation=distinct - len(quadruples),
         concept_rows=len(pairs),
         concept_rows_used=len(used),
     )

@@ -33,6 +33,8 @@ def test_an_input_error_is_one_short_line(found: str) -> None:
 def test_near_names_are_suggested() -> None:
     assert did_you_mean("consult", ["Consult", "Accuse"]) == "did you mean 'Consult'?"
     assert did_you_mean("xyz", ["Consult", "Accuse"]) == ""
+    with pytest.raises(InputError, match=r"unknown entity; found 'Ana'; .*'Anna'"):
+        Vocabulary(("Anna", "Bob"), ("Consult",)).entity_id("Ana")
 
 
 def test_every_relation_id_has_a_name() -> None:

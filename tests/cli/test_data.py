@@ -28,7 +28,7 @@ def test_split_makes_a_dataset_and_tells_what_is_in_it(fitcarl: Command, facts: 
     outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", "--seed", 3)
     assert (outcome.code, outcome.stderr) == (0, "")
     assert set(_contents(tmp_path / "made")) >= FILES - {"concepts.tsv"}
-    assert "720 rows, 0 exact duplicates merged, 0 facts of an entity with itself kept" in outcome.stdout
+    assert "720 rows, 0 exact duplicates merged, 0 facts with equal subject and object kept" in outcome.stdout
     assert "made: 66 entities, 3 relations" in outcome.stdout
     assert outcome.stdout.rstrip().endswith(f"written to {tmp_path / 'made'}")
 
@@ -52,8 +52,9 @@ def test_split_tells_what_the_cut_merged_and_how_many_concepts_match(
         *("data", "split", "--facts", facts, "--out", tmp_path / "made", "--concepts", tmp_path / "kinds.tsv")
     )
     assert outcome.stdout.splitlines()[0] == (
-        f"{facts}: 1,441 rows, 1 exact duplicate merged, 0 facts of an entity with itself kept, "
-        "720 times cut to the hour, 720 facts merged that became equal by that, 2 of 3 rows of concepts match an entity"
+        f"{facts}: 1,441 rows, 1 exact duplicate merged, 0 facts with equal subject and object kept, "
+        "720 times truncated to the hour, 720 facts merged that became equal by truncation, "
+        "2 of 3 rows of concepts match an entity"
     )
 
 
@@ -71,7 +72,7 @@ def test_a_dataset_is_split_again(fitcarl: Command, facts: Path, tmp_path: Path)
     for given in ([], ["--facts", facts, "--data", first]):
         assert_one_line(fitcarl("data", "split", *given, "--out", tmp_path / "x"), "either --facts or --data")
     columns = fitcarl("data", "split", "--data", first, "--columns", "1,2,3,4", "--out", tmp_path / "x")
-    assert_one_line(columns, "--columns", "is for a file of facts")
+    assert_one_line(columns, "--columns", "applies to a file of facts only")
 
 
 def test_split_is_decided_by_its_seed(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_parts_may_be_written_in_several_ways(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["nan/1/1", "inf/1/1", "-1/1/1", ""])
 def test_parts_that_are_no_numbers_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="not parts"):
+    with pytest.raises(InputError, match="invalid parts"):
         parse_parts(text)
 
 

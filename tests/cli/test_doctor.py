@@ -21,7 +21,7 @@ def test_the_doctor_tells_versions_machine_and_data(fitcarl: Command, tmp_path: 
     assert found["memory_mb"]["total"] > 0
     assert found["data"]["home"] == str(tmp_path / "home")
     text = fitcarl("doctor").stdout
-    assert "all is well" in text
+    assert "no problems found" in text
     assert found["packages"]["torch"] in text
 
 
@@ -47,4 +47,4 @@ def test_a_number_of_threads_that_is_none_is_a_problem(
     fitcarl: Command, monkeypatch: pytest.MonkeyPatch, threads: str
 ) -> None:
     monkeypatch.setenv("FITCARL_THREADS", threads)
-    assert f"problem: FITCARL_THREADS is '{threads}', which is no number" in fitcarl("doctor").stdout
+    assert f"problem: FITCARL_THREADS is '{threads}', which is not a number" in fitcarl("doctor").stdout

@@ -162,7 +162,7 @@ def test_a_header_with_names_of_its_own_is_not_taken_for_a_fact_without_a_word(
     file = tmp_path / "new.tsv"
     file.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     ask = ["predict", run, "--facts", file, *asked(example), "--json"]
-    assert one_line(fitcarl(*ask), "new.tsv, row 1", "if this is a header", "--columns")
+    assert one_line(fitcarl(*ask), "new.tsv, row 1", "for a header row", "--columns")
     assert fitcarl(*ask, "--columns", "who,what,whom,when").code == 0
 
 

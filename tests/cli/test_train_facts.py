@@ -40,7 +40,7 @@ def test_columns_and_times_are_read_as_the_options_say(facts: Path, fitcarl: Com
     said = outcome.stderr.splitlines()
     assert said[0] == "other: 720 facts of 66 actors, 3 relations, 2024-01 to 2024-12"
     assert said[1].startswith(
-        "other: 721 rows, 1 exact duplicate merged, 0 facts of an entity with itself kept, 684 times"
+        "other: 721 rows, 1 exact duplicate merged, 0 facts with equal subject and object kept, 684 times"
     )
 
 
@@ -48,7 +48,7 @@ def test_columns_and_times_are_read_as_the_options_say(facts: Path, fitcarl: Com
     "given", [("--columns", "1,2,3,4"), ("--granularity", "day"), ("--format", "csv"), ("--no-header",)]
 )
 def test_how_a_file_is_read_is_not_said_of_a_dataset(fitcarl: Command, tmp_path: Path, given: tuple[str, ...]) -> None:
-    assert_one_line(fitcarl("train", "demo", *given, "--out", tmp_path / "run"), "is for a file of facts")
+    assert_one_line(fitcarl("train", "demo", *given, "--out", tmp_path / "run"), "applies to a file of facts only")
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_times_are_told_with_their_dates_and_gaps(small: Dataset) -> None:
     found = describe(small)
     assert (found.first_time, found.last_time, found.span) == ("1970-01-01", "1970-01-06", 6)
     assert "5 days from 1970-01-01 to 1970-01-06" in found.render()
-    assert "1 of the 6 times in between have no fact" in found.render()
+    assert "1 of the 6 days have no fact" in found.render()
 
 
 def test_an_empty_group_has_no_spread(small: Dataset) -> None:

@@ -210,7 +210,7 @@ def test_a_share_that_binary_numbers_miss_by_a_hair_is_cut_right() -> None:
 
 def test_no_entity_within_the_bounds_is_an_error_that_says_what_there_is() -> None:
     rows = [(s, 0, 3, day) for s in range(3) for day in range(9)]
-    with pytest.raises(InputError, match="none of 4 has 10 to 25 facts; found '3 with fewer and 1 with more'"):
+    with pytest.raises(InputError, match="none of 4 has 10 to 25 facts; found '3 with fewer facts and 1 with more'"):
         split_facts(facts_of(rows))
 
 
@@ -222,23 +222,23 @@ def test_too_few_entities_for_three_groups_is_an_error_that_says_how_many_are_ne
 
 def test_a_split_without_background_is_an_error() -> None:
     ring = [(e, 0, (e + 1) % 12, day) for e in range(12) for day in range(6)]
-    with pytest.raises(InputError, match="no fact would be left for the background"):
+    with pytest.raises(InputError, match="no facts would remain for the background"):
         split_facts(facts_of(ring), share=1, parts=(0.8, 0.1, 0.1))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bounds": (0, 5)}, "not bounds; found '0 to 5'"),
-        ({"bounds": (9, 5)}, "not bounds; found '9 to 5'"),
-        ({"share": 0.0}, "not a share; found 0.0"),
-        ({"share": 1.5}, "not a share; found 1.5"),
-        ({"share": float("nan")}, "not a share; found nan"),
-        ({"parts": (0.8, 0.1, 0.2)}, "not parts; found '0.8/0.1/0.2'"),
-        ({"parts": (0.9, 0.1, 0.0)}, "not parts; found '0.9/0.1/0'"),
-        ({"parts": (0.9, 0.1)}, "not parts; found '0.9/0.1'"),
-        ({"seed": -1}, "not a seed; found -1"),
-        ({"seed": 2**32}, "not a seed; found 4294967296"),
+        ({"bounds": (0, 5)}, "invalid bounds; found '0 to 5'"),
+        ({"bounds": (9, 5)}, "invalid bounds; found '9 to 5'"),
+        ({"share": 0.0}, "invalid share; found 0.0"),
+        ({"share": 1.5}, "invalid share; found 1.5"),
+        ({"share": float("nan")}, "invalid share; found nan"),
+        ({"parts": (0.8, 0.1, 0.2)}, "invalid parts; found '0.8/0.1/0.2'"),
+        ({"parts": (0.9, 0.1, 0.0)}, "invalid parts; found '0.9/0.1/0'"),
+        ({"parts": (0.9, 0.1)}, "invalid parts; found '0.9/0.1'"),
+        ({"seed": -1}, "invalid seed; found -1"),
+        ({"seed": 2**32}, "invalid seed; found 4294967296"),
     ],
 )
 def test_options_without_sense_are_errors(options: dict[str, object], message: str) -> None:
@@ -272,5 +272,5 @@ def test_published_datasets_are_rebuilt_from_raw_facts_order_included(benchmarks
 def test_times_too_far_apart_are_an_error() -> None:
     calendar = Calendar.of_granules("integer", [0, 1, 2_000_000])
     facts = dataclasses.replace(facts_of([(0, 0, 1, 0)]), calendar=calendar)
-    with pytest.raises(InputError, match="times too far apart; found '2000001 ticks'; expected at most 2000000"):
+    with pytest.raises(InputError, match="the time span is too long; found '2000001 ticks'; expected at most 2000000"):
         split_facts(facts)

@@ -220,14 +220,14 @@ def test_only_the_default_is_called_demo(demo: World, tiny: World) -> None:
 def test_a_size_that_makes_no_sense_is_refused_in_one_line() -> None:
     with pytest.raises(
         InputError,
-        match=r"unknown size of world; found 'larg'; .* did you mean 'large'",
+        match=r"unknown world size; found 'larg'; .* did you mean 'large'",
     ):
         generate_world("larg")
-    with pytest.raises(InputError, match="field facts: no world of this size; found 10; expected 3000"):
+    with pytest.raises(InputError, match="field facts: unsupported world size; found 10; expected 3000"):
         generate_world(10)
     with pytest.raises(InputError, match=r"field blocs.*found 3; expected an even number"):
         WorldSize(actors=200, new_entities=10, facts=5000, days=365, countries=6, blocs=3)
-    with pytest.raises(InputError, match=r"field actors.*found 60; expected at least 80 besides the new_entities"):
+    with pytest.raises(InputError, match=r"field actors.*found 60; expected at least 80 besides the new entities"):
         WorldSize(actors=60, new_entities=10, facts=5000, days=365, countries=6, blocs=2)
 
 

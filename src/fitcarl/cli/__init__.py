@@ -1,4 +1,4 @@
-"""The command line: one file a command or group of commands."""
+"""The command line interface: one file per command or command group."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from fitcarl.cli import (
 
 
 def main() -> None:
-    """The console script ``fitcarl``."""
+    """Entry point of the console script ``fitcarl``."""
     raise SystemExit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command line; gives its exit code."""
+    """Runs one command line and returns its exit code."""
     command = typer.main.get_command(build())
 
     def invoke() -> None:
@@ -44,8 +44,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def build() -> typer.Typer:
-    """All commands. A new one, or a new group, is one line here."""
-    app = console.group("Whom will a new actor deal with, how, when, and why? Few-shot prediction from dated facts.")
+    """The application with all commands; a new command or group is one line here."""
+    app = console.group(
+        "Predict links of new entities in a temporal knowledge graph from a few facts, and explain each prediction."
+    )
     app.callback(invoke_without_command=True)(_root)
     app.command("demo")(demo.demo)
     app.add_typer(data.build(), name="data")
@@ -73,7 +75,7 @@ def _version(wanted: bool) -> None:
 
 def _root(
     context: typer.Context,
-    version: Annotated[  # noqa: ARG001 - its callback does all
+    version: Annotated[  # noqa: ARG001 - handled by its callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:

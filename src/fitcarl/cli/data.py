@@ -1,4 +1,4 @@
-"""``fitcarl data``: which datasets there are, what is in one, how to get one, and how to make one's own."""
+"""``fitcarl data``: list, describe, download and make datasets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typer
 from fitcarl.cli import console, options
 from fitcarl.errors import InputError
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def build() -> typer.Typer:
-    app = console.group("List, describe, fetch and make datasets.")
+    app = console.group("List, describe, download and make datasets.")
     app.command("list")(list_datasets)
     app.command("describe")(describe_dataset)
     app.command("get")(get_dataset)
@@ -23,21 +23,21 @@ def build() -> typer.Typer:
 
 
 def list_datasets(json: Json = False) -> None:
-    """Show the datasets that have a name, and which of them are on this machine."""
-    found = registry_entries()
+    """List the named datasets and where they are on this machine."""
+    entries = registry_entries()
     if json:
-        console.show_json(found)
+        console.show_json(entries)
         return
-    width = max(len(entry["name"]) for entry in found)
-    for entry in found:
+    width = max(len(entry["name"]) for entry in entries)
+    for entry in entries:
         console.show(f"{entry['name']:<{width}}  {entry['title']}", f"{'':<{width}}  {_where(entry)}")
 
 
 def describe_dataset(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A dataset folder, or a name from 'fitcarl data list'.")],
     json: Json = False,
 ) -> None:
-    """Show what is in a dataset: its size, its groups of unseen entities, and its quirks."""
+    """Show the statistics of a dataset: its size, its groups of unseen entities, and notes."""
     from fitcarl.data.describe import describe
     from fitcarl.data.io.registry import load_dataset
 
@@ -49,20 +49,20 @@ def describe_dataset(
 
 
 def get_dataset(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that 'fitcarl data list' shows.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from 'fitcarl data list'.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where to write it; a place fitcarl knows by default.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Target folder. [default: the cache directory]")
     ] = None,
     source: Annotated[
-        Path | None, typer.Option("--from", metavar="FOLDER", help="Take the raw files from this folder.")
+        Path | None, typer.Option("--from", metavar="FOLDER", help="Read raw files from this folder.")
     ] = None,
     base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="Download from here, laid out as the original is.")
+        str | None, typer.Option("--base-url", metavar="URL", help="Download from a mirror with the same layout.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
     json: Json = False,
 ) -> None:
-    """Fetch a public dataset: download the raw facts, check them, and split them as published."""
+    """Download a public dataset, verify its raw files, and split it as published."""
     from fitcarl.data.describe import describe
     from fitcarl.data.io.dataset_folder import read_dataset
     from fitcarl.data.io.registry import download_dataset
@@ -80,58 +80,59 @@ def get_dataset(
 
 def split_file(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Target folder.")],
     facts: Annotated[
-        Path | None, typer.Option("--facts", metavar="FILE", help="Facts as TSV, CSV, JSONL or Parquet.")
+        Path | None, typer.Option("--facts", metavar="FILE", help="A file of facts: TSV, CSV, JSONL or Parquet.")
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DATA", help="Instead: all facts of a dataset, whose split is forgotten."),
+        typer.Option("--data", metavar="DATA", help="All facts of a dataset, instead of --facts."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same split.")] = 42,
-    low: Annotated[int, typer.Option("--low", help="Unseen entities have at least so many facts.")] = 10,
-    high: Annotated[int, typer.Option("--high", help="Unseen entities have at most so many facts.")] = 25,
-    share: Annotated[float, typer.Option("--share", help="How much of those entities is made unseen.")] = 0.5,
-    parts: Annotated[str, typer.Option("--parts", help="How the unseen go to train, valid and test.")] = "80/10/10",
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of the split.")] = 42,
+    low: Annotated[int, typer.Option("--low", help="Minimum number of facts of an unseen entity.")] = 10,
+    high: Annotated[int, typer.Option("--high", help="Maximum number of facts of an unseen entity.")] = 25,
+    share: Annotated[float, typer.Option("--share", help="Share of these entities that become unseen.")] = 0.5,
+    parts: Annotated[str, typer.Option("--parts", help="Shares of train, valid and test.")] = "80/10/10",
     concepts: options.Concepts = None,
     columns: options.Columns = None,
     header: options.Header = None,
     granularity: options.Granularity = "auto",
     format: options.Format = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace DIR if it is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset in DIR.")] = False,
     json: Json = False,
 ) -> None:
-    """Make a dataset of your own facts: some entities become unseen, and their facts leave the background.
+    """Make a dataset from your own facts: some entities become unseen, and their facts are removed from the background.
 
-    A fact is a row of subject, relation, object and time. With --data and another --seed other entities become unseen.
+    Each row is one fact: subject, relation, object and time. With --data and another --seed, other entities become
+    unseen.
     """
     if (facts is None) == (data is None):
         found = "neither" if facts is None else "both"
-        raise InputError("one source of facts is needed", found=found, expected="either --facts or --data")
+        raise InputError("exactly one source of facts is required", found=found, expected="either --facts or --data")
     from fitcarl.data.describe import describe
     from fitcarl.data.facts import Facts
     from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.io.registry import load_dataset
     from fitcarl.data.split import split_facts
 
-    shares = parse_parts(parts)
+    part_shares = parse_parts(parts)
     if facts is None:
-        console.reject_options(context, options.OPTIONS, "is for a file of facts", "--facts FILE")
+        console.reject_options(context, options.OPTIONS, "applies to a file of facts only", "--facts FILE")
         read = Facts.of(load_dataset(str(data)))
     else:
         read = options.read(facts, columns, header, granularity, format, concepts, name=str(facts))
     name = out.resolve().name
-    dataset = split_facts(read, name=name, seed=seed, bounds=(low, high), share=share, parts=shares)
+    dataset = split_facts(read, name=name, seed=seed, bounds=(low, high), share=share, parts=part_shares)
     write_dataset(dataset, out, overwrite=overwrite)
     description = describe(dataset)
     if json:
-        source = {name: getattr(read, name) for name in _NOTICED}
+        source = {name: getattr(read, name) for name in _IMPORT_STATISTICS}
         console.show_json({"folder": str(out), "source": source, "dataset": description.to_json()})
     else:
         console.show(f"{facts or data}: {read.summary}", "", description.render(), "", f"written to {out}")
 
 
-_NOTICED = (
+_IMPORT_STATISTICS = (
     *("rows", "duplicates", "self_loops", "times_truncated", "merged_by_truncation"),
     *("concept_rows", "concept_rows_used"),
 )
@@ -142,15 +143,19 @@ def parse_parts(text: str) -> tuple[float, float, float]:
     try:
         train, valid, test = (float(part) for part in text.split("/"))
     except ValueError:
-        raise InputError("not parts", field="--parts", found=text, expected="three numbers such as 80/10/10") from None
+        raise InputError(
+            "invalid parts", field="--parts", found=text, expected="three numbers such as 80/10/10"
+        ) from None
     whole = train + valid + test
     if not min(train, valid, test) > 0 or whole == float("inf"):
-        raise InputError("not parts", field="--parts", found=text, expected="three numbers above 0 such as 80/10/10")
+        raise InputError(
+            "invalid parts", field="--parts", found=text, expected="three positive numbers such as 80/10/10"
+        )
     return train / whole, valid / whole, test / whole
 
 
 def registry_entries() -> list[dict[str, Any]]:
-    """The catalogue's entries, and the folder of each that is on this machine."""
+    """All named datasets with the local folder of each."""
     from fitcarl.data.io.registry import REGISTRY, find_dataset
 
     entries = []
@@ -169,5 +174,5 @@ def registry_entries() -> list[dict[str, Any]]:
 
 def _where(entry: dict[str, Any]) -> str:
     if entry["folder"]:
-        return f"here: {entry['folder']}"
-    return "always here: it is generated" if entry["generated"] else f"get it: fitcarl data get {entry['name']}"
+        return f"in {entry['folder']}"
+    return "generated on demand" if entry["generated"] else f"download with: fitcarl data get {entry['name']}"

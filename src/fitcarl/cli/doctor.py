@@ -1,4 +1,4 @@
-"""``fitcarl doctor``: what this machine has, and whether something is in the way."""
+"""``fitcarl doctor``: environment report and problems."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from fitcarl import __version__
 from fitcarl.cli import console
 from fitcarl.core.parallel import is_number, usable_cores
 
-PACKAGES = ("torch", "numpy", "polars", "numba", "pydantic", "safetensors", "matplotlib", "typer", "rich")
+PACKAGES = ("torch", "numpy", "polars", "numba", "pydantic", "safetensors", "typer", "rich")
+EXTRAS = {"plot": ("matplotlib",), "serve": ("fastapi", "sqlalchemy", "uvicorn"), "postgres": ("psycopg",)}
+"""Extra → packages that it installs."""
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
-    """Show versions, processor, memory, caches and where data is found; say what is wrong, if anything."""
+    """Show versions, processor, memory, caches, datasets, and problems with suggested fixes."""
     found = examine()
     if json:
         console.show_json(found)
@@ -30,26 +32,27 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print one JSON obj
 
 
 def examine() -> dict[str, Any]:
-    """Everything the report says, as plain values."""
+    """The report as JSON values."""
     problems: list[str] = []
     versions = {package: _version(package) for package in PACKAGES}
     missing = [package for package, version in versions.items() if version is None]
     if missing:
-        problems.append(f"not installed: {', '.join(missing)}; install fitcarl again with pip install fitcarl")
+        problems.append(f"not installed: {', '.join(missing)}; reinstall with pip install fitcarl")
     cache = None if "numba" in missing else _compiled_loops()
     if cache is not None and not cache["writable"]:
-        problems.append(f"{cache['folder']} is not writable: every start compiles anew; set NUMBA_CACHE_DIR")
+        problems.append(f"{cache['folder']} is not writable: every start compiles again; set NUMBA_CACHE_DIR")
     data = _data()
     if not data["writable"]:
-        problems.append(f"{data['home']} cannot be written: nothing is cached or downloaded; set FITCARL_HOME")
+        problems.append(f"{data['home']} is not writable: nothing can be cached or downloaded; set FITCARL_HOME")
     threads = os.environ.get("FITCARL_THREADS", "")
     if threads and not is_number(threads):
-        problems.append(f"FITCARL_THREADS is {threads!r}, which is no number, and has no effect")
+        problems.append(f"FITCARL_THREADS is {threads!r}, which is not a number and is ignored")
     return {
         "fitcarl": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": versions,
+        "extras": {extra: all(map(_version, packages)) for extra, packages in EXTRAS.items()},
         "torch": None if "torch" in missing else _torch(),
         "cores": _cores(),
         "memory_mb": _memory(),
@@ -77,12 +80,12 @@ def _torch() -> dict[str, Any]:
 
 
 def _cores() -> dict[str, int]:
-    """Cores of the machine, and those this process may use."""
+    """Cores of the machine, and cores that this process may use."""
     return {"machine": os.cpu_count() or 1, "usable": usable_cores()}
 
 
 def _memory() -> dict[str, int | None]:
-    """Megabytes in all and available now; None where the system does not say."""
+    """Total and available memory in megabytes; None if unknown."""
     table = Path("/proc/meminfo")
     if not table.exists():
         known = hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names
@@ -93,7 +96,7 @@ def _memory() -> dict[str, int | None]:
 
 
 def _compiled_loops() -> dict[str, Any]:
-    """Where numba keeps the compiled loops of the graph room, so that only the first start has to compile them."""
+    """The numba cache of the graph kernels; without it every start compiles them."""
     from fitcarl.graph import kernels
 
     folder = Path(str(kernels.select_actions.stats.cache_path))
@@ -102,15 +105,15 @@ def _compiled_loops() -> dict[str, Any]:
 
 
 def _data() -> dict[str, Any]:
-    """Where datasets are looked for, and the folder of each that was found."""
+    """Folders searched for datasets, and the folder of each dataset found."""
     from fitcarl.cli.data import registry_entries
     from fitcarl.core.cache import cache_dir
 
     found = {entry["name"]: entry["folder"] for entry in registry_entries() if not entry["generated"]}
     above = (cache_dir(), *cache_dir().absolute().parents)
-    # os.path, because it never raises where a folder may not be looked into.
-    there = next((place for place in above if os.path.exists(place)), above[-1])
-    writable = os.path.isdir(there) and os.access(there, os.W_OK)
+    # os.path, because it does not raise for folders without permission.
+    existing = next((place for place in above if os.path.exists(place)), above[-1])
+    writable = os.path.isdir(existing) and os.access(existing, os.W_OK)
     return {
         "FITCARL_DATA": os.environ.get("FITCARL_DATA"),
         "home": str(cache_dir()),
@@ -121,22 +124,23 @@ def _data() -> dict[str, Any]:
 
 def _lines(found: dict[str, Any]) -> list[str]:
     torch, cores, memory, cache = found["torch"], found["cores"], found["memory_mb"], found["compiled_loops"]
-    there = [name for name, folder in found["data"]["datasets"].items() if folder]
+    local = [name for name, folder in found["data"]["datasets"].items() if folder]
     rows = [
         ("fitcarl", f"{found['fitcarl']}, Python {found['python']} ({sys.executable})"),
         ("system", found["platform"]),
         ("packages", ", ".join(f"{package} {version or 'MISSING'}" for package, version in found["packages"].items())),
+        ("extras", ", ".join(f"{extra} {'yes' if present else 'no'}" for extra, present in found["extras"].items())),
         ("torch", f"{torch['build']} build, {torch['gpus']} GPUs, {torch['threads']} threads" if torch else "MISSING"),
         ("cores", f"{cores['usable']} of {cores['machine']}"),
         ("memory", f"{_gigabytes(memory['available'])} available of {_gigabytes(memory['total'])}"),
         ("compiled loops", f"{cache['files']} files in {cache['folder']}" if cache else "MISSING"),
         (
             "datasets",
-            f"{', '.join(there) or 'none yet'} (FITCARL_DATA is {found['data']['FITCARL_DATA'] or 'not set'}, "
+            f"{', '.join(local) or 'none'} (FITCARL_DATA is {found['data']['FITCARL_DATA'] or 'not set'}, "
             f"downloads go to {found['data']['home']})",
         ),
     ]
-    verdict = [f"problem: {problem}" for problem in found["problems"]] or ["all is well"]
+    verdict = [f"problem: {problem}" for problem in found["problems"]] or ["no problems found"]
     return [*(f"{label:<15} {value}" for label, value in rows), "", *verdict]
 
 

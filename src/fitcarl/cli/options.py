@@ -1,4 +1,4 @@
-"""How a file of facts is to be read: the options of every command that is given one."""
+"""Options shared by all commands that read a file of facts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 Columns = Annotated[
     str | None,
-    typer.Option("--columns", metavar="S,R,O,T", help="Names or numbers (from 1) of a file's four columns."),
+    typer.Option("--columns", metavar="S,R,O,T", help="Names or positions (from 1) of the four columns."),
 ]
 Header = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether a file's first row holds names; found out if not said."),
+    typer.Option("--header/--no-header", help="Whether the first row is a header. [default: detected]"),
 ]
 Granularity = Annotated[
-    str, typer.Option("--granularity", help="hour, day, month, year; for integer times the units a tick; or auto.")
+    str, typer.Option("--granularity", help="auto, hour, day, month, year, or units per tick for integer times.")
 ]
-Format = Annotated[str | None, typer.Option("--format", help="tsv, csv, jsonl or parquet; else the file's name tells.")]
+Format = Annotated[str | None, typer.Option("--format", help="tsv, csv, jsonl or parquet. [default: by suffix]")]
 Concepts = Annotated[
-    Path | None, typer.Option("--concepts", metavar="FILE", help="Kinds of entities, as TSV, CSV or JSON.")
+    Path | None, typer.Option("--concepts", metavar="FILE", help="Concepts of entities: TSV, CSV or JSON.")
 ]
 
 
@@ -31,7 +31,7 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("columns", "granularity", "format", "concepts")},
     "header": "--header/--no-header",
 }
-"""Parameters of a command that takes these options, and how they are written."""
+"""Parameter name → option, for the commands that take these options."""
 
 
 def read(
@@ -43,25 +43,25 @@ def read(
     concepts: Path | None,
     name: str | None = None,
 ) -> Facts:
-    """The facts of a file, as the options say."""
+    """Reads a file of facts with these options."""
     from fitcarl.data.io.reader import read_facts
 
     return read_facts(
         file,
         name=name,
         format=format,
-        header=headed(header),
-        columns=named(columns),
+        header=parse_header(header),
+        columns=parse_columns(columns),
         granularity=granularity,
         concepts=concepts,
     )
 
 
-def named(columns: str | None) -> list[str] | None:
-    """The columns of --columns."""
+def parse_columns(columns: str | None) -> list[str] | None:
+    """The value of ``--columns``."""
     return None if columns is None else [column.strip() for column in columns.split(",")]
 
 
-def headed(header: bool | None) -> bool | Literal["auto"]:
-    """What --header and --no-header say."""
+def parse_header(header: bool | None) -> bool | Literal["auto"]:
+    """The value of ``--header`` and ``--no-header``."""
     return "auto" if header is None else header

@@ -160,7 +160,7 @@ class _File:
         return None if path is None else cls(path, columns, header, format)
 
     def facts(self, predictor: Predictor) -> list[Fact]:
-        columns, header = options.named(self.columns), options.headed(self.header)
+        columns, header = options.parse_columns(self.columns), options.parse_header(self.header)
         return predictor.read(self.path, format=self.format, header=header, columns=columns)
 
 

@@ -70,7 +70,7 @@ def train_model(
 
     if resume is None and not start.is_facts(str(data)):
         console.reject_options(
-            context, options.OPTIONS, "is for a file of facts", f"a file that exists, instead of {data}"
+            context, options.OPTIONS, "applies to a file of facts only", f"an existing file, instead of {data}"
         )
     if imported is not None:
         _check_embeddings(imported, preset, setting or [], resume)

@@ -1,4 +1,4 @@
-"""A dataset out of plain facts: nobody is unseen in them, so some actors are held out to choose the model by."""
+"""A dataset from plain facts: some entities are held out as a meta-validation set for model selection."""
 
 from __future__ import annotations
 
@@ -13,19 +13,26 @@ from fitcarl.data.pseudo_unseen import PseudoUnseen, hold_out_entities, select_p
 from fitcarl.data.quadruples import Ids, Quadruples
 
 _PARTS = 6
-"""One of so many parts of those who could play newcomers is held out."""
+"""Groups that the eligible entities are divided into; one of them is held out."""
 _HELD_OUT = 100
-"""Actors that are held out at most: enough to compare two states of a model."""
+"""Maximum number of held-out entities: enough to compare two checkpoints of a model."""
 _STREAM = (0, 0, 1)
 
 
 def dataset_from_facts(
     facts: Facts, shots: int, seed: int, *, meta_train: bool = False
 ) -> tuple[Dataset, PseudoUnseen]:
-    """Facts as a dataset with a meta-validation group and no test group, and who is in the former.
+    """Makes a dataset with a meta-validation set and an empty meta-test set from plain facts.
 
-    With ``meta_train`` another group is hidden for good to learn from, as in an official split; facts between the two
-    groups are dropped. Without it that split is empty, and training hides others of the background in turn.
+    Args:
+        facts: The facts.
+        shots: Support facts per entity, K.
+        seed: Seed of the selection of entities.
+        meta_train: Also hold out a meta-train set, as in an official split, and drop facts between the two groups.
+            Otherwise the meta-train set is empty, and training holds out other entities of the background in turn.
+
+    Returns:
+        The dataset, and the entities of its meta-validation set.
     """
     rng = np.random.default_rng([seed, *_STREAM])
     entities = len(facts.vocabulary.entities)
@@ -33,13 +40,13 @@ def dataset_from_facts(
         facts.quadruples, entities, shots, rng, groups=_PARTS, most=_HELD_OUT, share=0.05, name=facts.name
     )
     held_out = replace(held_out, groups=held_out.groups[:1])
-    fold = hold_out_entities(facts.quadruples, held_out.groups[0], entities, rng)
-    background, valid, train, dropped = fold.background, fold.hidden, _empty_split(), Quadruples.empty()
+    holdout = hold_out_entities(facts.quadruples, held_out.groups[0], entities, rng)
+    background, valid, train, dropped = holdout.background, holdout.hidden, _empty_split(), Quadruples.empty()
     if meta_train:
-        learners = select_pseudo_unseen(background, entities, shots, rng, groups=2, name=facts.name).groups[0]
-        fold = hold_out_entities(background, learners, entities, rng)
-        background, train = fold.background, fold.hidden
-        valid, dropped = _drop_cross_facts(valid, learners)
+        train_entities = select_pseudo_unseen(background, entities, shots, rng, groups=2, name=facts.name).groups[0]
+        holdout = hold_out_entities(background, train_entities, entities, rng)
+        background, train = holdout.background, holdout.hidden
+        valid, dropped = _drop_cross_facts(valid, train_entities)
     dataset = Dataset(
         name=facts.name,
         vocabulary=facts.vocabulary,
@@ -55,7 +62,7 @@ def dataset_from_facts(
 
 
 def _used_concepts(concepts: Concepts) -> Concepts:
-    """Concepts without those that nobody has: a folder does not keep their names."""
+    """Concepts that at least one entity has: a dataset holdouter does not store the names of others."""
     entities = len(concepts.offsets) - 1
     return Concepts.from_pairs(entities, ((e, name) for e in range(entities) for name in concepts.of(e)))
 
@@ -65,6 +72,6 @@ def _empty_split() -> MetaSet:
 
 
 def _drop_cross_facts(meta: MetaSet, others: Ids) -> tuple[MetaSet, Quadruples]:
-    """A group's facts without those that lead to another group, and the latter."""
+    """The facts of a group without those that contain an entity of another group, and the latter."""
     across = np.isin(meta.facts.subject, others) | np.isin(meta.facts.object, others)
     return MetaSet(meta.entity_of_fact[~across], meta.facts.take(~across)), meta.facts.take(across)

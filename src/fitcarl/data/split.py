@@ -1,4 +1,4 @@
-"""The out-of-graph split: some entities are made unseen, and all their facts are taken out of the background."""
+"""The out-of-graph split: some entities become unseen, and all their facts are removed from the background."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fitcarl.data.facts import Facts
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 
-_OUTSIDE = -1  # the group of an entity that was not drawn
+_OUTSIDE = -1  # the group of an entity that is not unseen
 _LARGEST_SEED = 2**32 - 1
-_ROUNDING = 1e-9  # so that 0.29 of 100 is 29, although 0.29 * 100 is a little less in binary
+_ROUNDING = 1e-9  # so that 0.29 of 100 is 29 although 0.29 * 100 is slightly less in binary
 
 
 def split_facts(
@@ -29,25 +29,40 @@ def split_facts(
     parts: tuple[float, float, float] = (0.8, 0.1, 0.1),
     swap: bool = False,
 ) -> Dataset:
-    """A dataset whose unseen entities are ``share`` of those that have from ``bounds[0]`` to ``bounds[1]`` facts.
+    """Makes a dataset from facts by the recipe of the published benchmarks.
 
-    This is the recipe of the published benchmarks: with the defaults it rebuilds ICEWS14-OOG and ICEWS0515-OOG from
-    their raw facts, order included, and with ``swap`` (valid and test change places) ICEWS18-OOG. It depends on the
-    order of the facts and on the seed, but not on how entities and relations are numbered.
+    With the defaults it rebuilds ICEWS14-OOG and ICEWS0515-OOG from their raw facts, order included, and with ``swap``
+    ICEWS18-OOG. The result depends on the order of the facts and on the seed, but not on the ids of entities and
+    relations.
 
     1. The facts are shuffled.
-    2. The seed is set again, and the unseen entities are drawn. ``parts`` of them, in the order of the draw, are for
-       meta-train, meta-valid and meta-test.
+    2. The seed is set again, and the unseen entities are drawn. They are divided into meta-train, meta-validation and
+       meta-test entities in the order of the draw.
     3. Facts without an unseen entity are the background; facts between two groups are dropped; a fact within one
-       group is listed under one of its ends, chosen at random.
+       group is listed under its subject or its object, chosen at random.
+
+    Args:
+        facts: The facts.
+        name: Name of the dataset; by default the name of the facts.
+        seed: Random seed.
+        bounds: Minimum and maximum number of facts of an unseen entity.
+        share: Share of the entities within the bounds that become unseen.
+        parts: Shares of meta-train, meta-validation and meta-test among the unseen entities.
+        swap: Exchange the meta-validation and meta-test groups.
+
+    Returns:
+        The dataset.
+
+    Raises:
+        InputError: An option is invalid, or there are too few facts or entities.
     """
     _check_options(seed, bounds, share, parts)
     if facts.calendar.span > MAX_SPAN:
         raise InputError(
-            "times too far apart",
+            "the time span is too long",
             file=facts.name,
             found=f"{facts.calendar.span} ticks",
-            expected=f"at most {MAX_SPAN}, as with a coarser --granularity (86400 makes days of seconds)",
+            expected=f"at most {MAX_SPAN}: use a coarser --granularity (86400 converts seconds to days)",
         )
     shuffled = facts.quadruples.take(np.random.RandomState(seed).permutation(len(facts.quadruples)))
     groups = _draw(facts, shuffled, seed, bounds, share, parts)
@@ -59,20 +74,20 @@ def split_facts(
         group_of[group] = number
     of_subject, of_object = group_of[shuffled.subject], group_of[shuffled.object]
 
-    # A fact belongs to the group of its unseen end or ends; max() finds it, because outside is the smallest.
+    # A fact belongs to the group of its unseen entities; max() finds it, because _OUTSIDE is the smallest value.
     group = np.maximum(of_subject, of_object)
     across = (of_subject != of_object) & (of_subject != _OUTSIDE) & (of_object != _OUTSIDE)
     within = (of_subject == of_object) & (of_subject != _OUTSIDE)
-    owner = np.where(of_subject != _OUTSIDE, shuffled.subject, shuffled.object)
-    owner[within] = _random_ends(shuffled.take(within), seed)
+    entity = np.where(of_subject != _OUTSIDE, shuffled.subject, shuffled.object)
+    entity[within] = _random_ends(shuffled.take(within), seed)
 
     background = shuffled.take(group == _OUTSIDE)
-    metas = [_meta_set(shuffled, owner, (group == number) & ~across, len(group_of)) for number in range(len(groups))]
+    metas = [_meta_set(shuffled, entity, (group == number) & ~across, len(group_of)) for number in range(len(groups))]
     left = {"the background": len(background)} | {f"meta-{s}": len(m) for s, m in zip(SPLITS, metas, strict=True)}
     for place, count in left.items():
         if not count:
             expected = "more facts, a smaller share or other bounds"
-            raise InputError(f"no fact would be left for {place}", file=facts.name, expected=expected)
+            raise InputError(f"no facts would remain for {place}", file=facts.name, expected=expected)
     return Dataset(
         name=facts.name if name is None else name,
         vocabulary=facts.vocabulary,
@@ -101,14 +116,14 @@ def _draw(
     if not len(candidates):
         fewer, more = int(np.count_nonzero(frequency < low)), int(np.count_nonzero(frequency > high))
         raise InputError(
-            f"no entity can be made unseen: none of {len(frequency)} has {low} to {high} facts",
+            f"no entity can become unseen: none of {len(frequency)} has {low} to {high} facts",
             file=facts.name,
-            found=f"{fewer} with fewer and {more} with more",
-            expected="bounds (--low, --high) that some entities meet",
+            found=f"{fewer} with fewer facts and {more} with more",
+            expected="other bounds (--low, --high)",
         )
     count = _portion(len(candidates), share)
     train, valid = _portion(count, parts[0]), _portion(count, parts[1])
-    # What rounding leaves over goes to test, so only train and valid can come out empty when anything is drawn.
+    # The rounding remainder goes to test, so only train and valid can be empty.
     if min(train, valid, count - train - valid) < 1:
         needed = math.ceil(math.ceil(1 / min(parts[:2]) - _ROUNDING) / share - _ROUNDING)
         raise InputError(
@@ -122,12 +137,12 @@ def _draw(
 
 
 def _frequency(facts: Quadruples, entities: int) -> NDArray[np.int64]:
-    """int64 [entities], the number of facts of each; a self-loop counts twice, once for each end."""
+    """int64 [entities], number of facts per entity; a self-loop counts twice."""
     return np.bincount(facts.subject, minlength=entities) + np.bincount(facts.object, minlength=entities)
 
 
 def _candidates(facts: Quadruples, eligible: NDArray[np.bool_]) -> Ids:
-    """Eligible entities in order of their first fact as subject, then, if they never are, of their first as object.
+    """Eligible entities in order of their first fact as subject, followed by the others by their first fact as object.
 
     The draw depends on this order.
     """
@@ -138,24 +153,24 @@ def _candidates(facts: Quadruples, eligible: NDArray[np.bool_]) -> Ids:
 
 
 def _first_rows(ids: Ids, count: int) -> NDArray[np.int64]:
-    """int64 [count]: the first row of each id in [0, count), and the number of rows for ids that do not occur."""
+    """int64 [count]: the first row of each id in [0, count); the number of rows for ids that do not occur."""
     first = np.full(count, len(ids), dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # of repeated indices the last assignment stays
+    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # the last assignment to a repeated index wins
     return first
 
 
 def _random_ends(facts: Quadruples, seed: int) -> Ids:
-    """int32 [facts]: for each fact its subject or its object."""
-    coin = random.Random(seed)
-    at_object = np.array([coin.randrange(0, 4, 2) == 2 for _ in range(len(facts))], dtype=np.bool_)
+    """int32 [facts]: subject or object of each fact, chosen at random."""
+    rng = random.Random(seed)
+    at_object = np.array([rng.randrange(0, 4, 2) == 2 for _ in range(len(facts))], dtype=np.bool_)
     return np.where(at_object, facts.object, facts.subject)
 
 
-def _meta_set(shuffled: Quadruples, owner: Ids, mask: NDArray[np.bool_], entities: int) -> MetaSet:
+def _meta_set(shuffled: Quadruples, entity: Ids, mask: NDArray[np.bool_], entities: int) -> MetaSet:
     """The facts of one group: entities in order of appearance, the facts of each in shuffled order."""
-    owner, facts = owner[mask], shuffled.take(mask)
-    order = np.argsort(_first_rows(owner, entities)[owner], kind="stable")
-    return MetaSet(owner[order], facts.take(order))
+    entity, facts = entity[mask], shuffled.take(mask)
+    order = np.argsort(_first_rows(entity, entities)[entity], kind="stable")
+    return MetaSet(entity[order], facts.take(order))
 
 
 def _portion(count: int, share: float) -> int:
@@ -164,12 +179,14 @@ def _portion(count: int, share: float) -> int:
 
 def _check_options(seed: int, bounds: tuple[int, int], share: float, parts: tuple[float, float, float]) -> None:
     if not 0 <= seed <= _LARGEST_SEED:
-        raise InputError("not a seed", found=seed, expected=f"an integer from 0 to {_LARGEST_SEED}")
+        raise InputError("invalid seed", found=seed, expected=f"an integer from 0 to {_LARGEST_SEED}")
     low, high = bounds
     if not 1 <= low <= high:
-        raise InputError("not bounds", found=f"{low} to {high}", expected="1 <= lowest <= highest number of facts")
+        raise InputError("invalid bounds", found=f"{low} to {high}", expected="1 <= minimum <= maximum number of facts")
     if not 0 < share <= 1:
-        raise InputError("not a share", found=share, expected="a number above 0 and at most 1")
+        raise InputError("invalid share", found=share, expected="a number above 0 and at most 1")
     if len(parts) != 3 or not all(part > 0 for part in parts) or abs(sum(parts) - 1) > 1e-6:
         written = "/".join(f"{part:g}" for part in parts)
-        raise InputError("not parts", found=written, expected="three numbers above 0 that sum to 1, like 0.8/0.1/0.1")
+        raise InputError(
+            "invalid parts", found=written, expected="three positive numbers that sum to 1, like 0.8/0.1/0.1"
+        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fitcarl.data.relations import RelationIds
+from fitcarl.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,14 @@ class Vocabulary:
     @cached_property
     def relation_index(self) -> Mapping[str, int]:
         return {name: number for number, name in enumerate(self.relations)}
+
+    def entity_id(self, name: str) -> int:
+        """The id of an entity; an unknown name raises an InputError that suggests similar names."""
+        index = self.entity_index
+        if name in index:
+            return index[name]
+        hint = did_you_mean(name, index)
+        raise InputError("unknown entity", found=name, expected=f"one of the {len(index)} known names", hint=hint)
 
     def relation_name(self, relation: int) -> str:
         """The name of any relation id, including inverse relations, self-loop and dummy."""

@@ -1,4 +1,4 @@
-"""A demo world of invented dated events whose causes are known."""
+"""The demo world: a generated temporal knowledge graph whose facts follow known rules."""
 
 from fitcarl.synthetic.generation import World, generate_world
 from fitcarl.synthetic.rules import DESCRIPTIONS, Rule

@@ -16,7 +16,7 @@ from fitcarl.synthetic.kinds import (
     EMERGING,
     INSTITUTIONS,
     KINDS,
-    LEAST_INSTITUTIONS,
+    MIN_INSTITUTIONS,
     MIX,
     SIDE,
     VARIANTS,
@@ -28,23 +28,23 @@ from fitcarl.synthetic.size import WorldSize
 
 @dataclass(frozen=True, eq=False)
 class Actors:
-    """All actors by id. Ids run bloc by bloc (its organisations, then its countries), then come the new_entities.
+    """All actors (entities of the world) by id: bloc by bloc, organisations before countries; new entities last.
 
-    So the established actors of a country, and those of a bloc, are a range of ids.
+    The established actors of a country, and those of a bloc, therefore have contiguous ids.
     """
 
     kind: NDArray[np.int8]
     """int8 [actors], index into KINDS."""
     variant: NDArray[np.int8]
-    """int8 [actors], index into the kind's variants."""
+    """int8 [actors], index into the variants of the kind."""
     home: NDArray[np.int32]
     """int32 [actors], number of the country, -1 for international organisations."""
     bloc: NDArray[np.int32]
     """int32 [actors]. Blocs 0 and 1 are rivals, 2 and 3, and so on: the rival of b is b ^ 1."""
     weight: NDArray[np.float64]
-    """float64 [established]: how often an actor is drawn where one among several is drawn."""
+    """float64 [established]: sampling weight of an actor."""
     country_range: NDArray[np.int64]
-    """int64 [countries, 2]: first id and end of the ids of a country; the first is the country itself."""
+    """int64 [countries, 2]: first id and end of the id range of a country; the first id is the country itself."""
     bloc_range: NDArray[np.int64]
     """int64 [blocs, 2]."""
 
@@ -53,7 +53,7 @@ class Actors:
 
     @property
     def established(self) -> int:
-        """How many actors are there from the start; the ids from here on are new_entities."""
+        """Number of actors that exist from the start; larger ids are new entities."""
         return len(self.weight)
 
     @cached_property
@@ -63,32 +63,32 @@ class Actors:
         return sides
 
     @cached_property
-    def _reach(self) -> NDArray[np.float64]:
+    def _cumulative_weight(self) -> NDArray[np.float64]:
         return np.concatenate(([0.0], np.cumsum(self.weight)))
 
     def draw(self, first: NDArray[np.int64], end: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int32]:
-        """int32 [draws]: an established actor with first ≤ id < end, in proportion to the weights."""
-        low, high = self._reach[first], self._reach[end]
+        """int32 [draws]: an established actor with first ≤ id < end, sampled by weight."""
+        low, high = self._cumulative_weight[first], self._cumulative_weight[end]
         point = low + rng.random(len(first)) * (high - low)
-        found = np.searchsorted(self._reach, point, side="right") - 1
+        found = np.searchsorted(self._cumulative_weight, point, side="right") - 1
         return np.clip(found, first, end - 1).astype(np.int32)
 
     def draw_any(self, count: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """int32 [count]: established actors in proportion to their weights."""
+        """int32 [count]: established actors, sampled by weight."""
         return self.draw(np.zeros(count, np.int64), np.full(count, self.established), rng)
 
     def draw_near(self, actor: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-        """int32 [draws]: an established actor of each actor's country, or of the bloc of an organisation."""
+        """int32 [draws]: an established actor from the country of each actor, or from the bloc of an organisation."""
         home = self.home[actor]
         place = np.where((home >= 0)[:, None], self.country_range[home], self.bloc_range[self.bloc[actor]])
         return self.draw(place[:, 0], place[:, 1], rng)
 
     def draw_bloc(self, bloc: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-        """int32 [draws]: an established actor of each bloc."""
+        """int32 [draws]: an established actor from each bloc."""
         return self.draw(self.bloc_range[bloc, 0], self.bloc_range[bloc, 1], rng)
 
     def with_new_entities(self, home: NDArray[np.int32], rng: np.random.Generator) -> Actors:
-        """These actors and a newcomer in each of these countries."""
+        """These actors and one new entity in each of these countries."""
         kind = rng.choice(len(KINDS), size=len(home), p=EMERGING).astype(np.int8)
         variant = (rng.random(len(home)) * VARIANTS[kind]).astype(np.int8)
         return Actors(
@@ -103,11 +103,11 @@ class Actors:
 
 
 def make_actors(size: WorldSize, rng: np.random.Generator) -> Actors:
-    """The established actors of a world: all but the new_entities."""
+    """Generates the established actors of a world: all except the new entities."""
     organisations = np.full(size.blocs, BODIES)
-    residents = size.actors - size.new_entities - size.countries * LEAST_INSTITUTIONS - int(organisations.sum())
+    residents = size.actors - size.new_entities - size.countries * MIN_INSTITUTIONS - int(organisations.sum())
     spread = rng.lognormal(sigma=0.4, size=size.countries)
-    people = LEAST_INSTITUTIONS + rng.multinomial(residents, spread / spread.sum())
+    people = MIN_INSTITUTIONS + rng.multinomial(residents, spread / spread.sum())
 
     bloc_of_country = np.sort(np.arange(size.countries) % size.blocs)
     # Segments in the order of ids: a bloc's organisations, then its countries one after the other.
@@ -123,12 +123,12 @@ def make_actors(size: WorldSize, rng: np.random.Generator) -> Actors:
     kind = rng.choice(len(KINDS), size=len(home), p=MIX)
     variant = (rng.random(len(home)) * VARIANTS[kind]).astype(np.int64)
     bodies = np.array(INSTITUTIONS)
-    institutions = np.clip(np.repeat(length, length) // 4, LEAST_INSTITUTIONS, len(bodies))
+    institutions = np.clip(np.repeat(length, length) // 4, MIN_INSTITUTIONS, len(bodies))
     fixed = (home >= 0) & (position < institutions)
     kind[fixed], variant[fixed] = bodies[position[fixed]].T
     kind[home < 0], variant[home < 0] = kind_id("organisation"), position[home < 0]
 
-    # Few countries speak for most of the world: their weight falls with their rank, as in real event data.
+    # A few countries take part in most events: the weight falls with the rank, as in real event data.
     rank = rng.permutation(size.countries)
     weight = WEIGHT[kind] * rng.lognormal(sigma=0.35, size=len(home))
     capital = fixed & (position == 0)
@@ -147,7 +147,7 @@ def make_actors(size: WorldSize, rng: np.random.Generator) -> Actors:
 
 
 def actor_names(actors: Actors, rng: np.random.Generator) -> tuple[str, ...]:
-    """A distinct name for every actor; the place stands in the names of bodies, as in real event data."""
+    """A distinct name for every actor; names of institutions contain the place, as in real event data."""
     countries = names.country_names(len(actors.country_range), rng)
     blocs = names.bloc_names(len(actors.bloc_range))
     towns = names.town_names(1500, rng)
@@ -180,7 +180,7 @@ def actor_names(actors: Actors, rng: np.random.Generator) -> tuple[str, ...]:
 
 
 def _attempts(first: str, again: str) -> Iterator[tuple[str, int]]:
-    """Templates to try, and how far to move on in the lists of towns and stems."""
+    """Templates to try, and the shift in the lists of towns and stems."""
     yield first, 0
     shift = 0
     while True:

@@ -1,4 +1,4 @@
-"""Events while a world is being made: what happened so far, by which rule, caused by which earlier events."""
+"""Events during the generation of a world, with the rule and the causes of each."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from fitcarl.synthetic.verbs import TONE, VERBS
 
-MOST_CAUSES = 3
+MAX_CAUSES = 3
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events in columns, in the order they were made: an event's causes stand before it."""
+    """Events in columns, in order of generation: the causes of an event precede it."""
 
     subject: NDArray[np.int32]
     """int32 [events]."""
@@ -26,11 +26,11 @@ class Events:
     object: NDArray[np.int32]
     """int32 [events]."""
     time: NDArray[np.int32]
-    """int32 [events], days since the world began."""
+    """int32 [events], days since the first day."""
     rule: NDArray[np.int8]
-    """int8 [events], the Rule that made it."""
+    """int8 [events], the Rule that generated the event."""
     causes: NDArray[np.int32]
-    """int32 [events, 3], positions of the causing events, filled up with -1."""
+    """int32 [events, 3], positions of the causes, padded with -1."""
 
     @classmethod
     def of(
@@ -42,9 +42,9 @@ class Events:
         rule: ArrayLike = 0,
         causes: Sequence[ArrayLike] = (),
     ) -> Events:
-        """Events; ``relation`` and ``rule`` may be one for all, ``causes`` has a column for each role."""
+        """Events; ``relation`` and ``rule`` may be scalars, ``causes`` has one column per cause."""
         subjects = np.asarray(subject, dtype=np.int32)
-        table = np.full((len(subjects), MOST_CAUSES), -1, dtype=np.int32)
+        table = np.full((len(subjects), MAX_CAUSES), -1, dtype=np.int32)
         for column, cause in enumerate(causes):
             table[:, column] = cause
         return cls(
@@ -71,7 +71,7 @@ class Events:
         return len(self.subject)
 
     def take(self, rows: NDArray[np.bool_] | Rows | slice) -> Events:
-        """The events at these positions; causes keep pointing at the log."""
+        """The events at these positions; causes remain positions in the log."""
         return Events(
             self.subject[rows],
             self.relation[rows],
@@ -89,13 +89,13 @@ class Events:
 
 
 class EventLog:
-    """All events admitted so far. It takes no event twice, none outside the world's days, and keeps to quotas."""
+    """All accepted events. Duplicates, events outside the time span and events beyond a quota are rejected."""
 
     def __init__(self, actors: int, days: int) -> None:
         self.actors = actors
         self.days = days
         self.quota: NDArray[np.int64] = np.full(actors, np.iinfo(np.int64).max)
-        """int64 [actors]: how many more events an actor may take part in."""
+        """int64 [actors]: number of further events allowed per actor."""
         self._parts: list[Events] = []
         self._keys: NDArray[np.int64] = np.empty(0, np.int64)
         self._count = 0
@@ -105,39 +105,39 @@ class EventLog:
 
     @property
     def events(self) -> Events:
-        """Everything admitted so far, in order."""
+        """All accepted events in order."""
         self._parts = [Events.concat(self._parts)] if len(self._parts) > 1 else self._parts
         return self._parts[0]
 
     def add(self, proposals: Events, rng: np.random.Generator, share: float = 1.0) -> Rows:
-        """int64 [proposals]: where each proposal now stands, -1 where it was not admitted.
+        """int64 [proposals]: position of each proposal in the log, -1 if it was rejected.
 
-        ``share`` keeps some of the quotas for later: at most that part of what is left is used.
+        ``share`` limits the part of the remaining quotas that may be used.
         """
         fits = (proposals.subject != proposals.object) & (proposals.time >= 0) & (proposals.time < self.days)
-        admitted = np.flatnonzero(fits)
-        keys = self._key(proposals.take(admitted))
-        # A stable sort, so that of equal proposals the first is taken, on every machine.
+        accepted = np.flatnonzero(fits)
+        keys = self._key(proposals.take(accepted))
+        # A stable sort: of equal proposals the first is accepted, on every machine.
         order = np.argsort(keys, kind="stable")
-        keys, admitted = keys[order], admitted[order]
+        keys, accepted = keys[order], accepted[order]
         fresh = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
         if len(self._keys):
             place = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
             fresh &= self._keys[place] != keys
-        admitted = np.sort(admitted[fresh])
-        admitted = admitted[self._within_quota(proposals.take(admitted), rng, share)]
+        accepted = np.sort(accepted[fresh])
+        accepted = accepted[self._within_quota(proposals.take(accepted), rng, share)]
 
-        part = proposals.take(admitted)
+        part = proposals.take(accepted)
         for end in (part.subject, part.object):
             limited = end[self.quota[end] < np.iinfo(np.int64).max]
             np.subtract.at(self.quota, limited, 1)
-        # Two sorted runs: the stable sort merges them in linear time.
+        # Two sorted runs: a stable sort merges them in linear time.
         merged = np.concatenate([self._keys, np.sort(self._key(part))])
         self._keys = np.sort(merged, kind="stable")
         self._parts.append(part)
         position = np.full(len(proposals), -1, dtype=np.int64)
-        position[admitted] = self._count + np.arange(len(admitted))
-        self._count += len(admitted)
+        position[accepted] = self._count + np.arange(len(accepted))
+        self._count += len(accepted)
         return position
 
     def _key(self, events: Events) -> NDArray[np.int64]:
@@ -145,7 +145,7 @@ class EventLog:
         return (pair * len(VERBS) + events.relation) * self.days + events.time
 
     def _within_quota(self, events: Events, rng: np.random.Generator, share: float) -> NDArray[np.bool_]:
-        """bool [events]: a random choice in which no actor exceeds its quota."""
+        """bool [events]: a random subset in which no actor exceeds its quota."""
         limited = self.quota < np.iinfo(np.int64).max
         allowed = np.ceil(self.quota * share).astype(np.int64) if share < 1 else self.quota
         rows = np.flatnonzero(limited[events.subject] | limited[events.object])

@@ -1,4 +1,4 @@
-"""Seasons: yearly summits, elections, fairs and congresses at which certain actors meet."""
+"""Seasonal events: yearly gatherings where certain actors meet."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from fitcarl.synthetic.verbs import ATTEND, CONVENE, TALK
 
 YEAR = 365
 NOTICE = 10
-"""Days from the call to the gathering."""
-LASTS = 2
-"""Days on which guests arrive; the day after the later of two arrivals they talk."""
+"""Days between the announcement and the gathering."""
+DURATION = 2
+"""Days on which guests arrive; two guests talk on the day after the later arrival."""
 _HOSTS = 3
-"""Bodies of a country that hold a yearly gathering each: its second to fourth (head, commission, chamber)."""
+"""Actors of a country that host one yearly gathering each: the second to fourth (head, commission, chamber)."""
 _SUMMIT_GUESTS, _HOME_GUESTS = 14, 9
 _NEW = 120
-"""Days for which a newcomer goes to gatherings."""
+"""Days after its appearance during which a new entity attends gatherings."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gatherings:
-    """Yearly gatherings and those invited to them."""
+    """Yearly gatherings and their guests."""
 
     host: NDArray[np.int32]
-    """int32 [gatherings]: whom guests come to."""
+    """int32 [gatherings]: the host."""
     convened: NDArray[np.int32]
-    """int32 [gatherings]: to whom the host announces it (its country, or the council of its bloc)."""
+    """int32 [gatherings]: object of the announcement (the country of the host, or the council of its bloc)."""
     home: NDArray[np.int32]
-    """int32 [gatherings]: country whose new_entities may come, -1 for summits."""
+    """int32 [gatherings]: country whose new entities may attend, -1 for summits."""
     day: NDArray[np.int64]
     """int64 [gatherings]: day of the year."""
     guest_gathering: NDArray[np.int64]
@@ -44,7 +44,7 @@ class Gatherings:
 
 
 def make_gatherings(actors: Actors, rng: np.random.Generator) -> Gatherings:
-    """One summit a bloc, three gatherings a country, and more where countries are large."""
+    """Generates one summit per bloc and three gatherings per country, more for large countries."""
     blocs, countries = len(actors.bloc_range), len(actors.country_range)
     council = actors.bloc_range[:, 0].astype(np.int32)
     capital = actors.country_range[:, 0].astype(np.int32)
@@ -77,40 +77,43 @@ def make_gatherings(actors: Actors, rng: np.random.Generator) -> Gatherings:
 def add_gatherings(
     log: EventLog, gatherings: Gatherings, new_entities: NewEntities, actors: Actors, rng: np.random.Generator
 ) -> None:
-    """Enter all gatherings: the call is caused by last year's, arrivals by the call, talks by two arrivals."""
+    """Adds the events of all gatherings to the log.
+
+    An announcement is caused by that of the previous year, an arrival by the announcement, talks by two arrivals.
+    """
     last = np.full(len(gatherings.host), -1, dtype=np.int64)
     for first_day in range(0, log.days, YEAR):
         date = first_day + gatherings.day
         rule = np.where(last >= 0, Rule.SEASON, Rule.NONE)
-        calls = Events.of(gatherings.host, CONVENE, gatherings.convened, date - NOTICE, rule, [last])
-        call = log.add(calls, rng)
-        _hold(log, gatherings, new_entities, actors, date, call, rng)
-        last = call
+        announcements = Events.of(gatherings.host, CONVENE, gatherings.convened, date - NOTICE, rule, [last])
+        announced = log.add(announcements, rng)
+        _add_year(log, gatherings, new_entities, actors, date, announced, rng)
+        last = announced
 
 
-def _hold(
+def _add_year(
     log: EventLog,
     gatherings: Gatherings,
     new_entities: NewEntities,
     actors: Actors,
     date: NDArray[np.int64],
-    call: NDArray[np.int64],
+    announced: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> None:
-    """Enter the arrivals and talks of one year."""
+    """Adds the arrivals and talks of one year."""
     comes = rng.random(len(gatherings.guest)) < 0.8
     new_guest, new_gathering = _new_guests(gatherings, new_entities, actors, date, rng)
     guest = np.concatenate([gatherings.guest[comes], new_guest])
     gathering = np.concatenate([gatherings.guest_gathering[comes], new_gathering])
-    called = call[gathering] >= 0
-    guest, gathering = guest[called], gathering[called]
-    day = date[gathering] + rng.integers(LASTS, size=len(guest))
-    arrivals = Events.of(guest, ATTEND, gatherings.host[gathering], day, Rule.SEASON, [call[gathering]])
+    known = announced[gathering] >= 0
+    guest, gathering = guest[known], gathering[known]
+    day = date[gathering] + rng.integers(DURATION, size=len(guest))
+    arrivals = Events.of(guest, ATTEND, gatherings.host[gathering], day, Rule.SEASON, [announced[gathering]])
     arrival = log.add(arrivals, rng)
 
     here = np.flatnonzero(arrival >= 0)
     for _ in range(2):
-        # Neighbours in a random order of each gathering's guests talk to each other.
+        # Neighbours in a random order of the guests of a gathering talk to each other.
         order = here[np.lexsort((rng.random(len(here)), gathering[here]))]
         one, other = order[:-1:2], order[1::2]
         together = gathering[one] == gathering[other]
@@ -126,12 +129,12 @@ def _new_guests(
     date: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """NewEntities that are there when one of the gatherings of their country takes place, and which."""
+    """New entities that attend gatherings of their country, and the gatherings."""
     order = np.argsort(gatherings.home, kind="stable")
     # Every country has at least as many gatherings as it has hosts.
     first = np.searchsorted(gatherings.home[order], new_entities.home)
-    who = np.repeat(np.arange(len(first)), _HOSTS)
+    row = np.repeat(np.arange(len(first)), _HOSTS)
     which = order[(first[:, None] + np.arange(_HOSTS)).ravel()]
-    age = date[which] - new_entities.start[who]
-    there = (age >= 0) & (age <= _NEW) & (rng.random(len(who)) < 0.8)
-    return (actors.established + who[there]).astype(np.int32), which[there]
+    age = date[which] - new_entities.start[row]
+    attends = (age >= 0) & (age <= _NEW) & (rng.random(len(row)) < 0.8)
+    return (actors.established + row[attends]).astype(np.int32), which[attends]

@@ -1,4 +1,4 @@
-"""The demo world: actors, their feuds and habits, and the apply_rules of rules that follows."""
+"""Generation of the demo world: actors, feuds, habits, and the events that the rules add."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.synthetic import verbs
 from fitcarl.synthetic.actors import Actors, actor_concepts, actor_names, make_actors
 from fitcarl.synthetic.events import EventLog, Events
-from fitcarl.synthetic.feuds import FEWEST, feud_events, make_feuds, make_new_entities, new_entity_events
+from fitcarl.synthetic.feuds import MIN_FACTS, feud_events, make_feuds, make_new_entities, new_entity_events
 from fitcarl.synthetic.gatherings import add_gatherings, make_gatherings
 from fitcarl.synthetic.habits import habit_events, noise_events
 from fitcarl.synthetic.rules import enemy_of_enemy, mediation, reciprocity, repetition
@@ -25,12 +25,12 @@ from fitcarl.synthetic.truth import Truth
 
 FIRST_DAY = date(2023, 1, 1)
 _ROOTS = 0.40
-"""Events without a cause (but for noise), as a part of all facts; what the rules make of them follows from it."""
+"""Share of events without a cause (noise excluded); the rules generate the others from them."""
 
 
 @dataclass(frozen=True)
 class World:
-    """Invented facts, and what really made each of them."""
+    """Generated facts and their ground truth."""
 
     size: WorldSize
     seed: int
@@ -38,7 +38,7 @@ class World:
     truth: Truth
 
     def rows_of(self, facts: Quadruples, vocabulary: Vocabulary, calendar: Calendar) -> NDArray[np.int64]:
-        """int64 [asked]: rows of facts that are written in other ids, by names and dates; -1 where there is none."""
+        """int64 [facts]: rows of facts given in another vocabulary and calendar; -1 for unknown facts."""
         entity = _translation(vocabulary.entities, self.facts.vocabulary.entity_index)
         relation = _translation(vocabulary.relations, self.facts.vocabulary.relation_index)
         shift = calendar.origin - self.facts.calendar.origin
@@ -48,9 +48,14 @@ class World:
 
 
 def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> World:
-    """A world of dated events between invented actors whose rules are known; the same for the same size and seed.
+    """Generates a world of events between invented actors that follow known rules.
 
-    ``size`` is a name (tiny, small, default, large, huge), a number of facts, or a WorldSize.
+    Args:
+        size: ``tiny``, ``small``, ``default``, ``large`` or ``huge``, a number of facts, or a WorldSize.
+        seed: Random seed; the same size and seed give the same world.
+
+    Returns:
+        The facts and their ground truth.
     """
     wanted = world_size(size)
     streams = np.random.SeedSequence(seed).spawn(3)
@@ -86,17 +91,17 @@ def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> Wo
 
 
 def _name(size: WorldSize) -> str:
-    """``demo`` for the world of the catalogue; others say what they are."""
+    """``demo`` for the default size; other names contain the size."""
     if size == SIZES["default"]:
         return "demo"
     return next((f"demo-{name}" for name, known in SIZES.items() if known == size), f"demo-{size.facts}")
 
 
 def apply_rules(log: EventLog, actors: Actors, rng: np.random.Generator) -> None:
-    """Let the rules act on what has happened, and on what they made of it.
+    """Applies the rules to all events, and again to the events that they generate.
 
-    Three waves: pairs go on by themselves; third parties come in; pairs go on once more. NewEntities keep most
-    of their few facts for third parties, so that their future is more than a copy of their past.
+    Three passes: rules between two actors, rules with a third actor, rules between two actors again. New entities keep
+    most of their few facts for the second pass, so that their later facts are more than copies of earlier ones.
     """
     new = np.zeros(len(actors), dtype=np.bool_)
     new[actors.established :] = True
@@ -118,20 +123,20 @@ def _dyadic_rules(events: Events, rows: NDArray[np.int64], rng: np.random.Genera
 
 
 def _add_missing_facts(log: EventLog, new: NDArray[np.bool_], rng: np.random.Generator) -> None:
-    """Let new_entities that have too few facts repeat themselves until they have enough."""
+    """Repeats events of new entities that have too few facts."""
     for _ in range(100):
         events = log.events
         degree = np.bincount(events.subject, minlength=len(new)) + np.bincount(events.object, minlength=len(new))
-        short = new & (degree < FEWEST)
+        short = new & (degree < MIN_FACTS)
         if not short.any():
             return
-        log.quota[new] = np.where(short, FEWEST - degree, 0)[new]
+        log.quota[new] = np.where(short, MIN_FACTS - degree, 0)[new]
         rows = np.flatnonzero(short[events.subject] | short[events.object])
         log.add(repetition(events, rows, 1.0, rng), rng)
 
 
 def _by_time(events: Events, actors: Actors) -> tuple[Quadruples, Truth]:
-    """The facts in the order of time, and the truth about each; within a day causes stay before effects."""
+    """The facts sorted by time, and their ground truth; within a day causes precede effects."""
     order = np.argsort(events.time.astype(np.int16), kind="stable")
     row = np.empty(len(order), dtype=np.int32)
     row[order] = np.arange(len(order), dtype=np.int32)
@@ -153,5 +158,5 @@ def _calendar(days: NDArray[np.int32]) -> Calendar:
 
 
 def _translation(names: tuple[str, ...], index: Mapping[str, int]) -> NDArray[np.int32]:
-    """int32 [names]: the world's id of each name, -1 where it has none."""
+    """int32 [names]: id of each name in the world, -1 if unknown."""
     return np.array([index.get(name, -1) for name in names], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""What needs no cause: habits of two actors, and noise."""
+"""Events without a cause: habits of two actors, and noise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fitcarl.synthetic.events import Events
 from fitcarl.synthetic.verbs import SEASONAL, usual_verbs
 
 _FRIENDLY = np.array(
-    [  # state, society, business, opposition, armed: how often two actors of one country are on friendly terms
+    [  # state, society, business, opposition, armed: probability that two actors of one country are friendly
         [0.90, 0.45, 0.80, 0.30, 0.45],
         [0.45, 0.80, 0.40, 0.70, 0.15],
         [0.80, 0.40, 0.80, 0.35, 0.30],
@@ -18,20 +18,20 @@ _FRIENDLY = np.array(
     ]
 )
 _ALLIES, _RIVALS = 0.85, 0.15
-"""The same for actors of one bloc, and of rival blocs."""
+"""The same probability for actors of one bloc and of rival blocs."""
 _AT_HOME, _IN_BLOC = 0.60, 0.82
-"""Six habits in ten stay in the country, two more in the bloc; the others cross to the rival bloc."""
+"""Thresholds: 60 % of habits stay in the country, 22 % in the bloc, the others go to the rival bloc."""
 
 
 def habit_events(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
-    """About ``count`` events of pairs that have to do with each other again and again; every actor has one."""
-    everyone = np.arange(actors.established, dtype=np.int32)
-    one = np.concatenate([everyone, everyone, actors.draw_any(2 * actors.established, rng)])
+    """About ``count`` events of pairs of actors that meet repeatedly; every established actor has at least one."""
+    all_actors = np.arange(actors.established, dtype=np.int32)
+    one = np.concatenate([all_actors, all_actors, actors.draw_any(2 * actors.established, rng)])
     place = rng.random(len(one))
     rival = actors.bloc[one] ^ 1
     other = np.where(place < _AT_HOME, actors.draw_near(one, rng), actors.draw_bloc(actors.bloc[one], rng))
     other = np.where(place < _IN_BLOC, other, actors.draw_bloc(rival, rng))
-    # Whoever drew itself turns to its neighbour in the order of ids.
+    # An actor that drew itself is paired with the neighbouring id.
     other = np.where(other != one, other, np.where(one > 0, one - 1, one + 1))
     same_country = (actors.home[one] == actors.home[other]) & (actors.home[one] >= 0)
     same_bloc = actors.bloc[one] == actors.bloc[other]
@@ -57,7 +57,7 @@ def habit_events(actors: Actors, count: int, days: int, rng: np.random.Generator
 
 
 def noise_events(actors: Actors, count: int, days: int, rng: np.random.Generator) -> Events:
-    """``count`` events without any reason, between established actors."""
+    """``count`` random events between established actors."""
     plain = np.flatnonzero(~SEASONAL)
     subject, object_ = actors.draw_any(count, rng), actors.draw_any(count, rng)
     return Events.of(subject, rng.choice(plain, size=count), object_, rng.integers(days, size=count))

@@ -1,4 +1,4 @@
-"""Kinds of actors of the demo world: how they are named, what they are, whose side they take, how busy they are."""
+"""Kinds of actors in the demo world: name templates, concepts, sides and activity."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Kind:
     name: str
     side: str
     weight: float
-    """How busy such an actor is, on average, beside others."""
+    """Mean sampling weight of such an actor."""
     concepts: tuple[str, ...]
-    """From the widest to the narrowest; one to four levels."""
+    """Concepts from general to specific; one to four levels."""
     template: str
     again: str = "{person}"
-    """The template when the first gave a name that is taken."""
+    """The template if the first one gives a name that is already used."""
     variants: tuple[str, ...] = ("",)
     mix: int = 0
-    """How often it occurs among the actors of a country that are not institutions."""
+    """Relative frequency among the actors of a country that are not institutions."""
     emerging: int = 0
-    """How often it occurs among new_entities."""
+    """Relative frequency among new entities."""
 
 
 _MINISTRIES = (
@@ -134,7 +134,7 @@ KINDS: tuple[Kind, ...] = (
 
 _NUMBER = {kind.name: number for number, kind in enumerate(KINDS)}
 BODIES = len(_BODIES)
-"""International organisations a bloc has."""
+"""International organisations per bloc."""
 
 
 def kind_id(name: str) -> int:
@@ -159,6 +159,6 @@ INSTITUTIONS: tuple[tuple[int, int], ...] = tuple(
         *(("ministry", i) for i in range(4, len(_MINISTRIES))),
     )
 )
-"""(kind, variant) of the bodies of a country, the country itself first."""
-LEAST_INSTITUTIONS = 12
-"""Every country has at least so many of them."""
+"""(kind, variant) of the institutions of a country; the country itself is the first."""
+MIN_INSTITUTIONS = 12
+"""Minimum number of institutions per country."""

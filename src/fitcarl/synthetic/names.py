@@ -1,4 +1,4 @@
-"""Names of places, people and bodies that exist nowhere, put together from syllables."""
+"""Invented names of places, people and institutions, combined from syllables."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def bloc_names(count: int) -> list[str]:
 
 
 def _joined(count: int, parts: Sequence[Sequence[str]], rng: np.random.Generator) -> list[str]:
-    """Distinct combinations, one element of each part, drawn without replacement."""
+    """Distinct combinations of one element per part, sampled without replacement."""
     sizes = [len(part) for part in parts]
     total = int(np.prod(sizes))
     if count > total:

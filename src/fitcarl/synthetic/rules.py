@@ -1,4 +1,4 @@
-"""The planted rules: which events call forth which others, and after how many days."""
+"""The planted rules: which events cause which others, and after how many days."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fitcarl.synthetic.verbs import ESCALATION, FRIENDLY, HOSTILE, REPLY, SEASON
 
 
 class Rule(IntEnum):
-    """What made an event; its number is what ``Truth.rule`` holds."""
+    """The rule that generated an event; ``Truth.rule`` contains its number."""
 
     NONE = 0
     REPETITION = 1
@@ -24,7 +24,7 @@ class Rule(IntEnum):
 
     @property
     def title(self) -> str:
-        """The rule's name for actors_rng, such as ``enemy of enemy``."""
+        """Name of the rule as text, such as ``enemy of enemy``."""
         return self.name.replace("_", " ").lower()
 
 
@@ -36,19 +36,19 @@ class Timing:
     """From the latest cause to the effect."""
     longest: int
     window: int
-    """How far apart the causes may be."""
+    """Maximum distance between the causes."""
 
 
 DESCRIPTIONS: dict[Rule, str] = {
-    Rule.NONE: "No rule: a habit of two actors, or noise.",
-    Rule.REPETITION: "Who did something to somebody does it again some days later, or goes a step further.",
-    Rule.RECIPROCITY: "A deed is answered by its object: some days later, or the same day when the answer is the "
-    "other side of one event (a visit made, a visit hosted).",
-    Rule.ENEMY_OF_ENEMY: "Two actors that were hostile to the same third one begin to work together.",
-    Rule.MEDIATION: "When two actors quarrel, a third one, friendly with both, steps in with one of them.",
-    Rule.SEASON: "A yearly gathering: its host calls it around the same date each year, guests come, guests talk.",
+    Rule.NONE: "No rule: a habit of two entities, or noise.",
+    Rule.REPETITION: "The subject repeats or escalates its action towards the same object some days later.",
+    Rule.RECIPROCITY: "The object responds to the subject some days later, or on the same day if the response is "
+    "the other side of the same event (a visit made, a visit hosted).",
+    Rule.ENEMY_OF_ENEMY: "Two entities that were hostile to the same third entity start to cooperate.",
+    Rule.MEDIATION: "An entity that is friendly with both sides of a conflict mediates with one of them.",
+    Rule.SEASON: "A yearly gathering: the host announces it around the same date each year, guests attend and talk.",
 }
-"""Each rule in plain words."""
+"""Description of each rule."""
 
 TIMING: dict[Rule, Timing] = {
     Rule.REPETITION: Timing(shortest=3, longest=20, window=0),
@@ -62,9 +62,9 @@ _COSTLY = np.isin(np.arange(len(TONE)), [verb_id("Impose sanctions"), verb_id("T
 
 
 def repetition(events: Events, rows: Rows, chance: float, rng: np.random.Generator) -> Events:
-    """Proposals: these events once more between the same two, six in ten the same, the others a step further.
+    """Proposals: these events again between the same two actors, 60 % with the same relation, the others escalated.
 
-    What belongs to a gathering is not repeated before the next one; it can only lead further.
+    Events of a gathering are not repeated before the next one; they can only be escalated.
     """
     rows = rows[rng.random(len(rows)) < chance]
     further = ESCALATION[events.relation[rows]]
@@ -84,7 +84,7 @@ def repetition(events: Events, rows: Rows, chance: float, rng: np.random.Generat
 
 
 def reciprocity(events: Events, rows: Rows, chance: float, twin_chance: float, rng: np.random.Generator) -> Events:
-    """Proposals: the answers to these events."""
+    """Proposals: the replies to these events."""
     reply = REPLY[events.relation[rows]]
     twin = TWIN[events.relation[rows]]
     happens = (reply >= 0) & (rng.random(len(rows)) < np.where(twin, twin_chance, chance))
@@ -103,10 +103,10 @@ def enemy_of_enemy(
     rng: np.random.Generator,
     reach: int = 6,
 ) -> Events:
-    """Proposals: whoever was hostile to somebody joins one of the last others who were.
+    """Proposals: an actor that was hostile to a target cooperates with another recent enemy of the target.
 
-    ``eager`` (bool [actors]) marks actors that do so with ``eager_chance``. The last ``reach`` hostile events
-    against the same target are looked at; of an actor that was hostile more than once, only its latest.
+    ``eager`` (bool [actors]) marks actors for which ``eager_chance`` applies. The last ``reach`` hostile events
+    against the same target are considered; of several by one actor only the latest.
     """
     hostile = np.flatnonzero(events.tone == HOSTILE)
     order = np.lexsort((hostile, events.time[hostile], events.object[hostile]))
@@ -120,39 +120,39 @@ def enemy_of_enemy(
         fires &= time[later] - time[earlier] <= TIMING[Rule.ENEMY_OF_ENEMY].window
         for nearer in range(1, lag):
             fires &= actor[earlier] != actor[lag - nearer : len(actor) - nearer]
-        keen = eager[actor[later]] | eager[actor[earlier]]
-        fires &= rng.random(len(fires)) < np.where(keen, eager_chance, chance)
+        is_eager = eager[actor[later]] | eager[actor[earlier]]
+        fires &= rng.random(len(fires)) < np.where(is_eager, eager_chance, chance)
         last = np.flatnonzero(fires) + lag
         first = last - lag
         swap = rng.random(len(last)) < 0.5
         parts.append(
             Events.of(
                 np.where(swap, actor[first], actor[last]),
-                _common_cause(events.relation[row[last]], rng),
+                _cooperation(events.relation[row[last]], rng),
                 np.where(swap, actor[last], actor[first]),
                 time[last] + _delay(Rule.ENEMY_OF_ENEMY, len(last), rng),
                 Rule.ENEMY_OF_ENEMY,
                 [row[first], row[last]],
             )
         )
-    return _once_a_pair(Events.concat(parts), len(eager)) if parts else events.take(slice(0, 0))
+    return _first_per_pair(Events.concat(parts), len(eager)) if parts else events.take(slice(0, 0))
 
 
-def _once_a_pair(proposals: Events, actors: int) -> Events:
-    """The earliest proposal of every two actors, whichever of them is the subject."""
+def _first_per_pair(proposals: Events, actors: int) -> Events:
+    """The earliest proposal per unordered pair of actors."""
     pair = _pair(proposals.subject, proposals.object, actors)
     order = np.argsort((pair << 15) + proposals.time, kind="stable")
     pair = pair[order]
     return proposals.take(order[np.append(True, pair[1:] != pair[:-1])[: len(pair)]])
 
 
-def _common_cause(deed: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """int32 [deeds]: how two actors join against a third, given what the last of them did to it."""
+def _cooperation(hostile: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
+    """int32 [events]: relation of two actors that cooperate against a third, given the last hostile relation."""
     plain = np.where(
-        rng.random(len(deed)) < 0.6, verb_id("Form an alliance"), verb_id("Share intelligence or information")
+        rng.random(len(hostile)) < 0.6, verb_id("Form an alliance"), verb_id("Share intelligence or information")
     )
     armed, costly = verb_id("Cooperate militarily"), verb_id("Cooperate economically")
-    return np.where(_ARMED[deed], armed, np.where(_COSTLY[deed], costly, plain)).astype(np.int32)
+    return np.where(_ARMED[hostile], armed, np.where(_COSTLY[hostile], costly, plain)).astype(np.int32)
 
 
 def mediation(
@@ -163,24 +163,24 @@ def mediation(
     rng: np.random.Generator,
     reach: int = 3,
 ) -> Events:
-    """Proposals: a common friend of two quarrelling actors mediates with one of them.
+    """Proposals: a common friend of two actors in conflict mediates with one of them.
 
-    The last ``reach`` friends of the one who quarrels are asked, latest first; whoever was friendly with the
-    other within the window as well is the mediator.
+    The last ``reach`` friends of the subject are considered, latest first; the first one that was also friendly with
+    the object within the window is the mediator.
     """
     window = TIMING[Rule.MEDIATION].window
-    quarrel = np.flatnonzero(events.tone == HOSTILE)
-    keen = eager[events.subject[quarrel]] | eager[events.object[quarrel]]
-    quarrel = quarrel[rng.random(len(quarrel)) < np.where(keen, eager_chance, chance)]
-    one, other, time = events.subject[quarrel], events.object[quarrel], events.time[quarrel]
+    conflict = np.flatnonzero(events.tone == HOSTILE)
+    is_eager = eager[events.subject[conflict]] | eager[events.object[conflict]]
+    conflict = conflict[rng.random(len(conflict)) < np.where(is_eager, eager_chance, chance)]
+    one, other, time = events.subject[conflict], events.object[conflict], events.time[conflict]
 
     friendly = np.flatnonzero(events.tone == FRIENDLY)
     by_actor = _EventIndex.of_actors(events, friendly)
     by_pair = _EventIndex.of_pairs(events, friendly, len(eager))
-    mediator = np.full(len(quarrel), -1, dtype=np.int32)
-    with_one = np.full(len(quarrel), -1, dtype=np.int64)
-    with_other = np.full(len(quarrel), -1, dtype=np.int64)
-    open_ = np.arange(len(quarrel))
+    mediator = np.full(len(conflict), -1, dtype=np.int32)
+    with_one = np.full(len(conflict), -1, dtype=np.int64)
+    with_other = np.full(len(conflict), -1, dtype=np.int64)
+    open_ = np.arange(len(conflict))
     for back in range(1, reach + 1):
         first = by_actor.latest(one[open_].astype(np.int64), time[open_], window, back)
         friend = np.where(events.subject[first] == one[open_], events.object[first], events.subject[first])
@@ -192,24 +192,24 @@ def mediation(
         open_ = open_[~found]
 
     done = mediator >= 0
-    mediator, quarrel, one, other = mediator[done], quarrel[done], one[done], other[done]
-    verb = np.where(rng.random(len(quarrel)) < 0.6, verb_id("Engage in mediation"), verb_id("Offer to mediate"))
+    mediator, conflict, one, other = mediator[done], conflict[done], one[done], other[done]
+    verb = np.where(rng.random(len(conflict)) < 0.6, verb_id("Engage in mediation"), verb_id("Offer to mediate"))
     return Events.of(
         mediator,
         verb,
-        np.where(rng.random(len(quarrel)) < 0.5, one, other),
-        time[done] + _delay(Rule.MEDIATION, len(quarrel), rng),
+        np.where(rng.random(len(conflict)) < 0.5, one, other),
+        time[done] + _delay(Rule.MEDIATION, len(conflict), rng),
         Rule.MEDIATION,
-        [quarrel, with_one[done], with_other[done]],
+        [conflict, with_one[done], with_other[done]],
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _EventIndex:
-    """Events by owner and then time, to look up what an owner did last before some day."""
+    """Events by key (actor or pair) and time, to look up the last events of a key before a day."""
 
     key: NDArray[np.int64]
-    """int64 [entries], ascending: owner · 2¹⁵ + day, since a world has fewer than 2¹⁵ days."""
+    """int64 [entries], ascending: key · 2¹⁵ + day; a world has fewer than 2¹⁵ days."""
     row: Rows
 
     @classmethod
@@ -228,7 +228,7 @@ class _EventIndex:
         return cls(key[order], rows[order])
 
     def latest(self, owner: NDArray[np.int64], day: NDArray[np.int32], window: int, back: int) -> Rows:
-        """int64 [asked]: the owner's ``back``-th last event up to a day and within the window; -1 for none."""
+        """int64 [keys]: the ``back``-th last event of each key up to a day and within the window; -1 for none."""
         if not len(self.key):
             return np.full(len(owner), -1, dtype=np.int64)
         now = (owner << 15) + day
@@ -239,7 +239,7 @@ class _EventIndex:
 
 
 def _pair(one: NDArray[np.int32], other: NDArray[np.int32], actors: int) -> NDArray[np.int64]:
-    """int64 [pairs]: the same number for two actors whichever comes first."""
+    """int64 [pairs]: one key per unordered pair of actors."""
     return np.minimum(one, other).astype(np.int64) * actors + np.maximum(one, other)
 
 

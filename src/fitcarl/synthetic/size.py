@@ -1,4 +1,4 @@
-"""How large a demo world is."""
+"""Sizes of demo worlds."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fitcarl.errors import InputError, did_you_mean
-from fitcarl.synthetic.kinds import BODIES, LEAST_INSTITUTIONS
+from fitcarl.synthetic.kinds import BODIES, MIN_INSTITUTIONS
 
 SizeName = Literal["tiny", "small", "default", "large", "huge"]
 SIZE_NAMES: tuple[SizeName, ...] = get_args(SizeName)
 
-LONGEST = 32_000
-"""Days a world may last: days are sorted as 16-bit numbers."""
+MAX_DAYS = 32_000
+"""Maximum number of days: days are sorted as 16-bit numbers."""
 
 
 @dataclass(frozen=True)
 class WorldSize:
-    """The counts a world is made to."""
+    """Target counts of a world."""
 
     actors: int
-    """All actors, new_entities included."""
+    """All actors, new entities included."""
     new_entities: int
-    """Actors that appear in the second half and end with 10 to 25 facts each."""
+    """Entities that appear in the second half and have 10 to 25 facts each."""
     facts: int
-    """Facts in all. Noise fills up to it, so it is met exactly unless the rules alone make more."""
+    """Total number of facts. Noise is added up to this number; the rules alone may generate more."""
     days: int
     countries: int
     blocs: int
-    """Alliances of countries; an even number, since each has a rival."""
+    """Alliances of countries; an even number, because each has a rival."""
 
     def __post_init__(self) -> None:
         established = self.actors - self.new_entities
-        least = LEAST_INSTITUTIONS * self.countries + BODIES * self.blocs
+        least = MIN_INSTITUTIONS * self.countries + BODIES * self.blocs
         checks = (
             (self.blocs >= 2 and self.blocs % 2 == 0, "blocs", self.blocs, "an even number of at least 2"),
             (self.countries >= self.blocs, "countries", self.countries, f"at least one for each of {self.blocs} blocs"),
-            (established >= least, "actors", self.actors, f"at least {least} besides the new_entities"),
+            (established >= least, "actors", self.actors, f"at least {least} besides the new entities"),
             (self.new_entities >= 0, "new_entities", self.new_entities, "0 or more"),
-            (90 <= self.days <= LONGEST, "days", self.days, f"90 to {LONGEST}"),
-            (self.facts >= 5 * self.actors, "facts", self.facts, "at least 5 an actor"),
+            (90 <= self.days <= MAX_DAYS, "days", self.days, f"90 to {MAX_DAYS}"),
+            (self.facts >= 5 * self.actors, "facts", self.facts, "at least 5 per actor"),
         )
         for fine, field, found, expected in checks:
             if not fine:
-                raise InputError("no world of this size", field=field, found=found, expected=expected)
+                raise InputError("unsupported world size", field=field, found=found, expected=expected)
 
 
 SIZES: dict[SizeName, WorldSize] = {
@@ -57,7 +57,7 @@ SIZES: dict[SizeName, WorldSize] = {
 
 
 def world_size(size: str | int | WorldSize) -> WorldSize:
-    """The counts behind a name or a number of facts; an unknown name raises an InputError that suggests near ones."""
+    """The size for a name or a number of facts; an unknown name raises an InputError that suggests similar names."""
     if isinstance(size, WorldSize):
         return size
     if isinstance(size, int):
@@ -66,16 +66,16 @@ def world_size(size: str | int | WorldSize) -> WorldSize:
         if size == name:
             return SIZES[name]
     hint = did_you_mean(size, SIZE_NAMES)
-    raise InputError("unknown size of world", found=size, expected="one of " + ", ".join(SIZE_NAMES), hint=hint)
+    raise InputError("unknown world size", found=size, expected="one of " + ", ".join(SIZE_NAMES), hint=hint)
 
 
 def _of_facts(facts: int) -> WorldSize:
-    """A believable world with so many facts; that of the presets where one of them has as many."""
+    """A plausible world with this number of facts; a predefined size if one has the same number."""
     for preset in SIZES.values():
         if preset.facts == facts:
             return preset
     if not 3_000 <= facts <= 50_000_000:
-        raise InputError("no world of this size", field="facts", found=facts, expected="3000 to 50000000")
+        raise InputError("unsupported world size", field="facts", found=facts, expected="3000 to 50000000")
     actors = facts // 30
     return WorldSize(
         actors=actors,

@@ -1,4 +1,4 @@
-"""What actors of the demo world do to each other, and which deed answers or follows which."""
+"""Relations of the demo world, their replies and escalations."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ FRIENDLY, NEUTRAL, HOSTILE = 1, 0, -1
 
 @dataclass(frozen=True)
 class Verb:
-    """A relation of the world. ``reply`` and ``escalation`` are names of other verbs."""
+    """A relation of the demo world. ``reply`` and ``escalation`` are names of other verbs."""
 
     name: str
     tone: int
-    """Whether it counts as friendly, hostile or neither when a rule asks for friends and enemies."""
+    """FRIENDLY, NEUTRAL or HOSTILE; used by the rules."""
     reply: str | None = None
-    """What the object does to the subject in return."""
+    """The relation of the object's reply to the subject."""
     twin: bool = False
-    """The reply is the other side of the same event, and falls on the same day."""
+    """The reply is the other side of the same event and has the same day."""
     escalation: str | None = None
-    """What the subject does to the same object when it goes a step further."""
+    """The next stronger relation from the same subject to the same object."""
 
 
 VERBS: tuple[Verb, ...] = (
@@ -74,18 +74,18 @@ def _ids(names: list[str | None]) -> NDArray[np.int32]:
 TONE: NDArray[np.int8] = np.array([verb.tone for verb in VERBS], dtype=np.int8)
 """int8 [verbs]: FRIENDLY, NEUTRAL or HOSTILE."""
 REPLY: NDArray[np.int32] = _ids([verb.reply for verb in VERBS])
-"""int32 [verbs]: the verb that answers, -1 for none."""
+"""int32 [verbs]: the reply, -1 for none."""
 ESCALATION: NDArray[np.int32] = _ids([verb.escalation for verb in VERBS])
-"""int32 [verbs]: the verb one step further, -1 for none."""
+"""int32 [verbs]: the escalation, -1 for none."""
 TWIN: NDArray[np.bool_] = np.array([verb.twin for verb in VERBS])
-"""bool [verbs]: the reply falls on the same day."""
+"""bool [verbs]: the reply has the same day."""
 
 CONVENE, ATTEND, TALK = _ID["Convene a gathering"], _ID["Attend a gathering of"], _ID["Hold talks at a gathering"]
 SEASONAL: NDArray[np.bool_] = np.isin(np.arange(len(VERBS)), [CONVENE, ATTEND, TALK])
 """bool [verbs]: belongs to a yearly gathering."""
 
 SIDES: tuple[str, ...] = ("state", "society", "business", "opposition", "armed")
-"""What an actor is in a quarrel; decides which verbs it uses."""
+"""Sides of actors; they determine which verbs an actor uses."""
 
 _USUAL: dict[str, tuple[dict[str, int], dict[str, int]]] = {
     "state": (
@@ -153,7 +153,7 @@ _USUAL: dict[str, tuple[dict[str, int], dict[str, int]]] = {
 
 
 def _choices() -> NDArray[np.int32]:
-    """int32 [sides, 2, 840]: every usual verb as often as its weight says, friendly ones first."""
+    """int32 [sides, 2, 840]: usual verbs repeated in proportion to their weights; friendly, then hostile."""
     width = 840
     table = np.empty((len(SIDES), 2, width), dtype=np.int32)
     for i, side in enumerate(SIDES):
@@ -169,7 +169,7 @@ _CHOICES = _choices()
 
 
 def usual_verbs(side: NDArray[np.int8], friendly: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int32]:
-    """int32 [events]: a verb that an actor of this side uses towards a friend, or towards an enemy."""
+    """int32 [events]: a verb that an actor of this side uses towards a friend or an enemy."""
     pick = rng.integers(_CHOICES.shape[2], size=len(side))
     verbs: NDArray[np.int32] = _CHOICES[side, np.where(friendly, 0, 1), pick]
     return verbs

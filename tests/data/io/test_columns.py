@@ -63,7 +63,7 @@ def test_columns_that_are_not_there(tmp_path: Path, columns: tuple[str | int, ..
 
 
 def test_a_header_that_contradicts_the_order_is_not_guessed_about(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot tell which column is the subject"):
+    with pytest.raises(InputError, match="cannot determine the column of the subject"):
         read(tmp_path, "f.csv", "who,object,relation,time\na,b,r,2014-01-01\n")
 
 
@@ -71,7 +71,7 @@ def test_jsonl_arrays_are_columns_by_position_and_objects_by_key(tmp_path: Path)
     assert names(read(tmp_path, "f.jsonl", '["a", 5, "b", 7]\n')) == [("a", "5", "b", "7")]
     odd = '{"who": "a", "did": "r", "whom": "b", "at": 7}'
     assert names(read(tmp_path, "f.jsonl", odd, columns=("who", "did", "whom", "at"))) == [("a", "r", "b", "7")]
-    with pytest.raises(InputError, match="cannot tell which column is the subject"):
+    with pytest.raises(InputError, match="cannot determine the column of the subject"):
         read(tmp_path, "f.jsonl", odd)
 
 
@@ -79,7 +79,7 @@ def test_jsonl_arrays_are_columns_by_position_and_objects_by_key(tmp_path: Path)
 def test_a_column_of_another_name_is_not_taken_for_the_missing_one(tmp_path: Path, weight: str) -> None:
     with pytest.raises(InputError) as error:
         read(tmp_path, "f.csv", f"subject,relation,object,weight\na,r,b,{weight}\n")
-    assert "cannot tell which column is the time; found 'subject, relation, object, weight'" in str(error.value)
+    assert "cannot determine the column of the time; found 'subject, relation, object, weight'" in str(error.value)
     assert "expected --columns (in Python columns=) with four names or positions from 1" in str(error.value)
 
 

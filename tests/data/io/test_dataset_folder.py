@@ -150,23 +150,23 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
             "object",
             "an unseen entity; found 6; expected none of meta_test",
         ),
-        ("meta_train.tsv", "4\t0\t0\t4\t0", "4\t0\t0\t1\t0", 4, "unseen entity", "not an end of its fact; found 4"),
+        ("meta_train.tsv", "4\t0\t0\t4\t0", "4\t0\t0\t1\t0", 4, "unseen entity", "not an entity of its fact; found 4"),
         (
             "meta_train.tsv",
             "4\t0\t0\t4\t0",
             "4\t0\t0\t4\t0\n3\t3\t1\t1\t0",
             5,
             "unseen entity",
-            "facts of an entity in two places",
+            "facts of an entity are not contiguous",
         ),
-        ("meta_train.tsv", "4\t0\t0\t4\t0", "4\t4\t0\t3\t72", 4, "fact", "a fact that is there twice"),
+        ("meta_train.tsv", "4\t0\t0\t4\t0", "4\t4\t0\t3\t72", 4, "fact", "a duplicate fact"),
         (
             "background.tsv",
             "2\t0\t2\t72",
             "2\t0\t2\t72\n0\t0\t1\t24",
             4,
             "fact",
-            "a fact that is there twice; found 'Ann, Bob'; expected it to be listed once",
+            "a duplicate fact; found 'Ann, Bob'; expected distinct facts",
         ),
         (
             "meta_test.tsv",
@@ -174,7 +174,7 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
             "6\t1\t1\t6\t0\n5\t5\t1\t1\t0",
             2,
             "unseen entity",
-            "an entity of two groups; found 5",
+            "an entity in two groups; found 5",
         ),
         (
             "entities.tsv",
@@ -182,11 +182,11 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
             "1\tAnn",
             2,
             "name",
-            "a name that is there twice; found 'Ann'; expected another than row 1's",
+            "a duplicate name; found 'Ann'; expected another name than in row 1",
         ),
         ("entities.tsv", "1\tBob", "1\t ", 2, "name", "an empty name"),
-        ("entities.tsv", "1\tBob", "8\tBob", 2, "id", "an id that is not its row's number; found 8; expected 1"),
-        ("relations.tsv", "1\tpraises", "1\tvisits", 2, "name", "a name that is there twice"),
+        ("entities.tsv", "1\tBob", "8\tBob", 2, "id", "an id that differs from its row number; found 8; expected 1"),
+        ("relations.tsv", "1\tpraises", "1\tvisits", 2, "name", "a duplicate name"),
         ("concepts.tsv", "2\tArmy", "9\tArmy", 2, "entity", "an id out of range; found 9; expected an id from 0 to 6"),
         ("concepts.tsv", "2\tArmy", "2\t", 2, "concept", "an empty name"),
         (
@@ -195,7 +195,7 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
             "24\t1\t2014-01-03",
             3,
             "label",
-            "does not fit its tick; found '2014-01-04'",
+            "does not match its tick; found '2014-01-04'",
         ),
         (
             "times.tsv",
@@ -249,5 +249,5 @@ def test_validation_needs_no_folder(folder: Path) -> None:
         InputError, match=r"^background.tsv, row 1, field time: a time that is not in times.tsv; found 2;"
     ):
         validate(late)
-    with pytest.raises(InputError, match="concepts of other entities"):
+    with pytest.raises(InputError, match="concepts for another number of entities"):
         validate(dataclasses.replace(data, concepts=Concepts.none(3)))

@@ -33,7 +33,7 @@ def test_overwriting_replaces_a_dataset_and_nothing_else(folder: Path, tmp_path:
     assert contents(folder) == {name: content for name, content in FILES.items() if name != "dropped_cross_facts.tsv"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["small"]
     (folder / "thesis.tex").write_text("ten years of work")
-    with pytest.raises(InputError, match=r"more than a dataset; found 'thesis\.tex'"):
+    with pytest.raises(InputError, match=r"the folder contains other files; found 'thesis\.tex'"):
         write_dataset(data, folder, overwrite=True)
     assert (folder / "thesis.tex").exists()
 

@@ -41,22 +41,22 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(
     [
         ("f.tsv", GOOD + "a\tr\tb\t2014-02-30\n", 2, "time", "no such date; found '2014-02-30'; expected an ISO date"),
         ("f.tsv", GOOD + GOOD + "a\tr\tb\tsoon\n", 3, "time", "not a time; found 'soon'; expected a date such as"),
-        ("f.tsv", GOOD + "a\tr\tb\t17\n", 2, "time", "times of two kinds; found '17'; expected a date"),
+        ("f.tsv", GOOD + "a\tr\tb\t17\n", 2, "time", "times of different types; found '17'; expected a date"),
         ("f.tsv", "a\tr\tb\t17\n" + GOOD, 2, "time", "found '2014-01-01'; expected an integer"),
-        ("f.tsv", GOOD + "a\tr\tb\t2014-01\n", 2, "time", "times of two kinds; found '2014-01'"),
+        ("f.tsv", GOOD + "a\tr\tb\t2014-01\n", 2, "time", "times of different types; found '2014-01'"),
         ("f.tsv", GOOD + "a\tr\t\t2014-01-01\n", 2, "object", "an empty name; found ''"),
         ("f.tsv", GOOD + "\u00a0\tr\ta\t2014-01-01\n", 2, "subject", "an empty name; found '\\xa0'"),
         ("f.tsv", GOOD + "a\t \tb\t2014-01-01\n", 2, "relation", "an empty name; found ' '"),
         ("f.tsv", GOOD + "a\tr\tb\t\n", 2, "time", "an empty time; found ''"),
         ("f.tsv", GOOD + "a\tr\tb\n" + GOOD, 2, None, "too few fields; found 3; expected 4 fields separated by tabs"),
-        ("f.tsv", GOOD + "\n" + GOOD, 2, None, "a blank line; expected none before the last row"),
-        ("f.tsv", "\n" + GOOD + GOOD, 1, None, "a blank line; expected none before the last row"),
+        ("f.tsv", GOOD + "\n" + GOOD, 2, None, "a blank line; expected no blank line before the last row"),
+        ("f.tsv", "\n" + GOOD + GOOD, 1, None, "a blank line; expected no blank line before the last row"),
         ("f.tsv", GOOD + "a\tr\tb\t2014-01-01\t\n", 2, None, "too many fields; found 5; expected 4"),
         ("f.tsv", "a\tr\t2014-01-01\n", 1, None, "too few columns; found 3; expected at least 4, separated by tabs"),
         ("f.csv", "subject,relation,object\na,r,b\n", 1, None, "too few columns, none for the time; found 3; expected"),
         ("f.csv", GOOD, 1, None, "too few columns; found 1; expected at least 4, separated by commas"),
-        ("f.tsv", GOOD.encode() + b"a\tr\t\xe9\t1\n", 2, "3", "not text in UTF-8; found 'byte 0xe9'"),
-        ("f.tsv", GOOD.encode("utf-16"), 1, "1", "not text in UTF-8; found 'byte 0xff'"),
+        ("f.tsv", GOOD.encode() + b"a\tr\t\xe9\t1\n", 2, "3", "not UTF-8 text; found 'byte 0xe9'"),
+        ("f.tsv", GOOD.encode("utf-16"), 1, "1", "not UTF-8 text; found 'byte 0xff'"),
         ("f.tsv", GOOD.encode() + b"a\tr\0\tb\t1\n", 2, "2", "found 'byte 0x00'; expected UTF-8 without NUL bytes"),
         ("f.tsv", "", None, None, "an empty file; expected facts: subject, relation, object, time"),
         ("f.tsv", "\r\n\r\n", None, None, "an empty file"),
@@ -71,7 +71,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(
         ),
         ("f.tsv", "a\tr\tb\t0001-01-01T00:00+01:00\n", 1, "time", "no such date"),
         ("f.csv", 'a,r,b,1\na,r,b"c,2\n', 2, None, "a quotation mark inside an unquoted field"),
-        ("f.csv", 'a,r,b,1\na,r,"b,2\na,r,"c",3\n', 2, None, "a quoted field without end"),
+        ("f.csv", 'a,r,b,1\na,r,"b,2\na,r,"c",3\n', 2, None, "an unterminated quoted field"),
         ("f.csv", 'a,r,b,1\n"a\nb",r,b,2\n', 2, "subject", "a name with a tab or a line break"),
         ("f.csv", 'n,s,r,o,t\n"x\n\ny",a,r,b,1\n"\n",a,r,b,\n', 5, "time (t)", "an empty time"),
         ("f.jsonl", "", None, None, "an empty file"),
@@ -84,11 +84,11 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(
         ("f.jsonl", '["a","r","b",1]\n["a","r",null,1]', 2, "object", "found 'null'; expected text or an integer"),
         ("f.jsonl", '["a","r","b",1]\n["a",true,"b",1]', 2, "relation", "found 'true'"),
         ("f.jsonl", '["a","r","b",1]\n["a","r","b",1.0]', 2, "time", "found '1.0'"),
-        ("f.jsonl", '["a","r","b",1]\n["\\ud800","r","b",1]', 2, "subject", "half a character"),
+        ("f.jsonl", '["a","r","b",1]\n["\\ud800","r","b",1]', 2, "subject", "an unpaired surrogate"),
         ("f.jsonl", "[" * 100_000, 1, None, "not JSON"),
         ("f.parquet", b"", None, None, "not a Parquet file"),
         ("f.parquet", GOOD, None, None, "not a Parquet file"),
-        ("f.xyz", GOOD, None, None, "unknown format; found 'f.xyz'; expected a format, or a name that ends in .tsv"),
+        ("f.xyz", GOOD, None, None, "unknown format; found 'f.xyz'; expected a format, or a suffix of .tsv"),
     ],
 )
 def test_broken_input_is_named_by_file_row_and_field(
@@ -103,7 +103,7 @@ def test_broken_input_is_named_by_file_row_and_field(
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file; expected a file that exists"):
+    with pytest.raises(InputError, match="no such file; expected an existing file"):
         read_facts(tmp_path / "none.tsv")
     (tmp_path / "folder.tsv").mkdir()
     with pytest.raises(InputError, match="a folder; expected a file"):
@@ -113,7 +113,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
 def test_parquet_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
     content = parquet(ROWS)
     for length in range(4, len(content), 7):
-        with pytest.raises(InputError, match="cut off"):
+        with pytest.raises(InputError, match="truncated"):
             read(tmp_path, "f.parquet", content[:length])
     with pytest.raises(InputError, match=r"damaged Parquet file .*; expected one that can be read"):
         read(tmp_path, "f.parquet", content[:200] + content[-8:])
@@ -123,7 +123,7 @@ def test_parquet_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
     ("column", "values", "row", "field", "complaint"),
     [
         ("o", ["x", None], 2, "object (o)", "no value; found 'null'; expected no nulls"),
-        ("o", [1.5, 2.5], 1, "object (o)", "a column of a wrong type; found 'Float64'; expected text or integers"),
+        ("o", [1.5, 2.5], 1, "object (o)", "a column of the wrong type; found 'Float64'; expected text or integers"),
         ("o", [dt.date(2014, 1, 1)] * 2, 1, "object (o)", "found 'Date'"),
         ("t", [True, False], 1, "time (t)", "found 'Boolean'; expected text or integers, dates or datetimes"),
         ("o", ["", "x"], 1, "object (o)", "an empty name"),
@@ -146,5 +146,5 @@ def test_parquet_without_facts_or_columns_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no facts"):
         read(tmp_path, "f.parquet", parquet([]))
     pl.DataFrame({"s": ["a"], "r": ["r"], "o": ["b"]}).write_parquet(tmp_path / "g.parquet")
-    with pytest.raises(InputError, match="cannot tell which column is the time"):
+    with pytest.raises(InputError, match="cannot determine the column of the time"):
         read_facts(tmp_path / "g.parquet")

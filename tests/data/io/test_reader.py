@@ -132,7 +132,7 @@ def test_facts_come_with_their_concepts(tmp_path: Path) -> None:
 )
 def test_concepts_of_none_of_the_entities_are_refused(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match="no concepts for these facts; found '0 of 2 rows about") as caught:
+    with pytest.raises(InputError, match="no concepts for these facts; found '0 of 2 rows with") as caught:
         read(tmp_path, "f.tsv", tsv(ROWS), concepts=tmp_path / name)
     assert caught.value.file == str(tmp_path / name)
 
@@ -143,7 +143,7 @@ def test_concepts_of_none_of_the_entities_are_refused(tmp_path: Path, name: str,
         ("c.tsv", "Ann\tElite\nBob\n", 2, None, "too few fields; found 1; expected 2 fields"),
         ("c.tsv", "Ann\tElite\nBob\t\n", 2, "concept", "an empty name"),
         ("c.tsv", "Ann\tElite\n\tElite\n", 2, "entity", "an empty name"),
-        ("c.tsv", b"Ann\tElite\nBob\t\xff\n", 2, "2", "not text in UTF-8"),
+        ("c.tsv", b"Ann\tElite\nBob\t\xff\n", 2, "2", "not UTF-8 text"),
         ("c.json", '{"Ann": ["Elite"],\n "Bob": [}', 2, None, "not JSON"),
         ("c.json", '["Ann"]', None, None, "not a JSON object; expected {entity: [concept, ...]}"),
         ("c.json", '{"Ann": "Elite"}', None, "Ann", "not a list of names; found '\"Elite\"'"),

@@ -165,7 +165,7 @@ def test_a_file_that_may_not_be_published_is_named_with_the_way_out(
     rebuilt = DatasetEntry(entry.name, entry.title, folder=entry.folder, files=entry.files, rebuilt=("train.txt",))
     monkeypatch.setitem(REGISTRY, "tiny-oog", rebuilt)
     (published / "train.txt").unlink()
-    message = r"train\.txt: .*404.* must be supplied; expected --from FOLDER with train\.txt of sha256 [0-9a-f]{64}$"
+    message = r"train\.txt: .*404.* must then be supplied; .*--from FOLDER with train\.txt of sha256 [0-9a-f]{64}$"
     with pytest.raises(DownloadError, match=message):
         download_dataset("tiny-oog", tmp_path / "out", base_url=address)
 

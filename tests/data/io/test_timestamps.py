@@ -132,7 +132,7 @@ def test_an_unknown_granularity_is_refused(tmp_path: Path, granularity: str) -> 
 
 
 def test_a_granularity_must_fit_the_times(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="times are no integers, as granularity 24 needs; found '2014-01-01'"):
+    with pytest.raises(InputError, match="times are not integers, which granularity 24 needs; found '2014-01-01'"):
         times(tmp_path, "2014-01-01", granularity="24")
     with pytest.raises(InputError, match="not a date; found '24'; expected YYYYMMDD or YYYY"):
         times(tmp_path, "20140101", "24", granularity="day")

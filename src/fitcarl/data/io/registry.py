@@ -1,4 +1,4 @@
-"""Datasets known by name: what they are, where their raw facts come from, and how to get and open them."""
+"""Named datasets: their sources, and how to download and load them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fitcarl.data.split import split_facts
 from fitcarl.errors import InputError, did_you_mean
 
 FILT = "https://raw.githubusercontent.com/Jasper-Wu/FILT/4ecd6b9c3340ec717133709186441b812586f7d5/dataset/"
-"""Where the raw facts are published: the repository of FILT (AKBC 2022), at the commit the checksums are from."""
+"""Source of the raw facts: the repository of FILT (AKBC 2022) at the commit of the checksums."""
 
 DEMO = "demo"
 _GENERATORS = {DEMO: "fitcarl.synthetic:generate_world"}
@@ -25,10 +25,10 @@ _GENERATORS = {DEMO: "fitcarl.synthetic:generate_world"}
 
 @dataclass(frozen=True)
 class RawFile:
-    """One file of raw facts or names, as published."""
+    """One published file of raw facts or names."""
 
     path: str
-    """Within the entry's folder of the published repository; a local copy may also be flat, by the last part."""
+    """Path within the entry's folder of the repository; a local copy may also be flat."""
     size: int
     """Bytes."""
     sha256: str
@@ -40,7 +40,7 @@ class RawFile:
 
 @dataclass(frozen=True)
 class PublishedCounts:
-    """The row of a dataset in the paper's table of datasets; three numbers are train, valid, test."""
+    """Statistics of a dataset in the paper's table; triples are train, valid, test."""
 
     entities: int
     relations: int
@@ -52,19 +52,19 @@ class PublishedCounts:
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """What the catalogue knows of a dataset; an entry without files is generated, not downloaded."""
+    """A named dataset; an entry without files is generated instead of downloaded."""
 
     name: str
     title: str
     counts: PublishedCounts | None = None
     folder: str = ""
-    """Of the raw files, relative to the base address."""
+    """Folder of the raw files, relative to the base URL."""
     files: tuple[RawFile, ...] = ()
     swap: bool = False
-    """Whether its valid and test groups are those that the recipe calls test and valid."""
+    """Whether the meta-validation and meta-test groups of the split are exchanged."""
     rebuilt: tuple[str, ...] = ()
-    """Raw files that were not in the copy of the published repository from which the checksums were taken. They were
-    rebuilt from another publication of the same facts, and have the git blob ids that the repository's tree records."""
+    """Raw files that were missing in the copy of the repository used for the checksums. They were rebuilt from another
+    publication of the same facts and have the git blob ids recorded in the tree of the repository."""
 
 
 def _files(*rows: tuple[str, int, str]) -> tuple[RawFile, ...]:
@@ -74,7 +74,7 @@ def _files(*rows: tuple[str, int, str]) -> tuple[RawFile, ...]:
 REGISTRY: dict[str, DatasetEntry] = {
     entry.name: entry
     for entry in (
-        DatasetEntry(DEMO, "a generated small world of dated events that follow known rules; nothing to download"),
+        DatasetEntry(DEMO, "a small generated world of events that follow known rules; nothing to download"),
         DatasetEntry(
             "icews14-oog",
             "ICEWS14-OOG: political events of 2014, by day",
@@ -128,43 +128,53 @@ REGISTRY: dict[str, DatasetEntry] = {
 
 
 def registry_entry(name: str) -> DatasetEntry:
-    """The catalogue's entry of this name; an unknown name raises an InputError that suggests near ones."""
+    """The entry of a name; an unknown name raises an InputError that suggests similar names."""
     if name in REGISTRY:
         return REGISTRY[name]
     hint = did_you_mean(name, REGISTRY)
-    raise InputError("not in the catalogue", found=name, expected="one of " + ", ".join(REGISTRY), hint=hint)
+    raise InputError("unknown dataset", found=name, expected="one of " + ", ".join(REGISTRY), hint=hint)
 
 
 def find_dataset(name: str) -> Path | None:
-    """The folder of a catalogue's dataset on this machine: in ``$FITCARL_DATA``, in ``cache_dir()``, or right here.
+    """The local folder of a named dataset: in ``$FITCARL_DATA``, in ``cache_dir()``, or in the current directory.
 
-    None where it is not, and for what is generated.
+    None if it is not there, and for generated datasets.
     """
     if not registry_entry(name).files:
         return None
     given = os.environ.get("FITCARL_DATA")
     places = ([Path(given).expanduser()] if given else []) + [cache_dir() / "datasets", Path()]
-    # os.path, because it never raises where a folder may not be looked into.
+    # os.path, because it does not raise for folders without permission.
     return next((place / name for place in places if os.path.isfile(place / name / "background.tsv")), None)
 
 
 def load_dataset(name_or_folder: str | Path) -> Dataset:
-    """The dataset in a folder, or of a name in the catalogue that ``get`` has fetched or that can be generated."""
+    """Loads a dataset.
+
+    Args:
+        name_or_folder: A dataset folder, or the name of a downloaded or generated dataset (``fitcarl data list``).
+
+    Returns:
+        The dataset.
+
+    Raises:
+        InputError: There is no such dataset, or it is invalid.
+    """
     name = str(name_or_folder)
     if name in REGISTRY:
         if not REGISTRY[name].files:
             return _generated(name)
         folder = find_dataset(name)
         if folder is None:
-            expected = f"'fitcarl data get {name}' first, or FITCARL_DATA to name the folder it is in"
+            expected = f"'fitcarl data get {name}' first, or FITCARL_DATA set to the folder that contains it"
             raise InputError(f"{name} is not on this machine", expected=expected)
         return read_dataset(folder)
     folder = Path(name_or_folder).expanduser()
     if folder.is_dir():
         return read_dataset(folder)
     if folder.is_file():
-        made = f"`fitcarl data split --facts {name} --out DIR` makes one of a file of facts"
-        raise InputError("is a file", file=name, expected="a dataset's folder", hint=made)
+        hint = f"`fitcarl data split --facts {name} --out DIR` makes a dataset from a file of facts"
+        raise InputError("is a file", file=name, expected="a dataset folder", hint=hint)
     hint = did_you_mean(name, REGISTRY)
     raise InputError("no such dataset", found=name, expected="a folder, or one of " + ", ".join(REGISTRY), hint=hint)
 
@@ -178,16 +188,28 @@ def download_dataset(
     overwrite: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Path:
-    """The folder ``out`` (by default one that ``load_dataset`` finds by name), with the dataset of this name in it.
+    """Downloads the raw files of a named dataset, verifies them, and writes the dataset.
 
-    The raw files come from the folder ``source``, and those that are not there from ``base_url`` (FILT's repository
-    or anything laid out like it). Each is checked against its sha256 before it is used. Downloads are kept in
-    ``cache_dir()``; the folder ``out`` is written only when everything is there.
+    Downloads are kept in ``cache_dir()``. The target folder is written only when all files are verified.
+
+    Args:
+        name: Name of the dataset.
+        out: Target folder; by default a folder where ``load_dataset`` finds the dataset by name.
+        source: Folder with local copies of raw files; files that are missing there are downloaded.
+        base_url: Address of the raw files; by default the repository of FILT.
+        overwrite: Replace an existing dataset.
+        on_progress: Called with the number of downloaded bytes.
+
+    Returns:
+        The target folder.
+
+    Raises:
+        InputError: The target cannot be written, or a file is missing or has another checksum.
     """
     entry = registry_entry(name)
     folder = cache_dir() / "datasets" / name if out is None else Path(out)
     if folder.exists() and not overwrite and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InputError("is there already", file=folder, expected="a new or empty folder, or --overwrite")
+        raise InputError("already exists", file=folder, expected="a new or empty folder, or --overwrite")
     if entry.files:
         raw = _raw_files(entry, source, FILT if base_url is None else base_url, on_progress)
         dataset = split_facts(read_icews(raw, name), swap=entry.swap)
@@ -198,7 +220,7 @@ def download_dataset(
 
 
 def _generated(name: str) -> Dataset:
-    """The dataset of an entry without files; its generator is in a later layer, so it is imported by name on demand."""
+    """A generated dataset. The generator is in a later layer, so it is imported by name on demand."""
     module, _, function = _GENERATORS[name].partition(":")
     return split_facts(getattr(import_module(module), function)().facts, name=name)
 
@@ -206,7 +228,7 @@ def _generated(name: str) -> Dataset:
 def _raw_files(
     entry: DatasetEntry, source: Path | None, base_url: str, on_progress: OnProgress | None
 ) -> dict[str, Path]:
-    """Checked raw files by name."""
+    """Verified raw files by name."""
     local = {} if source is None else _local_files(entry, Path(source))
     files = {}
     for file in entry.files:
@@ -219,7 +241,7 @@ def _raw_files(
 
 
 def _local_files(entry: DatasetEntry, source: Path) -> dict[str, Path]:
-    """Which of an entry's files a folder holds, flat or laid out as published."""
+    """The raw files of an entry in a local folder, flat or laid out as published."""
     if not source.is_dir():
         raise InputError("no such folder", file=source, expected=f"a folder with the raw files of {entry.name}")
     places = [(file.name, source / place) for file in entry.files for place in (file.path, file.name)]
@@ -253,9 +275,9 @@ def _downloaded(
     except DownloadError as error:
         problem, missing = error.problem, error.status is not None
         if source is not None:
-            problem += f"; and {source} has no {file.name}"
+            problem += f"; {source} contains no {file.name}"
         if missing and file.name in entry.rebuilt:
-            problem += "; that it is published there could not be confirmed, so it must be supplied"
+            problem += "; it may not be published there and must then be supplied"
         needed = f"{file.name} of sha256 {file.sha256}" if missing else f"the raw files of {entry.name}"
         right = f"{error.expected}, or " if error.expected else ""
         raise DownloadError(

@@ -81,10 +81,10 @@ def _type(schema: Schema, indent: str = "") -> str:
 
 def _operations(paths: Schema) -> str:
     entries = [
-        f'  readonly "{method.upper()} {path}": {_operation(operation)};'
+        f'  readonly "{method.upper()} {path}": {_operation(item[method])};'
         for path, item in sorted(paths.items())
-        for method, operation in item.items()
-        if method in _METHODS
+        for method in _METHODS
+        if method in item
     ]
     return "\n".join(["export interface Operations {", *entries, "}", ""])
 

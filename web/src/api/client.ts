@@ -1,6 +1,19 @@
 /** Typed client of the HTTP service. */
 
-import type { Body, Entity, EntityFacts, Example, Explanation, Fact, Model, Operation, Prediction, QueryRequest, Relation, Reply } from "./types";
+import type {
+  Body,
+  Entity,
+  EntityFacts,
+  Example,
+  Explanation,
+  Fact,
+  Model,
+  Operation,
+  Prediction,
+  QueryRequest,
+  Relation,
+  Reply,
+} from "./types";
 
 /** An error reported by the service, or a failure to reach it (status 0). */
 export class ServiceError extends Error {
@@ -47,7 +60,8 @@ export const api = {
   explain: (query: QueryRequest, entity: string, signal?: AbortSignal): Promise<Explanation> =>
     call("POST /v1/explain", { body: { ...query, entity }, signal }),
   observe: (facts: readonly Fact[]): Promise<Reply<"POST /v1/observe">> => call("POST /v1/observe", { body: { facts } }),
-  removeFact: (id: string): Promise<Reply<"DELETE /v1/facts/{identity}">> => call("DELETE /v1/facts/{identity}", { parameter: id }),
+  removeStoredFact: (id: string): Promise<Reply<"DELETE /v1/facts/{identity}">> =>
+    call("DELETE /v1/facts/{identity}", { parameter: id }),
 };
 
 interface CallOptions<Name extends Operation> {

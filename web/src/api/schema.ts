@@ -186,8 +186,8 @@ export interface StoredFact {
 
 export interface Operations {
   readonly "GET /v1/actors": { readonly body: undefined; readonly reply: Actors };
-  readonly "DELETE /v1/actors/{name}": { readonly body: undefined; readonly reply: Removed };
   readonly "GET /v1/actors/{name}": { readonly body: undefined; readonly reply: Actor };
+  readonly "DELETE /v1/actors/{name}": { readonly body: undefined; readonly reply: Removed };
   readonly "GET /v1/entities": { readonly body: undefined; readonly reply: Entities };
   readonly "GET /v1/example": { readonly body: undefined; readonly reply: Example };
   readonly "POST /v1/explain": { readonly body: ExplainBody; readonly reply: Explanation };

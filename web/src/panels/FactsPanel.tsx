@@ -57,7 +57,7 @@ export function FactsPanel({ state, result, model, update, notify }: Props): JSX
 
   const removeStored = (fact: StoredFact): Promise<void> =>
     changeStore(async () => {
-      await api.removeFact(fact.id);
+      await api.removeStoredFact(fact.id);
       update({ ...state, without: state.without.filter((candidate) => !sameFact(candidate, fact)) });
       return "Stored fact removed.";
     });

@@ -39,7 +39,7 @@ def enumerated(edges: list[tuple[int, ...]], bad: set[tuple[int, ...]], start: i
 
 
 @given(st.lists(_FACT, min_size=1, max_size=9, unique=True), st.integers(1, 3), st.integers(1, 4))
-def test_the_chance_of_a_path_is_that_of_enumeration(
+def test_random_path_probability_equals_enumeration(
     facts: list[tuple[int, int, int, int]], steps: int, end: int
 ) -> None:
     quadruples = Quadruples.from_rows(facts)
@@ -52,7 +52,7 @@ def test_the_chance_of_a_path_is_that_of_enumeration(
     assert -1e-9 <= found.walk <= 1 + 1e-9
 
 
-def test_a_random_walk_meets_the_cause_as_often_as_it_goes_that_way() -> None:
+def test_random_walk_probability_by_hand() -> None:
     """From 0 there are two ways, one of them the cause; from 1 one more, beside the way back."""
     facts = Quadruples.from_rows([(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0)])
     graph = TemporalGraph.from_facts(facts, 4, RELATIONS)
@@ -60,7 +60,7 @@ def test_a_random_walk_meets_the_cause_as_often_as_it_goes_that_way() -> None:
     assert Chance.of(graph, 0, 3, facts.take(slice(2, 3)), path_of(2)).walk == pytest.approx(0.5)
 
 
-def test_what_happened_with_others_is_held_against_any_fact_of_the_answer() -> None:
+def test_context_fact_is_compared_with_all_facts_of_the_answer() -> None:
     facts = Quadruples.from_rows([(1, 0, 3, 0), (2, 0, 3, 1), (2, 0, 4, 1), (0, 1, 3, 0)])
     graph = TemporalGraph.from_facts(facts, 5, RELATIONS)
     crowd = ExplanationPath("", "", 0.0, path_of(1).steps, is_context=True)
@@ -68,7 +68,7 @@ def test_what_happened_with_others_is_held_against_any_fact_of_the_answer() -> N
     assert (found.path, found.walk) == pytest.approx((1 / 3, 1 / 4))
 
 
-def test_counts_of_a_tiny_world_fit_together(tmp_path: Path) -> None:
+def test_counts_of_a_tiny_world_are_consistent(tmp_path: Path) -> None:
     run = train(write_tiny(tmp_path / "tiny"), out=tmp_path / "run", shots=1, episodes=4, settings=SMALL)
     found = measure_explanations(run, generate_world("tiny", seed=7))
     assert 0 < found.right <= found.asked

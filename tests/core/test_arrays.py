@@ -12,14 +12,14 @@ numbers = st.lists(st.integers(-3, 6), max_size=25)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=12))
-def test_spans_are_ranges_one_after_the_other(ranges):
+def test_spans_enumerate_ranges_in_order(ranges):
     row, position = spans(*(np.array(column, np.int64) for column in (list(zip(*ranges, strict=True)) or [[], []])))
     expected = [(i, start + k) for i, (start, count) in enumerate(ranges) for k in range(count)]
     assert list(zip(row, position, strict=True)) == expected
 
 
 @given(numbers, numbers)
-def test_members_of_a_group_are_the_elements_with_its_key_in_their_order(keys, wanted):
+def test_group_members_are_elements_with_equal_keys_in_order(keys, wanted):
     row, element = Groups.of(np.array(keys, np.int64)).members(np.array(wanted, np.int64))
     expected = [(i, j) for i, key in enumerate(wanted) for j, other in enumerate(keys) if other == key]
     assert list(zip(row, element, strict=True)) == expected

@@ -11,15 +11,15 @@ from fitcarl.core.parallel import parallel_for, split_range, thread_count
 
 
 @pytest.mark.parametrize(("given_text", "expected"), [("1", 1), ("3", 3), ("0", 1)])
-def test_the_environment_says_how_many_threads(monkeypatch: pytest.MonkeyPatch, given_text: str, expected: int) -> None:
+def test_environment_variable_sets_thread_count(
+    monkeypatch: pytest.MonkeyPatch, given_text: str, expected: int
+) -> None:
     monkeypatch.setenv("FITCARL_THREADS", given_text)
     assert thread_count() == expected
 
 
 @pytest.mark.parametrize("given_text", ["", "many", "-2", "²"])
-def test_without_a_number_there_is_a_thread_for_every_core_at_hand(
-    monkeypatch: pytest.MonkeyPatch, given_text: str
-) -> None:
+def test_thread_count_defaults_to_usable_cores(monkeypatch: pytest.MonkeyPatch, given_text: str) -> None:
     monkeypatch.setenv("FITCARL_THREADS", given_text)
     assert 1 <= thread_count() <= (os.cpu_count() or 1)
 
@@ -37,7 +37,7 @@ def test_ranges_cover_everything_once_and_in_order(count: int, threads: int) -> 
         assert len(ranges) == threads
 
 
-def test_few_items_start_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_items_run_on_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FITCARL_THREADS", "8")
     assert split_range(100) == [(0, 100)]
     assert split_range(32, min_items=16) == [(0, 16), (16, 32)]
@@ -46,18 +46,18 @@ def test_few_items_start_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names == [threading.current_thread().name]
 
 
-def test_every_range_is_worked_on_once_with_its_number() -> None:
+def test_work_is_called_once_per_range() -> None:
     seen = []
     parallel_for([(0, 3), (3, 7), (7, 9)], lambda part, low, high: seen.append((part, low, high)))
     assert sorted(seen) == [(0, 0, 3), (1, 3, 7), (2, 7, 9)]
 
 
-def test_ranges_are_worked_on_at_the_same_time() -> None:
+def test_ranges_run_concurrently() -> None:
     meeting = threading.Barrier(3, timeout=10)  # passes only when all three are there
     parallel_for([(0, 1), (1, 2), (2, 3)], lambda *_: meeting.wait() and None)
 
 
-def test_an_error_in_any_thread_reaches_the_caller() -> None:
+def test_error_in_a_thread_reaches_the_caller() -> None:
     def work(part: int, *_: int) -> None:
         if part == 1:
             raise RuntimeError("in the middle")

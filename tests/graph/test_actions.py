@@ -41,9 +41,7 @@ def chosen(space: ActionSpace, row: int) -> list[Edge]:
 
 
 @given(FACTS, SAMPLINGS, st.integers(1, 12))
-def test_actions_are_distinct_true_out_edges_and_as_many_as_there_is_room_for(
-    facts: list[Fact], sampling: Sampling, size: int
-) -> None:
+def test_actions_are_distinct_out_edges_up_to_the_size(facts: list[Fact], sampling: Sampling, size: int) -> None:
     entity, now, asked = all_states()
     space = action_space(two_layer_graph(facts), entity, now, asked, sampling, size)
     for row, node in enumerate(entity.tolist()):
@@ -54,9 +52,7 @@ def test_actions_are_distinct_true_out_edges_and_as_many_as_there_is_room_for(
 
 
 @given(FACTS, SAMPLINGS, st.integers(1, 12))
-def test_the_self_loop_is_always_in_and_stays_at_the_current_node(
-    facts: list[Fact], sampling: Sampling, size: int
-) -> None:
+def test_first_action_is_the_self_loop_at_the_current_node(facts: list[Fact], sampling: Sampling, size: int) -> None:
     entity, now, asked = all_states()
     space = action_space(two_layer_graph(facts), entity, now, asked, sampling, size)
     assert space.mask[:, 0].all()
@@ -67,7 +63,9 @@ def test_the_self_loop_is_always_in_and_stays_at_the_current_node(
 
 
 @given(FACTS, SCORES, st.integers(1, 12))
-def test_adaptive_takes_the_edges_with_the_best_time_scores(facts: list[Fact], scores: list[int], size: int) -> None:
+def test_adaptive_sampling_keeps_the_edges_with_the_highest_time_scores(
+    facts: list[Fact], scores: list[int], size: int
+) -> None:
     entity, now, asked = all_states()
     sampling = Adaptive.by_score(np.array(scores, float))
     space = action_space(two_layer_graph(facts), entity, now, asked, sampling, size)
@@ -86,7 +84,7 @@ def test_adaptive_takes_the_edges_with_the_best_time_scores(facts: list[Fact], s
 
 
 @given(FACTS, st.integers(1, 12))
-def test_nearest_takes_the_edges_nearest_to_the_current_time(facts: list[Fact], size: int) -> None:
+def test_nearest_sampling_keeps_the_edges_nearest_to_the_current_time(facts: list[Fact], size: int) -> None:
     entity, now, asked = all_states()
     space = action_space(two_layer_graph(facts), entity, now, asked, Nearest(), size)
     for row, node in enumerate(entity.tolist()):
@@ -96,7 +94,7 @@ def test_nearest_takes_the_edges_nearest_to_the_current_time(facts: list[Fact], 
 
 
 @given(FACTS, SAMPLINGS, st.integers(1, 6), st.randoms(use_true_random=False))
-def test_a_state_gets_the_same_actions_in_any_batch(
+def test_actions_of_a_state_do_not_depend_on_the_batch(
     facts: list[Fact], sampling: Sampling, size: int, random: object
 ) -> None:
     graph = two_layer_graph(facts)
@@ -110,7 +108,7 @@ def test_a_state_gets_the_same_actions_in_any_batch(
 
 
 @given(FACTS, SCORES, st.integers(1, 12), st.integers(-50, 50))
-def test_a_shift_of_all_times_changes_nothing(facts: list[Fact], scores: list[int], size: int, shift: int) -> None:
+def test_shift_of_all_times_changes_nothing(facts: list[Fact], scores: list[int], size: int, shift: int) -> None:
     entity, now, asked = all_states()
     sampling = Adaptive.by_score(np.array(scores, float))
     moved = [(s, r, o, t + shift) for s, r, o, t in facts]
@@ -121,7 +119,7 @@ def test_a_shift_of_all_times_changes_nothing(facts: list[Fact], scores: list[in
 
 
 @given(FACTS, SAMPLINGS)
-def test_edge_numbers_point_at_the_edges(facts: list[Fact], sampling: Sampling) -> None:
+def test_edge_positions_refer_to_base_then_overlay(facts: list[Fact], sampling: Sampling) -> None:
     graph = two_layer_graph(facts)
     entity, now, asked = all_states()
     space = action_space(graph, entity, now, asked, sampling, 5)
@@ -133,7 +131,7 @@ def test_edge_numbers_point_at_the_edges(facts: list[Fact], sampling: Sampling) 
     assert pointed == listed
 
 
-def test_random_draws_every_edge_about_equally_often() -> None:
+def test_random_sampling_is_uniform() -> None:
     facts = [(0, 0, 1, t) for t in range(20)]
     graph = TemporalGraph.from_facts(Quadruples.from_rows(facts), 2, RelationIds(1))
     zero = np.zeros(1, np.int32)
@@ -145,7 +143,7 @@ def test_random_draws_every_edge_about_equally_often() -> None:
     assert seen.max() < 600
 
 
-def test_random_actions_differ_between_seeds() -> None:
+def test_random_sampling_depends_on_the_seed() -> None:
     facts = [(0, 0, 1, t) for t in range(40)]
     graph = TemporalGraph.from_facts(Quadruples.from_rows(facts), 2, RelationIds(1))
     zero = np.zeros(1, np.int32)
@@ -153,19 +151,19 @@ def test_random_actions_differ_between_seeds() -> None:
     assert len(draws) > 5
 
 
-def test_equal_scores_prefer_the_nearer_then_the_past() -> None:
+def test_ties_prefer_smaller_differences_then_the_past() -> None:
     rank = Adaptive.by_score(np.zeros(5)).rank
     assert rank.tolist() == [4, 2, 0, 1, 3]  # Δt = t_q - t: -2, -1, 0, 1, 2; a positive one lies in the past
 
 
-def test_a_time_beyond_the_table_is_noticed() -> None:
+def test_time_difference_beyond_the_table_raises() -> None:
     graph = TemporalGraph.from_facts(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
     zero = np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="beyond the table"):
         action_space(graph, zero, zero, zero + 4, Adaptive.by_score(np.zeros(7)), 5)
 
 
-def test_a_node_without_edges_has_only_the_self_loop() -> None:
+def test_node_without_edges_has_only_the_self_loop() -> None:
     graph = TemporalGraph.from_facts(Quadruples.empty(), 3, RelationIds(1))
     space = action_space(graph, np.array([2], np.int32), np.array([7]), np.array([9]), Nearest(), 50)
     assert (space.relation.tolist(), space.entity.tolist(), space.time.tolist()) == ([[2]], [[2]], [[7]])
@@ -173,13 +171,13 @@ def test_a_node_without_edges_has_only_the_self_loop() -> None:
 
 
 @pytest.mark.parametrize("entity", [-1, 2, 2**31, 5_000_000])
-def test_a_state_at_no_entity_is_refused(entity: int) -> None:
+def test_state_at_an_unknown_entity_raises(entity: int) -> None:
     graph = TemporalGraph.from_facts(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
     with pytest.raises(ValueError, match=f"entity {entity} is out of range: ids are from 0 to 1"):
         action_space(graph, [0, entity], [0, 0], [0, 0], Nearest(), 5)
 
 
-def test_states_need_both_times() -> None:
+def test_columns_of_states_must_have_equal_length() -> None:
     graph = TemporalGraph.from_facts(Quadruples.from_rows([(0, 0, 1, 0)]), 2, RelationIds(1))
     with pytest.raises(ValueError, match="three columns of one length"):
         action_space(graph, [0, 1], [0], [0, 0], Nearest(), 5)

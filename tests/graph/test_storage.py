@@ -21,21 +21,21 @@ def graph() -> TemporalGraph:
     return TemporalGraph.from_facts(facts, 50, RelationIds(4))
 
 
-def test_a_stored_graph_opens_as_it_was(graph: TemporalGraph, tmp_path: Path) -> None:
+def test_stored_graph_is_equal_after_opening(graph: TemporalGraph, tmp_path: Path) -> None:
     opened = open_graph(save_graph(graph, tmp_path / "g"))
     assert opened.base.edges() == graph.base.edges()
     assert opened.relations == graph.relations
     assert opened.base.time_range == graph.base.time_range
 
 
-def test_columns_stay_on_disk_and_cannot_be_written(graph: TemporalGraph, tmp_path: Path) -> None:
+def test_opened_columns_are_memory_mapped_and_read_only(graph: TemporalGraph, tmp_path: Path) -> None:
     opened = open_graph(save_graph(graph, tmp_path / "g"))
     for column in (opened.base.relation, opened.base.target, opened.base.time):
         assert isinstance(column.base, np.memmap)
         assert not column.flags.writeable
 
 
-def test_an_opened_graph_can_be_walked_and_overlaid(graph: TemporalGraph, tmp_path: Path) -> None:
+def test_opened_graph_supports_action_spaces_and_overlays(graph: TemporalGraph, tmp_path: Path) -> None:
     opened = open_graph(save_graph(graph, tmp_path / "g"))
     support = Quadruples.from_rows([(3, 1, 7, 29), (9, 2, 3, 1)])
     states = np.arange(50, dtype=np.int32), np.full(50, 4, np.int32), np.full(50, 11, np.int32)
@@ -45,18 +45,18 @@ def test_an_opened_graph_can_be_walked_and_overlaid(graph: TemporalGraph, tmp_pa
     assert np.array_equal(ours.entity, theirs.entity)
 
 
-def test_an_overlay_is_not_stored(graph: TemporalGraph, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="bare"):
+def test_graph_with_overlay_cannot_be_stored(graph: TemporalGraph, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="overlay"):
         save_graph(graph.with_facts(Quadruples.from_rows([(0, 0, 0, 77)])), tmp_path / "g")
 
 
-def test_an_existing_folder_is_not_overwritten(graph: TemporalGraph, tmp_path: Path) -> None:
+def test_existing_folder_is_not_overwritten(graph: TemporalGraph, tmp_path: Path) -> None:
     save_graph(graph, tmp_path / "g")
     with pytest.raises(InputError, match="exists already"):
         save_graph(graph, tmp_path / "g")
 
 
-def test_a_truncated_column_is_named(graph: TemporalGraph, tmp_path: Path) -> None:
+def test_truncated_column_is_reported(graph: TemporalGraph, tmp_path: Path) -> None:
     folder = save_graph(graph, tmp_path / "g")
     column = folder / "time.npy"
     column.write_bytes(column.read_bytes()[:200])
@@ -64,7 +64,7 @@ def test_a_truncated_column_is_named(graph: TemporalGraph, tmp_path: Path) -> No
         open_graph(folder)
 
 
-def test_a_folder_that_is_no_graph_is_named(tmp_path: Path) -> None:
+def test_folder_without_graph_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a stored graph"):
         open_graph(tmp_path)
 
@@ -80,9 +80,7 @@ def test_a_folder_that_is_no_graph_is_named(tmp_path: Path) -> None:
         ('{"version": 2}', "unknown version; found 2; expected 1"),
     ],
 )
-def test_a_description_without_sense_is_one_line(
-    graph: TemporalGraph, tmp_path: Path, text: str, complaint: str
-) -> None:
+def test_invalid_description_is_reported(graph: TemporalGraph, tmp_path: Path, text: str, complaint: str) -> None:
     folder = save_graph(graph, tmp_path / "g")
     (folder / "graph.json").write_text(text.replace("EDGES", str(graph.edges)))
     with pytest.raises(InputError) as caught:
@@ -92,9 +90,7 @@ def test_a_description_without_sense_is_one_line(
 
 
 @pytest.mark.parametrize("name", ["relation", "target", "time", "offsets"])
-def test_a_column_that_has_changed_is_noticed_where_that_is_asked_for(
-    graph: TemporalGraph, tmp_path: Path, name: str
-) -> None:
+def test_thorough_opening_detects_changed_columns(graph: TemporalGraph, tmp_path: Path, name: str) -> None:
     folder = save_graph(graph, tmp_path / "g")
     open_graph(folder, thorough=True)
     column = np.load(folder / f"{name}.npy")
@@ -107,7 +103,7 @@ def test_a_column_that_has_changed_is_noticed_where_that_is_asked_for(
 
 
 @pytest.mark.parametrize(("name", "value"), [("relation", -1), ("relation", 10**6), ("target", -5), ("target", 10**6)])
-def test_ids_that_do_not_exist_are_noticed_without_checksums_too(
+def test_thorough_opening_detects_unknown_ids_without_checksums(
     graph: TemporalGraph, tmp_path: Path, name: str, value: int
 ) -> None:
     folder = save_graph(graph, tmp_path / "g")
@@ -118,7 +114,7 @@ def test_ids_that_do_not_exist_are_noticed_without_checksums_too(
     column = np.load(folder / f"{name}.npy")
     column[2] = value
     np.save(folder / f"{name}.npy", column)
-    with pytest.raises(InputError, match=rf"{name}\.npy: an id that does not exist at place 2; found {value}"):
+    with pytest.raises(InputError, match=rf"{name}\.npy: unknown id at position 2; found {value}"):
         open_graph(folder, thorough=True)
 
 
@@ -126,7 +122,7 @@ def test_ids_that_do_not_exist_are_noticed_without_checksums_too(
     ("place", "value", "complaint"),
     [(0, 3, "wrong offsets; found '3 to "), (-1, 10**9, "to 1000000000'; expected 0 to "), (7, 10**9, "do not ascend")],
 )
-def test_offsets_that_lead_elsewhere_are_refused(
+def test_invalid_offsets_are_reported(
     graph: TemporalGraph, tmp_path: Path, place: int, value: int, complaint: str
 ) -> None:
     folder = save_graph(graph, tmp_path / "g")

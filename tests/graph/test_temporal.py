@@ -24,14 +24,14 @@ def snapshot(adjacency: Adjacency) -> list[bytes]:
 
 
 @given(FACTS)
-def test_every_fact_is_stored_in_both_directions_and_nothing_else(facts: list[tuple[int, int, int, int]]) -> None:
+def test_graph_stores_exactly_both_directions_of_every_fact(facts: list[tuple[int, int, int, int]]) -> None:
     stored = list(graph_of(facts).base.edges())
     expected = [(s, r, o, t) for s, r, o, t in facts] + [(o, r + 3, s, t) for s, r, o, t in facts]
     assert sorted(stored) == sorted(expected)
 
 
 @given(FACTS, st.randoms(use_true_random=False))
-def test_the_order_of_the_facts_does_not_matter(facts: list[tuple[int, int, int, int]], random: object) -> None:
+def test_order_of_facts_does_not_matter(facts: list[tuple[int, int, int, int]], random: object) -> None:
     shuffled = list(facts)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert snapshot(graph_of(facts).base) == snapshot(graph_of(shuffled).base)
@@ -44,7 +44,7 @@ def test_edges_are_sorted_by_entity_then_time_then_relation_then_target(facts: l
 
 
 @given(FACTS, FACTS)
-def test_taking_an_overlay_off_restores_the_graph_exactly(
+def test_overlay_does_not_change_the_background(
     facts: list[tuple[int, int, int, int]], support: list[tuple[int, int, int, int]]
 ) -> None:
     graph = graph_of(facts)
@@ -58,7 +58,7 @@ def test_taking_an_overlay_off_restores_the_graph_exactly(
 
 
 @given(FACTS, FACTS)
-def test_an_overlaid_graph_has_the_edges_of_the_union(
+def test_graph_with_overlay_has_the_edges_of_the_union(
     facts: list[tuple[int, int, int, int]], support: list[tuple[int, int, int, int]]
 ) -> None:
     covered = graph_of(facts).with_facts(Quadruples.from_rows(support))
@@ -70,7 +70,7 @@ def test_an_overlaid_graph_has_the_edges_of_the_union(
 
 
 @given(FACTS, FACTS)
-def test_overlays_can_be_laid_over_overlays(
+def test_two_overlays_equal_one_overlay_of_all_facts(
     first: list[tuple[int, int, int, int]], second: list[tuple[int, int, int, int]]
 ) -> None:
     bare = graph_of([])
@@ -80,7 +80,7 @@ def test_overlays_can_be_laid_over_overlays(
 
 
 @given(FACTS, FACTS)
-def test_contains_says_which_edges_are_there(
+def test_contains_finds_edges_of_base_and_overlay(
     facts: list[tuple[int, int, int, int]], asked: list[tuple[int, int, int, int]]
 ) -> None:
     graph = graph_of(facts[::2]).with_facts(Quadruples.from_rows(facts[1::2]))
@@ -89,19 +89,19 @@ def test_contains_says_which_edges_are_there(
     assert found.tolist() == [fact in edges for fact in asked]
 
 
-def test_time_range_is_that_of_all_edges() -> None:
+def test_time_range_covers_base_and_overlay() -> None:
     graph = graph_of([(0, 0, 1, 3), (2, 1, 3, 7)]).with_facts(Quadruples.from_rows([(4, 0, 5, -2)]))
     assert graph.time_range == (-2, 7)
 
 
-def test_columns_of_different_length_are_refused() -> None:
+def test_columns_of_different_length_raise() -> None:
     with pytest.raises(ValueError, match="length"):
         Quadruples.of([1], [1], [1], [])
 
 
 @pytest.mark.parametrize("column", range(3))
 @pytest.mark.parametrize("value", [-1, 6, 5_000_000])
-def test_an_id_out_of_range_is_refused_before_compiled_loops_see_it(column: int, value: int) -> None:
+def test_out_of_range_id_raises(column: int, value: int) -> None:
     row = [0, 0, 0, 1]
     row[column] = value
     with pytest.raises(ValueError, match=rf"{value} is out of range"):
@@ -109,15 +109,13 @@ def test_an_id_out_of_range_is_refused_before_compiled_loops_see_it(column: int,
 
 
 @pytest.mark.parametrize("subject", [-1, 6, 5_000_000])
-def test_an_edge_of_no_entity_cannot_be_looked_for(subject: int) -> None:
+def test_finding_edges_of_an_unknown_entity_raises(subject: int) -> None:
     with pytest.raises(ValueError, match=f"subject {subject} is out of range: ids are from 0 to 5"):
         graph_of([(0, 0, 1, 1)]).contains(Quadruples.from_rows([(subject, 0, 1, 1)]))
 
 
 @given(FACTS, st.lists(st.integers(-(2**31), 2**31 - 1), min_size=14, max_size=14, unique=True).map(sorted))
-def test_memory_goes_by_the_edges_however_far_apart_times_are(
-    facts: list[tuple[int, int, int, int]], times: list[int]
-) -> None:
+def test_arbitrarily_distant_times_are_sorted(facts: list[tuple[int, int, int, int]], times: list[int]) -> None:
     far = [(s, r, o, times[t + 4]) for s, r, o, t in facts]
     rows = graph_of(far).base.edges().rows().tolist()
     assert rows == sorted(rows, key=lambda row: (row[0], row[3], row[1], row[2]))

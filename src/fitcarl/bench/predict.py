@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from fitcarl.errors import InputError
-from fitcarl.models.base import facts_of
 from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.runs.run import Run
 
@@ -72,7 +71,7 @@ def time_ask(
 
 def newcomers(run: Run, count: int, top: int, paths: int, seed: int) -> list[tuple[list[Fact], Query]]:
     """Invented actors, each with a few facts that a known actor has, and a question about it."""
-    facts, names, rng = facts_of(run.context.graph), run.vocabulary, np.random.default_rng(seed)
+    facts, names, rng = run.context.facts, run.vocabulary, np.random.default_rng(seed)
     ends = np.concatenate([facts.subject, facts.object])
     order = np.argsort(ends, kind="stable")
     starts = np.searchsorted(ends[order], np.arange(len(names.entities) + 1))

@@ -1,9 +1,11 @@
-"""Rows of different lengths in flat arrays, and groups of rows that share a key."""
+"""Ragged rows in flat arrays, groups of elements with equal keys, and checksums of arrays."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +14,21 @@ Positions = NDArray[np.int64]
 
 
 def offsets_of(counts: Positions) -> Positions:
-    """int64 [rows + 1]: where each row begins in the flat array, and where the last one ends."""
+    """int64 [rows + 1]: the start of each row in the flat array, and the end of the last one."""
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
 
 
 def spans(start: Positions, count: Positions) -> tuple[Positions, Positions]:
-    """Row and position of every element of the ranges ``start[i] : start[i] + count[i]``, row after row."""
+    """Row i and position of every element of the ranges ``start[i]:start[i] + count[i]``, in order."""
     row = np.repeat(np.arange(len(count), dtype=np.int64), count)
     position = np.arange(len(row), dtype=np.int64) + np.repeat(start - offsets_of(count)[:-1], count)
     return row, position
 
 
 def batches(cost: Positions, budget: int) -> Iterator[slice]:
-    """Consecutive slices of rows whose cost is together at most ``budget``; a row that costs more stands alone."""
+    """Consecutive slices of rows with a total cost of at most ``budget``; a row that costs more gets its own slice."""
     ends = np.cumsum(cost)
     first = 0
     while first < len(cost):
@@ -38,12 +40,12 @@ def batches(cost: Positions, budget: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Elements grouped by an integer key; looking up the groups of many keys at once takes two binary searches."""
+    """Elements sorted by an integer key; the groups of many keys are found at once by binary search."""
 
     keys: Positions
     """int64 [elements], ascending."""
     order: Positions
-    """int64 [elements]: where each element stood before it was sorted; elements of one key keep their order."""
+    """int64 [elements]: the original position of each element; elements with equal keys keep their order."""
 
     @classmethod
     def of(cls, keys: Positions) -> Groups:
@@ -51,7 +53,7 @@ class Groups:
         return cls(keys[order], order)
 
     def find(self, wanted: Positions) -> tuple[Positions, Positions]:
-        """First sorted position and size of each wanted key's group; size 0 where there is no such key."""
+        """First sorted position and size of the group of each wanted key; size 0 if the key does not occur."""
         start = np.searchsorted(self.keys, wanted, side="left")
         return start, np.searchsorted(self.keys, wanted, side="right") - start
 
@@ -61,6 +63,15 @@ class Groups:
         return start, np.searchsorted(self.keys, high, side="left") - start
 
     def members(self, wanted: Positions) -> tuple[Positions, Positions]:
-        """Row (into ``wanted``) and original element of every member of every wanted group, row after row."""
+        """Row (into ``wanted``) and original position of every member of every wanted group, in order."""
         row, position = spans(*self.find(wanted))
         return row, self.order[position]
+
+
+def sha256_of_arrays(*arrays: NDArray[Any], header: bytes = b"", separator: bytes = b"") -> str:
+    """Hex sha256 of a header and of the bytes of arrays, each followed by a separator."""
+    sha = hashlib.sha256(header)
+    for array in arrays:
+        sha.update(np.ascontiguousarray(array).data)
+        sha.update(separator)
+    return sha.hexdigest()

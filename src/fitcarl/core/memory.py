@@ -1,4 +1,4 @@
-"""How much memory this process needed."""
+"""Memory usage of this process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def peak_mb() -> float:
-    """The most memory this process ever held, in MB (10⁶ bytes); 0 where the system does not tell."""
+    """Peak resident memory of this process in MB (10⁶ bytes); 0 if the platform does not report it."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,1 +1,1 @@
-"""Facts as a graph that can be walked."""
+"""The temporal graph: edge index (temporal), action spaces (actions), files (storage), compiled loops (kernels)."""

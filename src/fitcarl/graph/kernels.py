@@ -1,8 +1,11 @@
-"""The compiled loops of the graph room: sorting edges, and choosing a node's actions. No Python objects in here."""
+"""Compiled loops over the temporal graph: sorting and finding edges, and selecting the actions of a state.
+
+Nothing in here checks bounds: callers validate ids and times first.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -10,8 +13,46 @@ from numpy.typing import NDArray
 
 ADAPTIVE, NEAREST, RANDOM = 0, 1, 2
 
-_NO_BAR = 0x7FFFFFFFFFFFFFFF
+_NO_BOUND = 0x7FFFFFFFFFFFFFFF
 _BUFFER_PER_ACTION = 4  # a larger buffer means fewer selections, a smaller one fewer cache lines
+
+
+class EdgeColumns(NamedTuple):
+    """The columns of an ``Adjacency``."""
+
+    offsets: NDArray[np.int64]
+    relation: NDArray[np.int32]
+    target: NDArray[np.int32]
+    time: NDArray[np.int32]
+
+
+class StateColumns(NamedTuple):
+    """States of the search, int32 [states] each."""
+
+    entity: NDArray[np.int32]
+    current_time: NDArray[np.int32]
+    query_time: NDArray[np.int32]
+
+
+class SamplingRule(NamedTuple):
+    """How edges are ranked; fields that the mode does not use are ignored."""
+
+    mode: int
+    """ADAPTIVE, NEAREST or RANDOM."""
+    rank: NDArray[np.int32]
+    """ADAPTIVE: ``rank[Δt + max_delta]`` is the rank of Δt = t_q - t among all time differences; 0 is the best."""
+    max_delta: int
+    seed: int
+    """RANDOM: seed of the hash that orders the edges."""
+
+
+class ActionColumns(NamedTuple):
+    """Output of ``select_actions``, [states, width] each."""
+
+    relation: NDArray[np.int32]
+    entity: NDArray[np.int32]
+    time: NDArray[np.int32]
+    edge: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -35,7 +76,7 @@ def lower_bound(values: NDArray[np.integer[Any]], low: int, high: int, value: in
 
 @njit(cache=True, nogil=True)
 def stable_order(keys: NDArray[np.int32], order: NDArray[np.uint32], buckets: int) -> NDArray[np.uint32]:
-    """``order`` sorted stably by ``keys[order]`` in [0, buckets): one pass of a radix sort."""
+    """``order`` sorted stably by ``keys[order]``, which are in [0, buckets): one pass of a radix sort."""
     start = np.zeros(buckets + 1, dtype=np.int64)
     for key in keys:
         start[key + 1] += 1
@@ -51,37 +92,30 @@ def stable_order(keys: NDArray[np.int32], order: NDArray[np.uint32], buckets: in
 
 @njit(cache=True, nogil=True)
 def find_edges(
-    offsets: NDArray[np.int64],
+    edges: EdgeColumns,
+    source: NDArray[np.int32],
     relation: NDArray[np.int32],
     target: NDArray[np.int32],
     time: NDArray[np.int32],
-    source: NDArray[np.int32],
-    wanted_relation: NDArray[np.int32],
-    wanted_target: NDArray[np.int32],
-    wanted_time: NDArray[np.int32],
 ) -> NDArray[np.int64]:
-    """Position of each wanted edge in a sorted adjacency, or -1: a binary search within its source's segment."""
+    """int64 [wanted]: the position of each wanted edge, or -1; binary search by (time, relation, target) per source."""
     found = np.full(len(source), -1, dtype=np.int64)
     for i in range(len(source)):
-        low, high = offsets[source[i]], offsets[source[i] + 1]
+        low, high = edges.offsets[source[i]], edges.offsets[source[i] + 1]
         end = high
         while low < high:
             middle = (low + high) // 2
-            before = time[middle] < wanted_time[i]
-            if time[middle] == wanted_time[i]:
-                before = relation[middle] < wanted_relation[i]
-                if relation[middle] == wanted_relation[i]:
-                    before = target[middle] < wanted_target[i]
+            before = edges.time[middle] < time[i]
+            if edges.time[middle] == time[i]:
+                before = edges.relation[middle] < relation[i]
+                if edges.relation[middle] == relation[i]:
+                    before = edges.target[middle] < target[i]
             if before:
                 low = middle + 1
             else:
                 high = middle
-        if (
-            low < end
-            and time[low] == wanted_time[i]
-            and relation[low] == wanted_relation[i]
-            and target[low] == wanted_target[i]
-        ):
+        same_key = low < end and edges.time[low] == time[i] and edges.relation[low] == relation[i]
+        if same_key and edges.target[low] == target[i]:
             found[i] = low
     return found
 
@@ -119,8 +153,8 @@ def keep_smallest(keys: NDArray[np.int64], count: int, wanted: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _mixed(a: np.uint64, b: np.uint64) -> np.uint64:
-    """A well-spread 64-bit hash of two words."""
+def _hash(a: np.uint64, b: np.uint64) -> np.uint64:
+    """A 64-bit hash of two words."""
     x = a ^ (b * np.uint64(0x9E3779B97F4A7C15))
     x ^= x >> np.uint64(32)
     x *= np.uint64(0xD6E8FEB86659FD93)
@@ -130,88 +164,73 @@ def _mixed(a: np.uint64, b: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def _offer(
-    mode: int,
+def _state_hash(seed: int, states: StateColumns, state: int) -> np.uint64:
+    """Depends on the state only, so that a state has the same random actions in every batch."""
+    times = np.uint64(np.uint32(states.query_time[state])) << np.uint64(32)
+    times |= np.uint64(np.uint32(states.current_time[state]))
+    return _hash(_hash(np.uint64(seed), np.uint64(states.entity[state])), times)
+
+
+@njit(cache=True, nogil=True)
+def _push_edges(
     keys: NDArray[np.int64],
     count: int,
-    bar: int,
-    wanted: int,
+    bound: int,
+    size: int,
     times: NDArray[np.int32],
-    low: int,
-    high: int,
     first_position: int,
-    rank: NDArray[np.int32],
-    shift: int,
-    now: int,
-    salt: np.uint64,
+    rule: SamplingRule,
+    query_time: int,
+    current_time: int,
+    state_hash: np.uint64,
 ) -> tuple[int, int]:
-    """Offers the edges ``low:high`` of a segment to the buffer of smallest keys; returns its fill and its bar.
+    """Pushes the edges with these ``times`` into the buffer of smallest keys; returns its fill count and its bound.
 
-    A key is (how good, position), so no two are equal and ties fall the same way every time: the earlier position
-    wins. What is not below the bar can not be among the ``wanted`` best and is passed over.
+    A key is (rank, position): no two are equal, and among equal ranks the lower position wins. A key that is not below
+    the bound cannot be among the ``size`` smallest.
     """
-    for i in range(low, high):
-        position = first_position + (i - low)
-        if mode == ADAPTIVE:
-            goodness = np.int64(rank[shift - times[i]])
-        elif mode == NEAREST:
-            goodness = np.int64(abs(times[i] - now))
+    shift = query_time + rule.max_delta
+    for i in range(len(times)):
+        position = first_position + i
+        if rule.mode == ADAPTIVE:
+            rank = np.int64(rule.rank[shift - times[i]])
+        elif rule.mode == NEAREST:
+            rank = np.int64(abs(times[i] - current_time))
         else:
-            goodness = np.int64(_mixed(salt, np.uint64(position)) >> np.uint64(33))
-        key = (goodness << 32) | position
-        if key < bar:
+            rank = np.int64(_hash(state_hash, np.uint64(position)) >> np.uint64(33))
+        key = (rank << 32) | position
+        if key < bound:
             keys[count] = key
             count += 1
             if count == len(keys):
-                bar = keep_smallest(keys, count, wanted)
-                count = wanted
-    return count, bar
+                bound = keep_smallest(keys, count, size)
+                count = size
+    return count, bound
+
+
+@njit(cache=True, nogil=True)
+def _write_action(
+    out: ActionColumns, state: int, column: int, edges: EdgeColumns, edge: int, first_number: int
+) -> None:
+    out.relation[state, column] = edges.relation[edge]
+    out.entity[state, column] = edges.target[edge]
+    out.time[state, column] = edges.time[edge]
+    out.edge[state, column] = first_number + edge
 
 
 @njit(cache=True, nogil=True)
 def select_actions(
-    mode: int,
-    size: int,
-    entity: NDArray[np.int32],
-    current_time: NDArray[np.int32],
-    query_time: NDArray[np.int32],
-    rank: NDArray[np.int32],
-    max_delta: int,
-    seed: int,
-    base_offsets: NDArray[np.int64],
-    base_relation: NDArray[np.int32],
-    base_target: NDArray[np.int32],
-    base_time: NDArray[np.int32],
-    over_offsets: NDArray[np.int64],
-    over_relation: NDArray[np.int32],
-    over_target: NDArray[np.int32],
-    over_time: NDArray[np.int32],
-    out_relation: NDArray[np.int32],
-    out_entity: NDArray[np.int32],
-    out_time: NDArray[np.int32],
-    out_edge: NDArray[np.int64],
+    size: int, states: StateColumns, rule: SamplingRule, base: EdgeColumns, overlay: EdgeColumns, out: ActionColumns
 ) -> None:
-    """Writes the best ``size`` edges of every state, best first, into columns 1.. of the outputs (edge -1 elsewhere).
-
-    ``rank[Δt + max_delta]`` is the place of the time difference Δt = t_q - t among all of them, the best being 0.
-    """
+    """Writes the ``size`` best edges of every state, best first, into columns 1 and up of ``out``."""
     keys = np.empty(_BUFFER_PER_ACTION * size + 1, dtype=np.int64)
-    all_base = len(base_time)
-    for state in range(len(entity)):
-        node = entity[state]
-        low, high = base_offsets[node], base_offsets[node + 1]
-        over_low, over_high = over_offsets[node], over_offsets[node + 1]
-        salt = _mixed(
-            _mixed(np.uint64(seed), np.uint64(node)),
-            (np.uint64(np.uint32(query_time[state])) << np.uint64(32)) | np.uint64(np.uint32(current_time[state])),
-        )
-        shift = query_time[state] + max_delta
-        now = current_time[state]
-        bar = _NO_BAR
-        count, bar = _offer(mode, keys, 0, bar, size, base_time, low, high, 0, rank, shift, now, salt)
-        count, bar = _offer(
-            mode, keys, count, bar, size, over_time, over_low, over_high, high - low, rank, shift, now, salt
-        )
+    for state in range(len(states.entity)):
+        node = states.entity[state]
+        low, high = base.offsets[node], base.offsets[node + 1]
+        over_low, over_high = overlay.offsets[node], overlay.offsets[node + 1]
+        about = (rule, states.query_time[state], states.current_time[state], _state_hash(rule.seed, states, state))
+        count, bound = _push_edges(keys, 0, _NO_BOUND, size, base.time[low:high], 0, *about)
+        count, bound = _push_edges(keys, count, bound, size, overlay.time[over_low:over_high], high - low, *about)
         if count > size:
             keep_smallest(keys, count, size)
             count = size
@@ -219,14 +238,6 @@ def select_actions(
         for column in range(count):
             position = keys[column] & 0xFFFFFFFF
             if position < high - low:
-                edge = low + position
-                out_relation[state, column + 1] = base_relation[edge]
-                out_entity[state, column + 1] = base_target[edge]
-                out_time[state, column + 1] = base_time[edge]
-                out_edge[state, column + 1] = edge
+                _write_action(out, state, column + 1, base, low + position, 0)
             else:
-                edge = over_low + position - (high - low)
-                out_relation[state, column + 1] = over_relation[edge]
-                out_entity[state, column + 1] = over_target[edge]
-                out_time[state, column + 1] = over_time[edge]
-                out_edge[state, column + 1] = all_base + edge
+                _write_action(out, state, column + 1, overlay, over_low + position - (high - low), len(base.time))

@@ -1,8 +1,7 @@
-"""A graph on disk, opened by mapping it into memory, so that it may be larger than memory."""
+"""A graph on disk. Columns are memory-mapped when it is opened, so it may be larger than memory."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
@@ -25,9 +25,18 @@ _VERSION = 1
 
 
 def save_graph(graph: TemporalGraph, folder: str | Path) -> Path:
-    """Writes a bare graph as one ``.npy`` file a column; the folder appears only when all of it is written."""
+    """Writes a graph as one ``.npy`` file per column; the folder appears only when it is complete.
+
+    Args:
+        graph: A graph without overlay.
+        folder: A folder that does not exist yet.
+
+    Raises:
+        ValueError: If the graph has an overlay.
+        InputError: If the folder exists.
+    """
     if len(graph.overlay):
-        raise ValueError("only a bare graph is stored: overlays belong to tasks")
+        raise ValueError("a graph with an overlay cannot be stored: overlays belong to tasks")
     folder = Path(folder)
     if folder.exists():
         raise InputError("exists already", file=folder, expected="a new folder")
@@ -39,7 +48,7 @@ def save_graph(graph: TemporalGraph, folder: str | Path) -> Path:
     for name in _COLUMNS:
         column = getattr(graph.base, name)
         np.save(unfinished / f"{name}.npy", column)
-        sha256[name] = _digest(column)
+        sha256[name] = sha256_of_arrays(column)
     about = {"version": _VERSION, "relations": graph.relations.count, "edges": len(graph.base), "sha256": sha256}
     (unfinished / "graph.json").write_text(json.dumps(about), encoding="utf-8")
     unfinished.rename(folder)
@@ -47,11 +56,15 @@ def save_graph(graph: TemporalGraph, folder: str | Path) -> Path:
 
 
 def open_graph(folder: str | Path, *, thorough: bool = False) -> TemporalGraph:
-    """The graph that ``save_graph`` wrote; its columns are read-only and paged in as they are touched.
+    """Opens a graph written by ``save_graph``; its columns are read-only and paged in on access.
 
-    What describes the graph is checked, offsets included. The edges themselves are checked only where that is asked
-    for with ``thorough``, as it pages all of them in: that they are as they were written (where checksums were), that
-    targets are entities, and that relations exist.
+    Args:
+        folder: The folder of the graph.
+        thorough: Also read all edges and check their checksums (if stored) and ids. Otherwise only the description
+            and the offsets are checked.
+
+    Raises:
+        InputError: If the folder does not hold an intact graph.
     """
     folder = Path(folder)
     try:
@@ -85,38 +98,34 @@ def _count(file: Path, about: dict[str, Any], key: str) -> int:
 
 
 def _check_offsets(file: Path, offsets: NDArray[np.int64], edges: int) -> None:
-    """Compiled loops follow the offsets unchecked, so they must lead into the columns."""
+    """Offsets must ascend within the columns: compiled loops follow them without checks."""
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != edges:
         found = f"{offsets[0]} to {offsets[-1]}" if len(offsets) else "none"
         raise InputError("wrong offsets", file=file, found=found, expected=f"0 to {edges}")
     falls = np.flatnonzero(offsets[1:] < offsets[:-1])
     if len(falls):
         place = int(falls[0]) + 1
-        expected = f"at least {offsets[place - 1]} at place {place}"
-        raise InputError("offsets that do not ascend", file=file, found=int(offsets[place]), expected=expected)
+        expected = f"at least {offsets[place - 1]} at position {place}"
+        raise InputError("offsets do not ascend", file=file, found=int(offsets[place]), expected=expected)
 
 
 def _check_sums(folder: Path, columns: dict[str, NDArray[Any]], sums: object) -> None:
-    """Raises unless every column is as it was written; graphs of earlier versions have no checksums."""
+    """Raises if a column has changed since it was written; graphs of earlier versions have no checksums."""
     for name, column in columns.items():
-        if isinstance(sums, dict) and sums.get(name) != _digest(column):
+        if isinstance(sums, dict) and sums.get(name) != sha256_of_arrays(column):
             raise InputError(
                 "has changed since it was written", file=folder / f"{name}.npy", expected="what was stored"
             )
 
 
 def _check_ids(file: Path, ids: NDArray[np.int32], count: int, what: str) -> None:
-    """Compiled loops look ids up unchecked, so they must exist."""
+    """Ids must exist: compiled loops look them up without checks."""
     wrong = np.flatnonzero((ids < 0) | (ids >= count))
     if len(wrong):
         place = int(wrong[0])
         raise InputError(
-            f"an id that does not exist at place {place}", file=file, found=int(ids[place]), expected=f"{count} {what}"
+            f"unknown id at position {place}", file=file, found=int(ids[place]), expected=f"{count} {what}"
         )
-
-
-def _digest(column: NDArray[Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(column).data).hexdigest()
 
 
 def _mapped(file: Path, dtype: type[np.integer[Any]]) -> NDArray[Any]:
@@ -128,4 +137,4 @@ def _mapped(file: Path, dtype: type[np.integer[Any]]) -> NDArray[Any]:
         raise InputError(
             "wrong kind of column", file=file, found=f"{column.dtype}{column.shape}", expected=dtype.__name__
         )
-    return np.asarray(column)  # a plain view of the mapped pages: compiled loops know no np.memmap
+    return np.asarray(column)  # a plain view: numba does not accept np.memmap

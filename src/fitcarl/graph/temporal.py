@@ -1,4 +1,4 @@
-"""The graph that is walked: both directions of every fact, and supports that are laid over it and taken off again."""
+"""The temporal graph: both directions of every background fact, plus an overlay for the support facts of a task."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from fitcarl.core.arrays import offsets_of
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.graph.kernels import find_edges, stable_order
+from fitcarl.graph.kernels import EdgeColumns, find_edges, stable_order
 
-_TICKS_AN_EDGE, _FEW_TICKS = 4, 1 << 16
+_TICKS_PER_EDGE, _FEW_TICKS = 4, 1 << 16  # up to this range, a counting sort by tick needs little memory
 
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
-    """Directed dated edges sorted by source, then time, relation and target (CSR)."""
+    """Directed, dated edges in CSR form, sorted by source, time, relation and target."""
 
     offsets: NDArray[np.int64]
     """int64 [entities + 1]: edges of entity e are ``offsets[e]:offsets[e + 1]``."""
@@ -32,12 +32,13 @@ class Adjacency:
 
     @classmethod
     def from_edges(cls, edges: Quadruples, entities: int, relations: RelationIds) -> Adjacency:
-        """Edges in canonical order, whatever order they came in. Four passes of a radix sort; times may be negative.
+        """Sorts directed edges by radix sort; the result does not depend on their order. Times may be negative.
 
-        The compiled passes do not check bounds: an id out of range raises a ValueError here.
+        Raises:
+            ValueError: If an id is out of range (the compiled passes check no bounds).
         """
         if len(edges) >= 2**32:
-            raise ValueError("more edges than the index can number")
+            raise ValueError(f"{len(edges)} edges are more than the index supports (2**32 - 1)")
         check_range("subject", edges.subject, entities)
         check_range("relation", edges.relation, relations.directed)
         check_range("object", edges.object, entities)
@@ -53,24 +54,27 @@ class Adjacency:
     def __len__(self) -> int:
         return len(self.time)
 
+    @property
+    def columns(self) -> EdgeColumns:
+        """The columns as compiled loops take them."""
+        return EdgeColumns(self.offsets, self.relation, self.target, self.time)
+
     @cached_property
     def time_range(self) -> tuple[int, int]:
-        """The first and the last tick of any edge; times ascend within a segment, so only its ends are looked at."""
+        """The first and the last tick of any edge, read from the ends of each entity's (time-sorted) segment."""
         used = np.flatnonzero(np.diff(self.offsets))
         first, last = self.time[self.offsets[used]], self.time[self.offsets[used + 1] - 1]
         return int(first.min()), int(last.max())
 
     def degree(self, entity: Ids) -> NDArray[np.int64]:
-        """int64 [entities asked], out-edges of each."""
+        """int64 [entities given], the number of out-edges of each."""
         degree: NDArray[np.int64] = self.offsets[entity.astype(np.int64) + 1] - self.offsets[entity]
         return degree
 
     def find(self, edges: Quadruples) -> NDArray[np.int64]:
-        """int64 [edges]: the position of each edge, or -1 where it is not here; a subject must be an entity."""
+        """int64 [edges]: the position of each edge, or -1 if it does not exist; subjects must be valid entities."""
         check_range("subject", edges.subject, len(self.offsets) - 1)
-        found: NDArray[np.int64] = find_edges(
-            self.offsets, self.relation, self.target, self.time, edges.subject, edges.relation, edges.object, edges.time
-        )
+        found: NDArray[np.int64] = find_edges(self.columns, edges.subject, edges.relation, edges.object, edges.time)
         return found
 
     def edges(self, position: NDArray[np.int64] | slice = slice(None)) -> Quadruples:
@@ -81,23 +85,23 @@ class Adjacency:
 
 @dataclass(frozen=True, eq=False)
 class TemporalGraph:
-    """What a task's agent can see: a background that never changes, and a small overlay."""
+    """The observed graph of a task: an immutable background and a small overlay of further facts."""
 
     relations: RelationIds
     base: Adjacency
-    """The background, possibly memory-mapped; shared by all graphs that are laid over it."""
+    """The background, possibly memory-mapped; shared by all graphs derived from this one."""
     overlay: Adjacency
-    """Both directions of the facts laid over it; empty for a bare graph."""
+    """Both directions of the added facts; empty for the background alone."""
 
     @classmethod
     def from_facts(cls, facts: Quadruples, entities: int, relations: RelationIds) -> TemporalGraph:
-        """The graph of these facts; repeated facts are kept as they are (readers merge them)."""
+        """The graph of these facts, both directions of each; repeated facts are kept (readers merge them)."""
         both = _both_directions(facts, relations)
         return cls.from_adjacency(Adjacency.from_edges(both, entities, relations), relations)
 
     @classmethod
     def from_adjacency(cls, base: Adjacency, relations: RelationIds) -> TemporalGraph:
-        """The bare graph of edges that are sorted already."""
+        """A graph without overlay, from edges that are already sorted and contain both directions."""
         nothing = Adjacency.from_edges(Quadruples.empty(), len(base.offsets) - 1, relations)
         return cls(relations, base, nothing)
 
@@ -107,7 +111,7 @@ class TemporalGraph:
 
     @property
     def edges(self) -> int:
-        """Directed edges, those of the overlay included."""
+        """The number of directed edges, overlay included."""
         return len(self.base) + len(self.overlay)
 
     @property
@@ -118,11 +122,11 @@ class TemporalGraph:
 
     @property
     def without_overlay(self) -> TemporalGraph:
-        """The background alone, as it was before anything was laid over it."""
+        """The background alone."""
         return TemporalGraph.from_adjacency(self.base, self.relations)
 
     def with_facts(self, facts: Quadruples) -> TemporalGraph:
-        """This graph with more facts; this one stays as it is. A fact that is already there is not added again."""
+        """A new graph with these facts in its overlay; facts that already exist are not added again."""
         wanted = _both_directions(facts, self.relations)
         new = wanted.take((self.base.find(wanted) < 0) & (self.overlay.find(wanted) < 0))
         rows = np.unique(np.concatenate([self.overlay.edges().rows(), new.rows()]), axis=0)
@@ -130,8 +134,13 @@ class TemporalGraph:
         return TemporalGraph(self.relations, self.base, over)
 
     def degree(self, entity: Ids) -> NDArray[np.int64]:
-        """int64 [entities asked], out-edges of each, overlay included."""
+        """int64 [entities given], the number of out-edges of each, overlay included."""
         return self.base.degree(entity) + self.overlay.degree(entity)
+
+    def background_facts(self) -> Quadruples:
+        """The facts of the background, each once and in its original direction, in the order of the index."""
+        edges = self.base.edges()
+        return edges.take(~self.relations.is_inverse(edges.relation))
 
     def contains(self, edges: Quadruples) -> NDArray[np.bool_]:
         """Whether each directed edge is in the graph."""
@@ -139,18 +148,18 @@ class TemporalGraph:
 
 
 def check_range(what: str, ids: NDArray[np.integer[Any]], count: int) -> None:
-    """Raises a ValueError unless all ids are in [0, count): compiled loops read and write wherever an id points."""
+    """Raises a ValueError unless all ids are in [0, count): compiled loops check no bounds."""
     if len(ids) and (ids.min() < 0 or ids.max() >= count):
         wrong = ids[(ids < 0) | (ids >= count)][0]
         raise ValueError(f"{what} {wrong} is out of range: ids are from 0 to {count - 1}")
 
 
 def _dense_times(time: Ids) -> tuple[Ids, int]:
-    """Times as small numbers in the same order, and how many: memory goes by the edges, however far times max_delta."""
+    """Times as integers in [0, n) in the same order, and n, which is bounded by the edges and not by the time span."""
     if not len(time):
         return time, 1
     first, last = int(time.min()), int(time.max())
-    if last - first < _TICKS_AN_EDGE * len(time) + _FEW_TICKS:
+    if last - first < _TICKS_PER_EDGE * len(time) + _FEW_TICKS:
         return (time - np.int32(first)).astype(np.int32), last - first + 1
     distinct, rank = np.unique(time, return_inverse=True)
     return rank.astype(np.int32), len(distinct)

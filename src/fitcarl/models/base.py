@@ -56,13 +56,7 @@ class GraphContext:
     @property
     def facts(self) -> Quadruples:
         """The facts of the background, each once and in its original direction."""
-        return facts_of(self.graph)
-
-
-def facts_of(graph: TemporalGraph) -> Quadruples:
-    """The background facts of a graph, each once and in its original direction."""
-    edges = graph.base.edges()
-    return edges.take(~graph.relations.is_inverse(edges.relation))
+        return self.graph.background_facts()
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seeds
 
 
-def test_the_second_time_nothing_is_trained(tmp_path: Path, trainings: list[int]) -> None:
+def test_cached_embeddings_are_not_trained_again(tmp_path: Path, trainings: list[int]) -> None:
     dataset = dataset_of(small_background())
     first = embeddings_for(dataset, QUICK, 1, tmp_path / "new" / "folder")
     second = embeddings_for(dataset, QUICK, 1, tmp_path / "new" / "folder")
@@ -39,7 +39,7 @@ def test_the_second_time_nothing_is_trained(tmp_path: Path, trainings: list[int]
     assert trainings == [1]
 
 
-def test_other_facts_settings_or_seeds_are_trained_anew(tmp_path: Path, trainings: list[int]) -> None:
+def test_other_facts_settings_or_seeds_miss_the_cache(tmp_path: Path, trainings: list[int]) -> None:
     facts = small_background()
     embeddings_for(dataset_of(facts), QUICK, 1, tmp_path)
     embeddings_for(dataset_of(facts.take(slice(0, 79))), QUICK, 1, tmp_path)
@@ -49,7 +49,7 @@ def test_other_facts_settings_or_seeds_are_trained_anew(tmp_path: Path, training
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_names_times_and_other_splits_do_not_matter(tmp_path: Path) -> None:
+def test_names_times_and_other_splits_do_not_change_the_cache_key(tmp_path: Path) -> None:
     facts = small_background()
     dataset = dataset_of(facts)
     moved = Quadruples.of(facts.subject, facts.relation, facts.object, facts.time[::-1])
@@ -58,7 +58,7 @@ def test_names_times_and_other_splits_do_not_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied"])
-def test_a_damaged_file_is_noticed_and_replaced(tmp_path: Path, trainings: list[int], damage: str) -> None:
+def test_damaged_cache_file_is_replaced(tmp_path: Path, trainings: list[int], damage: str) -> None:
     dataset = dataset_of(small_background())
     file = cache_file(dataset, QUICK, 1, tmp_path)
     first = embeddings_for(dataset, QUICK, 1, tmp_path)
@@ -75,7 +75,7 @@ def test_a_damaged_file_is_noticed_and_replaced(tmp_path: Path, trainings: list[
     assert file.read_bytes() == whole
 
 
-def test_a_cache_that_cannot_be_written_costs_only_a_note(tmp_path: Path) -> None:
+def test_unwritable_cache_only_logs_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     notes: list[str] = []
     dataset = dataset_of(small_background())
@@ -85,7 +85,7 @@ def test_a_cache_that_cannot_be_written_costs_only_a_note(tmp_path: Path) -> Non
     assert "cannot be kept" in notes[0]
 
 
-def test_a_stopped_training_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_interrupted_training_leaves_no_file(tmp_path: Path) -> None:
     def stop(_now: object) -> None:
         raise KeyboardInterrupt
 
@@ -94,7 +94,7 @@ def test_a_stopped_training_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_default_place_is_below_the_home_of_fitcarl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_cache_is_in_the_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FITCARL_HOME", str(tmp_path))
     file = cache_file(dataset_of(small_background()), QUICK, 1)
     assert file.parent == tmp_path / "embeddings"

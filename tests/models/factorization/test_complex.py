@@ -24,14 +24,14 @@ def _score(embeddings: Embeddings, subject: int, relation: int, object: int) -> 
     return float(np.sum(_complex(s) * _complex(r) * np.conj(_complex(o))).real)
 
 
-def test_the_score_by_hand() -> None:
+def test_score_of_a_hand_computed_example() -> None:
     # s = 1 + 2i, r = 3 - i, s·r = 5 + 5i; o = 2 + 4i: Re((5 + 5i)(2 - 4i)) = 10 + 20.
     query = compose(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, -1.0]]))
     assert query.tolist() == [[5.0, 5.0]]
     assert (query @ torch.tensor([[2.0], [4.0]])).item() == 30.0
 
 
-def test_the_score_is_the_real_part_of_the_complex_product() -> None:
+def test_score_is_the_real_part_of_the_complex_product() -> None:
     random = np.random.default_rng(0)
     s, r, o = (random.normal(size=(7, 10)) for _ in range(3))
     expected = np.sum(_complex(s) * _complex(r) * np.conj(_complex(o)), axis=1).real
@@ -45,12 +45,12 @@ def remembered() -> tuple[Quadruples, Embeddings]:
     return background, pretrain(background, ENTITIES, RELATIONS, EmbeddingConfig(dim=40, batch_size=16), seed=1)
 
 
-def test_a_small_graph_is_remembered_in_both_directions(remembered: tuple[Quadruples, Embeddings]) -> None:
+def test_small_graph_is_fitted_in_both_directions(remembered: tuple[Quadruples, Embeddings]) -> None:
     background, embeddings = remembered
     assert min(static_filtered_mrr(embeddings, background)) > 0.95
 
 
-def test_a_relation_and_its_inverse_row_both_know_the_fact(remembered: tuple[Quadruples, Embeddings]) -> None:
+def test_relation_and_inverse_both_score_facts_above_corruptions(remembered: tuple[Quadruples, Embeddings]) -> None:
     """(s, r, o) and (o, r⁻¹, s) each score above every corruption that is no fact; the two rows differ."""
     background, embeddings = remembered
     true = {(s, r, o) for s, r, o, _ in background}
@@ -65,13 +65,13 @@ def test_a_relation_and_its_inverse_row_both_know_the_fact(remembered: tuple[Qua
     assert not np.allclose(embeddings.relation[: RELATIONS.count], embeddings.relation[RELATIONS.count :])
 
 
-def test_a_relation_read_from_the_wrong_end_knows_little(remembered: tuple[Quadruples, Embeddings]) -> None:
+def test_swapping_relations_with_inverses_ruins_the_fit(remembered: tuple[Quadruples, Embeddings]) -> None:
     background, embeddings = remembered
     swapped = Embeddings(embeddings.entity, np.roll(embeddings.relation, RELATIONS.count, axis=0), embeddings.trained)
     assert max(static_filtered_mrr(swapped, background)) < 0.5
 
 
-def test_the_same_seed_gives_the_same_bits() -> None:
+def test_same_seed_gives_identical_embeddings() -> None:
     background = small_background()
     for negatives in (5, 8192):
         config = QUICK.model_copy(update={"negatives": negatives})
@@ -80,26 +80,26 @@ def test_the_same_seed_gives_the_same_bits() -> None:
         assert first.digest == second.digest
 
 
-def test_another_seed_gives_other_rows() -> None:
+def test_different_seeds_give_different_embeddings() -> None:
     first, second = (pretrain(small_background(), ENTITIES, RELATIONS, QUICK, seed=seed) for seed in (3, 4))
     assert first != second
 
 
-def test_random_numbers_drawn_elsewhere_change_nothing() -> None:
+def test_global_random_state_does_not_matter() -> None:
     torch.manual_seed(0)
     first = pretrain(small_background(), ENTITIES, RELATIONS, QUICK)
     torch.manual_seed(1)
     assert first == pretrain(small_background(), ENTITIES, RELATIONS, QUICK)
 
 
-def test_the_order_and_the_times_of_facts_change_nothing() -> None:
+def test_order_and_times_of_facts_do_not_matter() -> None:
     facts = small_background()
     moved = Quadruples.of(facts.subject, facts.relation, facts.object, facts.time + 7).take(slice(None, None, -1))
     assert pretrain(facts, ENTITIES, RELATIONS, QUICK) == pretrain(moved, ENTITIES, RELATIONS, QUICK)
 
 
 @pytest.mark.parametrize("negatives", [5, 8192])
-def test_rows_without_a_fact_are_zero(negatives: int) -> None:
+def test_rows_of_entities_without_facts_are_zero(negatives: int) -> None:
     facts = small_background()
     background = facts.take(facts.relation != 2)
     config = QUICK.model_copy(update={"negatives": negatives})
@@ -110,19 +110,19 @@ def test_rows_without_a_fact_are_zero(negatives: int) -> None:
     assert np.flatnonzero(np.abs(embeddings.relation).sum(axis=1)).tolist() == [0, 1, 3, 4]
 
 
-def test_no_facts_at_all_give_zeros() -> None:
+def test_empty_background_gives_zero_embeddings() -> None:
     embeddings = pretrain(Quadruples.empty(), ENTITIES, RELATIONS, QUICK)
     assert not embeddings.trained.any()
     assert not embeddings.entity.any()
 
 
-def test_sampled_negatives_remember_too() -> None:
+def test_sampled_negatives_fit_a_small_graph() -> None:
     background = small_background()
     config = EmbeddingConfig(dim=40, batch_size=16, negatives=6)
     assert min(static_filtered_mrr(pretrain(background, ENTITIES, RELATIONS, config), background)) > 0.9
 
 
-def test_the_regulariser_makes_rows_smaller() -> None:
+def test_regularisation_shrinks_embeddings() -> None:
     def mean_norm(weight: float) -> float:
         config = QUICK.model_copy(update={"regularizer": weight, "least_steps": 200})
         rows = pretrain(small_background(), ENTITIES, RELATIONS, config).entity[:KNOWN]
@@ -131,7 +131,7 @@ def test_the_regulariser_makes_rows_smaller() -> None:
     assert mean_norm(0.1) < 0.8 * mean_norm(0.0)
 
 
-def test_progress_ends_at_the_last_epoch_with_nothing_left() -> None:
+def test_progress_ends_at_the_last_update() -> None:
     told: list[Progress] = []
     pretrain(small_background(), ENTITIES, RELATIONS, QUICK, progress=told.append)
     assert told[-1].epoch == told[-1].epochs > 2  # small graphs get more epochs than asked for
@@ -140,7 +140,7 @@ def test_progress_ends_at_the_last_epoch_with_nothing_left() -> None:
     assert told[-1].seconds > 0
 
 
-def test_what_progress_raises_stops_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_should_stop_interrupts_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fitcarl.models.factorization.complex._SECONDS_BETWEEN_CALLS", 0.0)
     told: list[Progress] = []
 

@@ -21,7 +21,7 @@ def _embeddings() -> Embeddings:
     return Embeddings(entity, random.normal(size=(2, 4)).astype(np.float32), trained, {"origin": "here", "seed": 7})
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+def test_embeddings_survive_save_and_load(tmp_path: Path) -> None:
     before = _embeddings()
     before.save(tmp_path / "file.safetensors")
     after = Embeddings.load(tmp_path / "file.safetensors")
@@ -30,14 +30,14 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert (after.entity.dtype, after.relation.dtype, after.trained.dtype) == (np.float32, np.float32, np.bool_)
 
 
-def test_equal_embeddings_give_equal_files_and_leave_nothing_beside_them(tmp_path: Path) -> None:
+def test_equal_embeddings_give_equal_files_without_leftovers(tmp_path: Path) -> None:
     for name in ("a", "b"):
         _embeddings().save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"old")
 
     def fail(*_: object) -> None:
@@ -49,7 +49,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
 
-def test_a_single_changed_bit_is_noticed(tmp_path: Path) -> None:
+def test_changed_bit_is_detected(tmp_path: Path) -> None:
     file = tmp_path / "file.safetensors"
     _embeddings().save(file)
     content = bytearray(file.read_bytes())
@@ -60,7 +60,7 @@ def test_a_single_changed_bit_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"\x80\x04N.", b"\xff" * 64])
-def test_a_file_of_something_else_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+def test_foreign_file_is_rejected_with_one_line(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "file.safetensors"
     file.write_bytes(content)
     with pytest.raises(InputError, match=r"file\.safetensors: cannot be read .*expected embeddings") as caught:
@@ -68,7 +68,7 @@ def test_a_file_of_something_else_is_refused_in_one_line(tmp_path: Path, content
     assert "\n" not in str(caught.value)
 
 
-def test_somebody_elses_safetensors_are_refused(tmp_path: Path) -> None:
+def test_foreign_safetensors_file_is_rejected(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
     save_file({"weights": np.zeros(3, np.float32)}, tmp_path / "other.safetensors")
@@ -76,12 +76,12 @@ def test_somebody_elses_safetensors_are_refused(tmp_path: Path) -> None:
         Embeddings.load(tmp_path / "other.safetensors")
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere: no such file"):
         Embeddings.load(tmp_path / "nowhere")
 
 
-def test_an_untrained_row_must_be_zero() -> None:
+def test_nonzero_untrained_row_raises() -> None:
     with pytest.raises(ValueError, match="untrained"):
         Embeddings(np.ones((1, 2), np.float32), np.ones((2, 2), np.float32), np.zeros(1, np.bool_))
 
@@ -93,7 +93,7 @@ def _import(folder: Path, entity: object, relation: object) -> Embeddings:
     return import_npy(*files, BACKGROUND, 3, RelationIds(1))
 
 
-def test_imported_rows_are_kept_and_those_without_a_fact_are_zero(tmp_path: Path) -> None:
+def test_import_zeroes_rows_of_entities_without_facts(tmp_path: Path) -> None:
     entity, relation = np.arange(12.0, dtype=np.float32).reshape(3, 4), np.ones((2, 4), np.float32)
     embeddings = _import(tmp_path, entity, relation)
     assert embeddings.trained.tolist() == [True, True, False]
@@ -116,25 +116,27 @@ def test_imported_rows_are_kept_and_those_without_a_fact_are_zero(tmp_path: Path
         (np.array([{}, {}, {}]), np.zeros((2, 4)), r"entity\.npy: cannot be read"),
     ],
 )
-def test_files_that_do_not_fit_are_refused(tmp_path: Path, entity: object, relation: object, message: str) -> None:
+def test_import_rejects_arrays_of_wrong_shape_or_type(
+    tmp_path: Path, entity: object, relation: object, message: str
+) -> None:
     with pytest.raises(InputError, match=message) as caught:
         _import(tmp_path, entity, relation)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"1 2 3\n", b"\x80\x04N."])
-def test_a_file_that_is_no_array_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_import_rejects_files_that_are_not_arrays(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "entity.npy").write_bytes(content)
     with pytest.raises(InputError, match=r"entity\.npy: cannot be read"):
         import_npy(tmp_path / "entity.npy", tmp_path / "entity.npy", BACKGROUND, 3, RelationIds(1))
 
 
-def test_an_archive_of_arrays_is_refused(tmp_path: Path) -> None:
+def test_import_rejects_npz_archives(tmp_path: Path) -> None:
     np.savez(tmp_path / "both.npz", a=np.zeros(1))
     with pytest.raises(InputError, match=r"both\.npz: is an archive"):
         import_npy(tmp_path / "both.npz", tmp_path / "both.npz", BACKGROUND, 3, RelationIds(1))
 
 
-def test_a_missing_array_is_named(tmp_path: Path) -> None:
+def test_import_reports_missing_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.npy: no such file"):
         import_npy(tmp_path / "nowhere.npy", tmp_path / "nowhere.npy", BACKGROUND, 3, RelationIds(1))

@@ -33,7 +33,7 @@ def _cases(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, t
 
 
 @given(_cases())
-def test_the_loss_is_the_literal_sum(case) -> None:  # type: ignore[no-untyped-def]
+def test_loss_equals_the_direct_sum(case) -> None:  # type: ignore[no-untyped-def]
     queries, candidates, row, column, weight, silent = case
     answers = list(zip(row.tolist(), column.tolist(), strict=True))
     expected = _literal((queries @ candidates.T).tolist(), answers, weight.tolist(), silent)
@@ -41,7 +41,7 @@ def test_the_loss_is_the_literal_sum(case) -> None:  # type: ignore[no-untyped-d
 
 
 @given(_cases())
-def test_the_gradient_is_that_of_the_loss(case) -> None:  # type: ignore[no-untyped-def]
+def test_gradient_equals_numerical_gradient(case) -> None:  # type: ignore[no-untyped-def]
     queries, candidates, row, column, weight, silent = case
     assert torch.autograd.gradcheck(
         lambda q, c: 0.7 * filtered_softmax(q, c, row, column, weight, silent),
@@ -50,7 +50,7 @@ def test_the_gradient_is_that_of_the_loss(case) -> None:  # type: ignore[no-unty
     )
 
 
-def test_a_query_that_everything_answers_costs_nothing_and_pushes_nothing() -> None:
+def test_query_answered_by_all_candidates_has_zero_loss_and_gradient() -> None:
     queries, candidates = torch.ones(1, 2, requires_grad=True), torch.eye(2, requires_grad=True)
     loss = filtered_softmax(queries, candidates, torch.tensor([0, 0]), torch.tensor([0, 1]), torch.ones(2))
     loss.backward()
@@ -65,13 +65,13 @@ def test_scores_too_large_for_exp_give_a_finite_loss() -> None:
     assert float(loss) == 1600.0
 
 
-def test_wrong_scores_too_small_for_exp_push_nothing() -> None:
+def test_underflowing_scores_get_no_gradient() -> None:
     queries, candidates = torch.ones(1, 1, requires_grad=True), torch.tensor([[5.0], [-500.0]], requires_grad=True)
     filtered_softmax(queries, candidates, torch.tensor([0]), torch.tensor([0]), torch.ones(1)).backward()
     assert candidates.grad is not None
     assert float(candidates.grad.abs().max()) < 1e-30
 
 
-def test_cubes_sum_the_moduli_of_complex_numbers() -> None:
+def test_n3_penalty_sums_cubed_moduli() -> None:
     # 3 + 4i has modulus 5, 0 + 2i has 2: 125 + 8.
     assert cubes(torch.tensor([[3.0, 0.0, 4.0, 2.0]])).tolist() == [133.0]

@@ -17,7 +17,7 @@ def _flat(entity: list[list[float]], relation: list[list[float]]) -> Embeddings:
     return Embeddings(rows, np.array(relation, dtype=np.float32), np.ones(len(rows), dtype=np.bool_))
 
 
-def test_ranks_by_hand() -> None:
+def test_ranks_of_a_hand_computed_example() -> None:
     # With relation rows 1 + 0i a score is a product: entity 1 scores 2 against 0..3 with 2, 4, 6, 8.
     embeddings = _flat([[1, 0], [2, 0], [3, 0], [4, 0]], [[1, 0], [1, 0]])
     background = Quadruples.from_rows([(1, 0, 2, 0)])
@@ -25,24 +25,24 @@ def test_ranks_by_hand() -> None:
     assert static_filtered_mrr(embeddings, background) == (1 / 2, pytest.approx(1 / 3))
 
 
-def test_other_true_answers_are_filtered_whatever_their_time() -> None:
+def test_other_true_answers_are_filtered_at_any_time() -> None:
     embeddings = _flat([[1, 0], [2, 0], [3, 0], [4, 0]], [[1, 0], [1, 0]])
     background = Quadruples.from_rows([(1, 0, 2, 0), (1, 0, 3, 9)])
     # Without 3 in the way, 2 is first; 3 is first anyway. The subject 1 stands behind 2 and 3 both times.
     assert static_filtered_mrr(embeddings, background) == (1.0, pytest.approx(1 / 3))
 
 
-def test_ties_are_shared_between_the_best_and_the_worst() -> None:
+def test_tied_ranks_are_averaged() -> None:
     embeddings = _flat([[1, 0]] * 5, [[1, 0], [1, 0]])
     assert static_filtered_mrr(embeddings, Quadruples.from_rows([(0, 0, 1, 0)])) == (1 / 3, 1 / 3)
 
 
-def test_no_facts_have_no_quality() -> None:
+def test_empty_background_gives_nan() -> None:
     assert all(math.isnan(mrr) for mrr in static_filtered_mrr(_flat([[1, 0]], [[1, 0]] * 2), Quadruples.empty()))
 
 
 @pytest.mark.data
-def test_the_published_embeddings_remember_as_well_as_measured_elsewhere(benchmarks: Path) -> None:
+def test_published_icews14_embeddings_reach_their_known_mrr(benchmarks: Path) -> None:
     from fitcarl.data.io.dataset_folder import read_dataset
 
     dataset = read_dataset(benchmarks / "icews14-oog")
@@ -62,7 +62,7 @@ def test_the_published_embeddings_remember_as_well_as_measured_elsewhere(benchma
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_our_embeddings_remember_icews14(benchmarks: Path) -> None:
+def test_pretrained_icews14_embeddings_reach_mrr_080(benchmarks: Path) -> None:
     from fitcarl.data.io.dataset_folder import read_dataset
 
     dataset = read_dataset(benchmarks / "icews14-oog")

@@ -9,7 +9,7 @@ from fitcarl.models.factorization.triples import Triples
 from tests.models.factorization.graphs import RELATIONS, small_background
 
 
-def test_facts_that_differ_only_in_time_become_one_triple_that_counts_them() -> None:
+def test_facts_that_differ_only_in_time_are_counted_as_one_triple() -> None:
     facts = Quadruples.from_rows([(0, 1, 2, 5), (0, 1, 2, 9), (0, 1, 3, 5)])
     triples = Triples.of(facts, RelationIds(2))
     found = {}
@@ -20,14 +20,14 @@ def test_facts_that_differ_only_in_time_become_one_triple_that_counts_them() -> 
     assert found == {(0, 1): {2: 2, 3: 1}, (2, 3): {0: 2}, (3, 3): {0: 1}}
 
 
-def test_the_order_of_facts_does_not_matter() -> None:
+def test_order_of_facts_does_not_matter() -> None:
     facts = small_background()
     here, there = Triples.of(facts, RELATIONS), Triples.of(facts.take(slice(None, None, -1)), RELATIONS)
     for column in ("entity", "relation", "offsets", "answer", "count"):
         assert np.array_equal(getattr(here, column), getattr(there, column))
 
 
-def test_every_fact_is_found_from_both_ends() -> None:
+def test_every_fact_is_found_from_subject_and_object() -> None:
     facts = small_background()
     triples = Triples.of(facts, RELATIONS)
     for turned in (facts, facts.inverted(RELATIONS)):
@@ -36,7 +36,7 @@ def test_every_fact_is_found_from_both_ends() -> None:
         assert np.array_equal(hits, np.ones(len(facts)))
 
 
-def test_a_pair_without_answers_is_refused() -> None:
+def test_pair_without_answers_raises() -> None:
     triples = Triples.of(Quadruples.from_rows([(0, 0, 1, 0)]), RelationIds(1))
     with pytest.raises(ValueError, match="no answer"):
         triples.find(np.array([5], np.int32), np.array([0], np.int32))

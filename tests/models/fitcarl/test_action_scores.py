@@ -68,7 +68,7 @@ def dense(vectors: Tensor, own: Tensor, rows: ActionEmbeddings, index: ActionInd
 @pytest.mark.parametrize("learn", [False, True])
 @pytest.mark.parametrize("frozen", [0, RELATIONS - 2])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
-def test_products_and_gradients_equal_those_of_gathered_rows(
+def test_scores_and_gradients_equal_those_of_gathered_rows(
     dtype: torch.dtype, tolerance: float, frozen: int, learn: bool
 ) -> None:
     vectors, own, rows, index = made(30, dtype, frozen, learn)
@@ -86,7 +86,7 @@ def test_products_and_gradients_equal_those_of_gathered_rows(
 
 
 @pytest.mark.parametrize("threads", ["2", "3", "7"])
-def test_any_number_of_threads_gives_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
+def test_number_of_threads_changes_only_rounding(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
     vectors, own, rows, index = made(470, torch.float64, 0, True)
     inputs = [vectors, own, rows.relation, rows.time, rows.unseen_embeddings, rows.entity]
 
@@ -102,7 +102,7 @@ def test_any_number_of_threads_gives_the_same_up_to_rounding(monkeypatch: pytest
     assert torch.equal(alone[0], together[0])
 
 
-def test_what_stands_behind_the_last_action_is_not_looked_at() -> None:
+def test_padding_behind_the_last_action_is_ignored() -> None:
     vectors, own, rows, index = made(30, torch.float64, 0, True)
     behind = np.arange(7) >= index.count[:, None]
     other = replace(
@@ -125,7 +125,7 @@ def test_what_stands_behind_the_last_action_is_not_looked_at() -> None:
         assert torch.equal(one, two)
 
 
-def test_rows_of_unseen_entities_in_the_pretrained_table_are_not_looked_at() -> None:
+def test_pretrained_rows_of_unseen_entities_are_ignored() -> None:
     vectors, own, rows, index = made(30, torch.float64, 0, True)
     with torch.no_grad():
         spoilt = rows.entity.clone()

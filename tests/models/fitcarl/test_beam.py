@@ -49,7 +49,7 @@ def search(model: Fitcarl, task: Tiny, beam: int) -> list[dict[Path, float]]:
 
 
 @torch.no_grad()
-def test_an_endless_beam_equals_full_enumeration_for_both_aggregations() -> None:
+def test_unlimited_beam_equals_full_enumeration_for_both_aggregations() -> None:
     model = build(TASK)
     context, _ = opened(model, TASK)
     found = list(beam_search(model, context, TASK.query_batch(), ENDLESS))
@@ -80,7 +80,7 @@ def test_all_paths_together_have_probability_one() -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("beam", [1, 3, 10])
 @pytest.mark.parametrize("confidence", [True, False])
-def test_a_smaller_beam_keeps_the_best_after_every_step(beam: int, confidence: bool) -> None:
+def test_beam_keeps_the_best_paths_after_every_step(beam: int, confidence: bool) -> None:
     model = build(TASK, confidence=confidence)
     for said, query in zip(search(model, TASK, beam), TASK.queries, strict=True):
         expected = literal_paths(model, TASK, query, beam)
@@ -88,14 +88,14 @@ def test_a_smaller_beam_keeps_the_best_after_every_step(beam: int, confidence: b
         assert list(said.values()) == sorted(said.values(), reverse=True)
 
 
-def test_a_wider_beam_never_loses_the_best_path() -> None:
+def test_wider_beam_keeps_the_best_path() -> None:
     model = build(TASK)
     best = [[max(said.values()) for said in search(model, TASK, beam)] for beam in (30, 100, ENDLESS)]
     assert best[0] <= best[1] <= best[2]
 
 
 @pytest.mark.parametrize("beam", [2, 40])
-def test_every_path_is_a_walk_along_true_edges_or_self_loops_from_the_start(beam: int) -> None:
+def test_paths_follow_edges_or_self_loops_from_the_start(beam: int) -> None:
     model = build(TASK)
     agent = Agent(weights_of(model), TASK, model.config)
     for said, query in zip(search(model, TASK, beam), TASK.queries, strict=True):
@@ -108,7 +108,7 @@ def test_every_path_is_a_walk_along_true_edges_or_self_loops_from_the_start(beam
                 here = (edge.entity, edge.time)
 
 
-def test_a_path_s_score_is_the_sum_of_its_steps() -> None:
+def test_path_score_is_the_sum_of_its_steps() -> None:
     model = build(TASK)
     context, _ = opened(model, TASK)
     for paths in beam_search(model, context, TASK.query_batch(), 25):
@@ -121,7 +121,7 @@ def test_a_path_s_score_is_the_sum_of_its_steps() -> None:
 
 @pytest.mark.parametrize("states", [1, 20, 50])
 @pytest.mark.parametrize("aggregate", ["max", "sum"])
-def test_chunks_of_queries_change_no_answer(monkeypatch: pytest.MonkeyPatch, states: int, aggregate: str) -> None:
+def test_chunk_size_does_not_change_scores(monkeypatch: pytest.MonkeyPatch, states: int, aggregate: str) -> None:
     task = random_task(21, (1, 3, 2, 1, 2), queries=3)
     model = build(task)
     context, _ = opened(model, task)
@@ -144,7 +144,7 @@ def test_chunks_of_queries_change_no_answer(monkeypatch: pytest.MonkeyPatch, sta
         assert one == pytest.approx(other, rel=1e-10)
 
 
-def test_without_confidence_a_trail_has_none() -> None:
+def test_steps_have_no_confidence_without_confidence_learner() -> None:
     model = build(TASK, confidence=False)
     context, _ = opened(model, TASK)
     (paths,) = beam_search(model, context, TASK.query_batch(), 5)
@@ -157,7 +157,7 @@ def by_hand(score: list[list[float]], entity: list[list[int]]) -> BeamPaths:
     return BeamPaths(np.array(score), [BeamStep(ends, ends, ends, nothing, nothing)])
 
 
-def test_answers_are_scored_by_the_best_path_or_by_all_of_them() -> None:
+def test_entities_are_scored_by_their_best_path_or_by_the_sum() -> None:
     # Query 0 ends at 7 twice (.2 + .1) and at 3 once (.25); query 1 has one path, to 5.
     logs = [[math.log(0.25), math.log(0.2), math.log(0.1)], [math.log(0.4), -math.inf, -math.inf]]
     paths = by_hand(logs, [[3, 7, 7], [5, 7, 7]])
@@ -169,6 +169,6 @@ def test_answers_are_scored_by_the_best_path_or_by_all_of_them() -> None:
     assert np.exp(total.score).tolist() == pytest.approx([0.25, 0.3, 0.4])
 
 
-def test_sums_of_very_improbable_paths_do_not_vanish() -> None:
+def test_sum_of_very_improbable_paths_does_not_underflow() -> None:
     answers = entity_scores(by_hand([[-2000.0, -2000.0]], [[1, 1]]), "sum")
     assert answers.score.tolist() == pytest.approx([-2000 + math.log(2)])

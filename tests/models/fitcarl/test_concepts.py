@@ -24,18 +24,18 @@ def fit_of(entities: list[list[int]]) -> torch.Tensor:
     return concept_fit(GIVEN, FIGURE, np.ones(len(rows), np.int32), rows)
 
 
-def test_the_fit_of_an_action_sums_the_concepts_of_its_entity_as_in_equation_10() -> None:
+def test_concept_fit_equals_equation_10() -> None:
     assert fit_of([[0, 1, 2]])[0].tolist() == pytest.approx([0.4, 0.6, 0.0])
 
 
-def test_the_paper_s_example_of_concept_aware_probabilities() -> None:
+def test_concept_probabilities_of_the_papers_example() -> None:
     ours = fit_of([[0, 1]]).softmax(-1)[0].tolist()
     literal = concept_probability([{"c1", "c2"}, {"c3"}], {"c1": 0.3, "c2": 0.1, "c3": 0.6}, [0, 1]).tolist()
     assert [round(p, 2) for p in ours] == [0.45, 0.55]
     assert ours == pytest.approx(literal, rel=1e-12)
 
 
-def test_the_divergence_is_of_the_policy_from_the_concepts_as_in_equation_11() -> None:
+def test_divergence_equals_equation_11() -> None:
     # π = (.9, .1) against (.450166, .549834): .9 ln(.9 / .450166) + .1 ln(.1 / .549834) = .4530559; the reverse
     # divergence would be .6252972.
     log_policy = torch.tensor([[0.9, 0.1]], dtype=torch.float64).log()
@@ -43,13 +43,13 @@ def test_the_divergence_is_of_the_policy_from_the_concepts_as_in_equation_11() -
     assert kl.tolist() == pytest.approx([0.4530559], abs=1e-6)
 
 
-def test_a_policy_that_follows_the_concepts_has_no_divergence() -> None:
+def test_policy_equal_to_the_concept_distribution_has_zero_divergence() -> None:
     fit = fit_of([[0, 1, 2]])
     assert concept_divergence(fit.log_softmax(-1), fit, torch.ones(1, 3).bool()).item() == pytest.approx(0, abs=1e-15)
 
 
 @given(st.integers(1, 3), st.lists(st.floats(-5, 5), min_size=3, max_size=3))
-def test_padding_takes_no_part_in_the_divergence(count: int, scores: list[float]) -> None:
+def test_padding_does_not_change_the_divergence(count: int, scores: list[float]) -> None:
     mask = (torch.arange(3) < count).unsqueeze(0)
     logit = torch.tensor([scores], dtype=torch.float64, requires_grad=True)
     log_policy = logit.masked_fill(~mask, -math.inf).log_softmax(-1)
@@ -63,7 +63,7 @@ def test_padding_takes_no_part_in_the_divergence(count: int, scores: list[float]
     assert not logit.grad[~mask].any()
 
 
-def test_relations_have_the_concepts_of_their_distinct_objects() -> None:
+def test_concept_distribution_counts_distinct_objects_of_a_relation() -> None:
     task = random_task(0)
     concept_prior = task.concept_prior()
     for relation in range(2 * task.relations):

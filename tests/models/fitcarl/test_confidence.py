@@ -7,7 +7,7 @@ from fitcarl.models.fitcarl.confidence import ConfidenceLearner
 from tests.models.fitcarl.paper.reference import confidence_score
 
 
-def test_the_core_meets_start_relation_and_node_as_in_equation_8() -> None:
+def test_confidence_equals_equation_8() -> None:
     # d = 1: core[:, 0, :] = ((1, 2), (3, 4)), h_(e', t_q) = (5, .5), h_r = 2.
     # z = 2 (5 · (1, 2) + .5 · (3, 4)) = (13, 24), and ψ = 13 · .1 + 24 · .01 = 1.54 for the node (.1, .01).
     learner = ConfidenceLearner(1).double()
@@ -24,7 +24,7 @@ def test_the_core_meets_start_relation_and_node_as_in_equation_8() -> None:
 
 
 @pytest.mark.parametrize("counts", [[1], [16], [17], [0, 33, 1, 0, 16, 5], [1] * 40])
-def test_queries_grouped_by_relation_equal_the_whole_contraction(counts: list[int]) -> None:
+def test_grouping_by_relation_equals_the_full_contraction(counts: list[int]) -> None:
     """Groups below, at and above a block's size, relations nobody asks about, and queries in any order."""
     torch.manual_seed(len(counts))
     d = 3

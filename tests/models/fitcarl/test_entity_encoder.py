@@ -37,7 +37,7 @@ def worked_by_hand(biased: bool) -> Tensor:
     return encoder(near, torch.tensor([0]), torch.tensor([5]), time.table(4), biased)[0]
 
 
-def test_attention_is_aware_of_time_as_in_equation_2() -> None:
+def test_attention_scores_equal_equation_2() -> None:
     # h_Δt = sqrt(1/3) (cos(π Δt / 2), 1, 1), so the bias is +sqrt(1/3) at Δt = 0 and -sqrt(1/3) at Δt = 5 - 3.
     # α_cls,cls = 1/sqrt(3) + sqrt(1/3), α_cls,1 = 0 - sqrt(1/3); att = σ(sqrt(3)) = .849675, and .150325 for the other.
     # (1, 0, 0) + (.849675, .150325, 0) has mean 2/3 and standard deviation sqrt(2/9 + 2/3 · .849675²) = .838762.
@@ -45,14 +45,14 @@ def test_attention_is_aware_of_time_as_in_equation_2() -> None:
     assert worked_by_hand(biased=True).tolist() == pytest.approx(expected, abs=5e-5)  # 1e-5 is added to variances
 
 
-def test_without_the_bias_attention_is_that_of_a_plain_transformer() -> None:
+def test_unbiased_attention_equals_a_plain_transformer() -> None:
     # att = σ(1/sqrt(3)) = .640457; the standard deviation is sqrt(2/9 + 2/3 · .640457²) = .704045.
     expected = [(1.640457 - 2 / 3) / 0.704045, (0.359543 - 2 / 3) / 0.704045, (0 - 2 / 3) / 0.704045]
     assert worked_by_hand(biased=False).tolist() == pytest.approx(expected, abs=5e-5)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3])
-def test_a_layer_does_what_the_literal_layer_does(heads: int) -> None:
+def test_layer_equals_the_reference_layer(heads: int) -> None:
     torch.manual_seed(heads)
     layer, time = AttentionLayer(6, heads, 5).double(), TimeEncoding(6).double()
     with torch.no_grad():
@@ -86,7 +86,7 @@ def random_neighbourhood(counts: list[int], seed: int = 1) -> Neighbourhood:
     return neighbourhood(rows[0], rows[1], times.tolist(), counts)
 
 
-def test_values_of_a_token_come_from_that_token_alone() -> None:
+def test_values_depend_on_their_token_only() -> None:
     # A reshape in place of a transpose would mix tokens and heads.
     layer = AttentionLayer(8, 2, 5)
     tokens = torch.randn(2, 4, 8)
@@ -96,7 +96,7 @@ def test_values_of_a_token_come_from_that_token_alone() -> None:
     assert changed.tolist() == [[[False, False, True, False]] * 2] * 2
 
 
-def test_one_shot_depends_on_its_only_support_fact() -> None:
+def test_one_shot_embedding_depends_on_its_support_fact() -> None:
     encoder, time = random_encoder()
     ask = torch.tensor([0]), torch.tensor([5])
     one, other = (encoder(random_neighbourhood([1], seed), *ask, time) for seed in (1, 2))
@@ -105,7 +105,7 @@ def test_one_shot_depends_on_its_only_support_fact() -> None:
 
 @pytest.mark.parametrize("field", ["entity", "relation", "time"])
 @pytest.mark.parametrize("fact", [0, 1, 2])
-def test_every_fact_of_a_support_matters(field: str, fact: int) -> None:
+def test_embedding_depends_on_every_support_fact(field: str, fact: int) -> None:
     encoder, time = random_encoder()
     near = random_neighbourhood([3])
     columns = {"entity": near.entity.clone(), "relation": near.relation.clone(), "time": near.time.clone()}
@@ -115,7 +115,7 @@ def test_every_fact_of_a_support_matters(field: str, fact: int) -> None:
     assert (encoder(near, *ask, time) - encoder(changed, *ask, time)).abs().max() > 1e-3
 
 
-def test_the_order_of_the_support_does_not_matter() -> None:
+def test_order_of_support_facts_does_not_matter() -> None:
     encoder, time = random_encoder()
     near, order = random_neighbourhood([3]), [2, 0, 1]
     shuffled = Neighbourhood(near.entity[:, order], near.relation[:, order], near.time[:, order], near.known)
@@ -123,7 +123,7 @@ def test_the_order_of_the_support_does_not_matter() -> None:
     assert torch.allclose(encoder(near, *ask, time), encoder(shuffled, *ask, time), rtol=1e-10)
 
 
-def test_the_time_of_a_query_matters_to_that_query_alone() -> None:
+def test_query_time_only_affects_its_own_query() -> None:
     encoder, time = random_encoder()
     near, owner = random_neighbourhood([3, 3]), torch.tensor([0, 1, 0, 1])
     before = encoder(near, owner, torch.tensor([1, 2, 3, 4]), time)
@@ -133,7 +133,7 @@ def test_the_time_of_a_query_matters_to_that_query_alone() -> None:
 
 
 @pytest.mark.parametrize("padding", [0.0, 5.0, -40.0])
-def test_padding_is_not_attended_to(padding: float) -> None:
+def test_attention_ignores_padding(padding: float) -> None:
     encoder, time = random_encoder()
     near = random_neighbourhood([1, 3])
     filled = near.entity.clone()
@@ -158,11 +158,11 @@ def test_padding_gets_no_gradient() -> None:
     assert ((entity.grad != 0).any(-1) == near.known).all()
 
 
-def test_the_latest_fact_is_found_among_those_that_exist() -> None:
+def test_last_time_ignores_padding() -> None:
     near = neighbourhood(torch.zeros(3, 3, 2), torch.zeros(3, 3, 2), [[-5, 0, 0], [-7, -3, -9], [4, 8, 99]], [1, 3, 2])
     assert near.last_time.tolist() == [-5, -3, 8]
 
 
-def test_heads_that_do_not_divide_the_dimension_are_refused() -> None:
+def test_heads_must_divide_the_dimension() -> None:
     with pytest.raises(ValueError, match="do not divide"):
         AttentionLayer(8, 3, 4)

@@ -32,12 +32,12 @@ def numbers(*values: float) -> Tensor:
 BEGIN = (0.25 * 0.9836749, 0.25 * 0.7615942, 0.25 * 0.7615942)
 
 
-def test_a_history_begins_with_the_dummy_relation_as_in_equation_3() -> None:
+def test_history_starts_with_the_dummy_relation_as_in_equation_3() -> None:
     begun = simple().begin(numbers(0.1), numbers(0.2).unsqueeze(0), numbers(0.3))
     assert begun[0].tolist() == pytest.approx(BEGIN, abs=1e-6)
 
 
-def test_a_history_goes_on_as_in_equation_3() -> None:
+def test_history_step_equals_equation_3() -> None:
     # x = (.5, -1, 0): unit 0's candidate is tanh(.5 - 2 + 0 + 1) = -.4621172; unit 1's is
     # tanh(½ (4 · .2459187 + 2)) = tanh(1.4918375) = .9036623; unit 2's is tanh(1) again.
     went = simple().step(

@@ -14,7 +14,7 @@ TASK = random_task(60)
 
 @pytest.mark.parametrize("sampling", ["adaptive", "nearest", "random"])
 @pytest.mark.parametrize("time", [-9, 6, 30])
-def test_a_time_difference_beyond_the_table_is_noticed(sampling: str, time: int) -> None:
+def test_time_difference_beyond_the_table_raises(sampling: str, time: int) -> None:
     """Facts lie in 0..11: a query at 6 is near to all of them, but one fact is 11 ticks away from another."""
     model = build(TASK, sampling=sampling)
     context = model.encode_task(TASK.graph(), TASK.meta(), 10)
@@ -23,7 +23,7 @@ def test_a_time_difference_beyond_the_table_is_noticed(sampling: str, time: int)
         model.encode_queries(context, queries)
 
 
-def test_a_table_that_just_suffices_is_enough() -> None:
+def test_smallest_sufficient_time_table_is_accepted() -> None:
     model = build(TASK)
     first, last = TASK.graph().with_facts(TASK.meta().facts).time_range
     exact, wide = (model.encode_task(TASK.graph(), TASK.meta(), max_delta) for max_delta in (last - first, REACH))
@@ -34,7 +34,7 @@ def test_a_table_that_just_suffices_is_enough() -> None:
         )
 
 
-def test_seen_entities_are_as_pretrained_and_unseen_ones_as_their_support_says() -> None:
+def test_seen_entities_use_pretrained_rows_and_unseen_ones_their_support() -> None:
     model = build(TASK)
     context, _ = opened(model, TASK)
     encoded = np.array([3, TASK.unseen[1], 0, TASK.unseen[0], TASK.unseen[1]], dtype=np.int32)
@@ -47,7 +47,7 @@ def test_seen_entities_are_as_pretrained_and_unseen_ones_as_their_support_says()
     assert torch.equal(context.represent(encoded), torch.stack(expected))
 
 
-def test_agents_start_at_the_new_entity_when_the_query_asks() -> None:
+def test_search_starts_at_the_query_entity_and_time() -> None:
     model = build(TASK)
     context, encoded = opened(model, TASK)
     state = model.start(context, encoded)
@@ -56,7 +56,7 @@ def test_agents_start_at_the_new_entity_when_the_query_asks() -> None:
     assert state.history.shape == (len(TASK.queries), 3 * 4)
 
 
-def test_taking_some_of_what_was_asked_equals_asking_some() -> None:
+def test_taking_encoded_queries_equals_encoding_the_selection() -> None:
     model = build(TASK)
     context, encoded = opened(model, TASK)
     some = torch.tensor([2, 0, 0, 5])
@@ -67,14 +67,14 @@ def test_taking_some_of_what_was_asked_equals_asking_some() -> None:
     assert torch.allclose(taken.vectors, alone.vectors, rtol=1e-12)
 
 
-def test_pretrained_rows_are_weights_only_where_they_are_finetuned() -> None:
+def test_pretrained_rows_are_parameters_only_with_finetuning() -> None:
     frozen, tuned = build(TASK), build(TASK, finetune=True)
     assert set(frozen.state_dict()) == set(tuned.state_dict())
     extra = {name for name, _ in tuned.named_parameters()} - {name for name, _ in frozen.named_parameters()}
     assert extra == {"entity_rows", "relation_rows"}
 
 
-def test_no_query_is_no_trouble() -> None:
+def test_empty_batch_of_queries_is_supported() -> None:
     model = build(TASK)
     context, _ = opened(model, TASK)
     nobody = np.empty(0, dtype=np.int32)

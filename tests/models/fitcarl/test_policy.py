@@ -15,7 +15,7 @@ def numbers(values: object) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def test_attention_weighs_history_and_query_as_in_equations_4_to_7() -> None:
+def test_attention_equals_equations_4_to_7() -> None:
     # Action 1: φ_hist = 1 + .5, φ_q = .2 + .3, att_hist = σ(1) = .7310586; its score is .7310586 · 2 - .2689414 · 1.
     # Action 2: φ_hist = 0 + .1, φ_q = .1 + 0, att_hist = 1/2; its score is ½ · .4 + ½ · .6 = .5.
     # P(1) = σ(1.1931757 - .5) = .6666730
@@ -26,7 +26,7 @@ def test_attention_weighs_history_and_query_as_in_equations_4_to_7() -> None:
     assert torch.equal(step.log_policy.exp(), step.probability)
 
 
-def test_the_policy_is_a_softmax_of_probability_times_confidence_as_in_equation_9() -> None:
+def test_policy_equals_equation_9() -> None:
     # P = (3/4, 1/4) from scores ln 3 and 0 whatever the attention is; conf = (1/3, 2/3) from ψ = 0 and ln 2.
     # π(1) = exp(1/4) / (exp(1/4) + exp(1/6)) = 1 / (1 + exp(-1/12)) = .5208213
     score = [math.log(3), 0.0]
@@ -42,7 +42,7 @@ ROWS = st.lists(st.lists(st.floats(-30, 30), min_size=6, max_size=6), min_size=1
 
 
 @given(ROWS, st.data())
-def test_padding_gets_probability_zero_and_no_gradient(rows: list[list[float]], data: st.DataObject) -> None:
+def test_padding_has_zero_probability_and_gradient(rows: list[list[float]], data: st.DataObject) -> None:
     mask = torch.ones(len(rows), 6, dtype=torch.bool)
     for row in range(len(rows)):
         mask[row, data.draw(st.integers(1, 6)) :] = False
@@ -63,7 +63,7 @@ def test_padding_gets_probability_zero_and_no_gradient(rows: list[list[float]], 
 
 
 @given(ROWS, st.integers(1, 6))
-def test_padding_changes_no_probability(rows: list[list[float]], count: int) -> None:
+def test_padding_does_not_change_probabilities(rows: list[list[float]], count: int) -> None:
     base = numbers(rows)
     dots = torch.stack([base, -base, base * 0.5, base * 0.3], 1)
     mask = (torch.arange(6) < count).expand(len(rows), 6)
@@ -72,7 +72,7 @@ def test_padding_changes_no_probability(rows: list[list[float]], count: int) -> 
     assert torch.allclose(padded.log_policy[:, :count], cut.log_policy, rtol=1e-12, atol=1e-14)
 
 
-def test_no_action_of_fifty_one_can_get_more_than_a_twentieth() -> None:
+def test_maximum_probability_of_51_actions_is_below_a_twentieth() -> None:
     """What Eq. 9 says of itself: P · conf lies in [0, 1], so a certain action gets e against fifty ones."""
     sure = torch.full((1, 51), -1e3, dtype=torch.float64)
     sure[0, 7] = 1e3
@@ -81,7 +81,7 @@ def test_no_action_of_fifty_one_can_get_more_than_a_twentieth() -> None:
     assert step.log_policy.exp().max().item() == pytest.approx(math.e / (math.e + 50))
 
 
-def test_nearly_equal_probabilities_stay_apart_in_single_precision_models() -> None:
+def test_nearly_equal_probabilities_stay_distinct_in_single_precision() -> None:
     # Fifty actions whose P · conf differ by about 1e-7: Eq. 9 in float32 would tie them.
     score = torch.linspace(0, 0.01, 50).expand(1, 50)
     dots = torch.stack([score, score, score, score], 1)
@@ -91,7 +91,7 @@ def test_nearly_equal_probabilities_stay_apart_in_single_precision_models() -> N
     assert len(step.log_policy.unique()) == 50
 
 
-def test_folded_vectors_give_the_products_with_mapped_actions() -> None:
+def test_folded_vectors_equal_products_with_mapped_actions() -> None:
     torch.manual_seed(0)
     network = PolicyNetwork(3).double()
     history, query, x = torch.randn(3, 5, 9, dtype=torch.float64)
@@ -105,7 +105,7 @@ def test_folded_vectors_give_the_products_with_mapped_actions() -> None:
         assert torch.allclose((vectors * x.unsqueeze(1)).sum(-1), expected, rtol=1e-12, atol=1e-13)
 
 
-def test_a_masked_softmax_is_the_softmax_of_what_exists() -> None:
+def test_masked_softmax_ignores_padding() -> None:
     out = masked_log_softmax(numbers([[1.0, 2.0, 50.0]]), torch.tensor([[True, True, False]]))
     assert out.exp()[0].tolist() == pytest.approx([1 / (1 + math.e), math.e / (1 + math.e), 0])
     assert out[0, 2].item() == -math.inf

@@ -43,7 +43,7 @@ def test_without_the_concept_regulariser_no_divergence_enters_the_loss() -> None
     assert math.isclose(float(loss), ((0.5 + 0.9 * 3.0) + 0.5) / 2, rel_tol=1e-6)
 
 
-def test_a_baseline_takes_the_mean_of_each_step_away() -> None:
+def test_baseline_subtracts_the_mean_reward_of_each_step() -> None:
     rollout, rewards = two_queries_two_steps()
     bare = Rollout(rollout.log_policy, [], [], [])
     loss = task_loss(bare, rewards, TrainingConfig(gamma=1.0, baseline=True))
@@ -52,7 +52,7 @@ def test_a_baseline_takes_the_mean_of_each_step_away() -> None:
     assert math.isclose(float(loss), (first + second) / 2, rel_tol=1e-6)
 
 
-def test_rewards_are_not_learned_through() -> None:
+def test_no_gradient_flows_through_rewards() -> None:
     rewards = torch.ones(2, 2, requires_grad=True)
     leaf = torch.tensor([-1.0, -2.0], requires_grad=True)
     task_loss(Rollout([leaf, leaf * 1], [], [], []), rewards, TrainingConfig()).backward()

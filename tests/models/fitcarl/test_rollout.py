@@ -20,7 +20,7 @@ def policy(*probabilities: float) -> torch.Tensor:
     return torch.tensor([probabilities], dtype=torch.float64).log()
 
 
-def test_actions_are_drawn_as_often_as_the_policy_says() -> None:
+def test_actions_are_sampled_with_the_policys_probabilities() -> None:
     probabilities = [0.05, 0.3, 0.01, 0.44, 0.2]
     count = 40_000
     drawn = sample_actions(policy(*probabilities, 0, 0).expand(count, 7), torch.Generator().manual_seed(0))
@@ -32,23 +32,23 @@ def test_actions_are_drawn_as_often_as_the_policy_says() -> None:
 
 
 @given(st.lists(st.floats(-40, 0), min_size=1, max_size=6), st.integers(0, 4), st.integers(0, 2**31))
-def test_padding_is_never_drawn(logits: list[float], padding: int, seed: int) -> None:
+def test_padding_is_never_sampled(logits: list[float], padding: int, seed: int) -> None:
     rows = torch.tensor([logits + [-math.inf] * padding], dtype=torch.float64).log_softmax(-1).expand(500, -1)
     assert sample_actions(rows, torch.Generator().manual_seed(seed)).max() < len(logits)
 
 
-def test_a_row_of_single_precision_that_sums_to_less_than_one_draws_no_padding() -> None:
+def test_rounding_error_never_samples_padding() -> None:
     rows = torch.tensor([[math.log(0.3), math.log(0.3), -math.inf]]).expand(20_000, 3)
     drawn = sample_actions(rows, torch.Generator().manual_seed(1))
     assert set(drawn.tolist()) == {0, 1}
 
 
-def test_a_certain_action_is_drawn() -> None:
+def test_certain_action_is_sampled() -> None:
     assert sample_actions(policy(0, 0, 1, 0).expand(100, 4), torch.Generator().manual_seed(0)).tolist() == [2] * 100
 
 
 @pytest.mark.parametrize("confidence", [True, False])
-def test_a_rollout_holds_what_the_steps_of_its_walks_say(confidence: bool) -> None:
+def test_rollout_records_every_step(confidence: bool) -> None:
     model = build(TASK, confidence=confidence)
     context, encoded = opened(model, TASK)
     rollout = sample_rollout(
@@ -68,14 +68,14 @@ def test_a_rollout_holds_what_the_steps_of_its_walks_say(confidence: bool) -> No
             assert rollout.entropy[level][row].item() == pytest.approx(-(pi * pi.log()).sum().item(), rel=1e-12)
 
 
-def test_a_rollout_asks_for_no_more_than_it_was_told() -> None:
+def test_rollout_without_options_records_no_divergence_or_entropy() -> None:
     model = build(TASK)
     rollout = sample_rollout(model, *opened(model, TASK), torch.Generator().manual_seed(0))
     assert rollout.divergence == []
     assert rollout.entropy == []
 
 
-def test_the_same_seed_walks_the_same_way_and_another_one_does_not() -> None:
+def test_rollout_depends_on_the_seed() -> None:
     model = build(TASK)
     context, encoded = opened(model, TASK)
     walks = [

@@ -10,7 +10,7 @@ import torch
 
 from fitcarl.config.schema import Config
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import EpisodeResult, GraphContext, facts_of
+from fitcarl.models.base import EpisodeResult, GraphContext
 from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
@@ -78,7 +78,7 @@ class PlusModel:
         names = now.names.refit(graph)
         return self._replace(
             graph,
-            compute_statistics(facts_of(graph), graph, now.concepts, now.days_per_tick, names=names),
+            compute_statistics(graph.background_facts(), graph, now.concepts, now.days_per_tick, names=names),
             self.encoder,
         )
 

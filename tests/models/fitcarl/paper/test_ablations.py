@@ -37,7 +37,7 @@ def first_step(model: Fitcarl, task: Tiny = TASK) -> tuple[TaskContext, EncodedQ
 
 
 @pytest.mark.parametrize("sampling", ["random", "nearest"])
-def test_a1_and_a2_change_the_action_space_and_nothing_else(sampling: str) -> None:
+def test_ablations_a1_and_a2_change_only_the_action_space(sampling: str) -> None:
     model = build(TASK, action_space=3)
     ablated = twin(model, sampling=sampling)
     assert set(model.state_dict()) == set(ablated.state_dict())
@@ -59,7 +59,7 @@ def test_a1_and_a2_change_the_action_space_and_nothing_else(sampling: str) -> No
     assert different > 0
 
 
-def test_a2_takes_the_edges_nearest_to_the_current_node() -> None:
+def test_ablation_a2_keeps_the_edges_nearest_to_the_current_node() -> None:
     model = build(TASK, action_space=3, sampling="nearest")
     context, encoded = opened(model, TASK)
     for before, step in zip([None, *(taken := walk(model, context, encoded, at_random(0)))], taken, strict=False):
@@ -71,7 +71,7 @@ def test_a2_takes_the_edges_nearest_to_the_current_node() -> None:
             assert gaps == sorted(abs(t - now) for s, _, _, t in everything if s == node)[:3]
 
 
-def test_a1_depends_on_its_seed_alone() -> None:
+def test_ablation_a1_depends_only_on_its_seed() -> None:
     model = build(TASK, action_space=3, sampling="random")
 
     def edges(seed: int) -> list[list[Edge]]:
@@ -82,7 +82,7 @@ def test_a1_depends_on_its_seed_alone() -> None:
     assert edges(1) != edges(2)
 
 
-def test_b_is_a_policy_without_confidence() -> None:
+def test_ablation_b_removes_the_confidence() -> None:
     model = build(TASK)
     ablated = twin(model, confidence=False)
     assert set(model.state_dict()) - set(ablated.state_dict()) == {"confidence.core"}
@@ -100,7 +100,7 @@ def played(model: Fitcarl, concepts: bool, kl_weight: float) -> Tensor:
     return play(model, TASK.graph(), TASK.task(), config, concept_prior, REACH, 4).loss
 
 
-def test_c_takes_the_divergence_out_of_the_loss_and_leaves_the_policy() -> None:
+def test_ablation_c_removes_the_divergence_and_keeps_the_policy() -> None:
     model = build(TASK)
     without = played(model, concepts=False, kl_weight=0.7)
     assert without.item() == pytest.approx(played(model, concepts=True, kl_weight=0).item(), rel=1e-12)
@@ -112,7 +112,7 @@ def test_c_takes_the_divergence_out_of_the_loss_and_leaves_the_policy() -> None:
     assert torch.equal(first_step(model)[3].log_policy, first_step(ablated)[3].log_policy)
 
 
-def test_d_takes_time_out_of_the_new_entity_s_representation_and_nothing_else() -> None:
+def test_ablation_d_removes_time_only_from_the_entity_encoder() -> None:
     model = build(TASK)
     ablated = twin(model, time_bias=False)
     moved = TASK.at_times(lambda time: (time * 5) % 13)
@@ -148,7 +148,7 @@ def probabilities(taken: Taken) -> list[Counter[tuple[int, int, float]]]:
 @pytest.mark.parametrize(
     "moment", [lambda t: (t * 5) % 13, lambda t: -t, lambda t: t * 1000], ids=["mix", "flip", "far"]
 )
-def test_e_depends_on_no_time_at_all(moment: Callable[[int], int]) -> None:
+def test_ablation_e_is_independent_of_time(moment: Callable[[int], int]) -> None:
     model = build(TASK, temporal=False)
 
     def loops(_: PolicyStep, space: ActionSpace) -> Tensor:
@@ -162,7 +162,7 @@ def test_e_depends_on_no_time_at_all(moment: Callable[[int], int]) -> None:
         assert probabilities(step) == probabilities(same)
 
 
-def test_e_learns_nothing_about_time_but_everything_else() -> None:
+def test_ablation_e_gives_no_gradient_to_time_parameters_only() -> None:
     model = build(TASK, temporal=False)
     loss = torch.zeros((), dtype=torch.float64)
     for step in walk(model, *opened(model, TASK), at_random(0)):
@@ -176,14 +176,14 @@ def test_e_learns_nothing_about_time_but_everything_else() -> None:
     assert idle == {"time.omega", "time.phi", "policy.w_delta", *positions}
 
 
-def test_e_samples_at_random_whatever_sampling_says() -> None:
+def test_ablation_e_always_samples_at_random() -> None:
     spaces = [
         first_step(build(TASK, temporal=False, action_space=2, sampling=s))[2].edge for s in ("adaptive", "random")
     ]
     assert np.array_equal(*spaces)
 
 
-def test_the_paper_s_model_is_the_default() -> None:
+def test_default_network_is_the_papers() -> None:
     config = NetworkConfig()
     assert (config.hops, config.action_space, config.heads, config.layers) == (3, 50, 2, 2)
     assert (config.sampling, config.finetune) == ("adaptive", False)

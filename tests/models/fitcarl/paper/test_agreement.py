@@ -49,7 +49,7 @@ def literal(model: Fitcarl, task: Tiny) -> Agent:
 
 @pytest.mark.parametrize("shots", SHOTS.values(), ids=SHOTS)
 @pytest.mark.parametrize("variant", ["paper", "one layer", "three layers, four heads", "D no time bias", "E no time"])
-def test_the_new_entity_is_represented_as_in_equation_2(shots: tuple[int, ...], variant: str) -> None:
+def test_entity_encoder_equals_equation_2(shots: tuple[int, ...], variant: str) -> None:
     task = random_task(1, shots)
     model = build(task, **VARIANTS[variant])
     context, encoded = opened(model, task)
@@ -60,7 +60,7 @@ def test_the_new_entity_is_represented_as_in_equation_2(shots: tuple[int, ...], 
 
 
 @pytest.mark.parametrize("variant", ["paper", "E no time", "finetune"])
-def test_histories_are_encoded_as_in_equation_3(variant: str) -> None:
+def test_history_encoder_equals_equation_3(variant: str) -> None:
     task = random_task(2, queries=1)
     model = build(task, **VARIANTS[variant])
     context, encoded = opened(model, task)
@@ -82,7 +82,7 @@ def test_histories_are_encoded_as_in_equation_3(variant: str) -> None:
 @pytest.mark.parametrize(
     ("variant", "shots"), [*((v, "unequal") for v in VARIANTS), ("paper", "1-shot"), ("paper", "3-shot")]
 )
-def test_every_step_is_distributed_as_in_equations_4_to_9(variant: str, shots: str) -> None:
+def test_policy_equals_equations_4_to_9(variant: str, shots: str) -> None:
     task = random_task(3, SHOTS[shots], queries=1)
     model = build(task, **VARIANTS[variant])
     agent = literal(model, task)
@@ -100,7 +100,7 @@ def test_every_step_is_distributed_as_in_equations_4_to_9(variant: str, shots: s
 
 
 @pytest.mark.parametrize("size", [1, 3, 50])
-def test_action_spaces_are_the_self_loop_and_the_edges_with_the_best_time_scores(size: int) -> None:
+def test_action_space_is_the_self_loop_and_the_edges_with_the_best_time_scores(size: int) -> None:
     task = random_task(4, queries=1, ticks=9)
     model = build(task, action_space=size)
     agent = literal(model, task)
@@ -143,7 +143,7 @@ def gradients(loss: Tensor, model: Fitcarl) -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_losses_and_gradients_of_every_parameter_agree(variant: str) -> None:
+def test_loss_and_all_gradients_equal_the_reference(variant: str) -> None:
     task = random_task(5, (3, 1, 2), queries=1)
     model = build(task, **VARIANTS[variant])
     config = learning(model)
@@ -156,7 +156,7 @@ def test_losses_and_gradients_of_every_parameter_agree(variant: str) -> None:
         assert all(float(gradient.abs().max()) > 1e-6 for gradient in expected.values())
 
 
-def test_with_finetuning_the_pretrained_rows_learn_and_without_it_they_do_not() -> None:
+def test_pretrained_rows_get_gradients_only_with_finetuning() -> None:
     task = random_task(6)
     tuned, frozen = build(task, finetune=True), build(task)
     config = learning(tuned)
@@ -171,7 +171,7 @@ def test_with_finetuning_the_pretrained_rows_learn_and_without_it_they_do_not() 
 
 
 @pytest.mark.parametrize("shots", SHOTS.values(), ids=SHOTS)
-def test_single_precision_agrees_with_the_literal_formulation_in_double(shots: tuple[int, ...]) -> None:
+def test_single_precision_agrees_with_the_reference_in_double(shots: tuple[int, ...]) -> None:
     task = random_task(7, shots, queries=1)
     model = build(task, dtype=torch.float32, d=8)
     config = learning(model)

@@ -43,19 +43,19 @@ def assert_same(literal: EpisodeResult, fast: EpisodeResult, model: Fitcarl, tol
     ids=str,
 )
 @pytest.mark.parametrize("shots", [(1, 1, 1), (3, 3), (2, 1, 4)], ids=str)
-def test_loss_and_gradients_equal_the_fast_ones_to_nine_digits(config: dict[str, Any], shots: tuple[int, ...]) -> None:
+def test_reference_loss_and_gradients_agree_to_nine_digits(config: dict[str, Any], shots: tuple[int, ...]) -> None:
     task = random_task(40, shots, queries=12)
     model = build(task, d=6, **config)
     assert_same(*episodes(model, task, 3), model, 1e-9)
 
 
-def test_loss_and_gradients_equal_the_fast_ones_to_four_digits_in_single_precision() -> None:
+def test_reference_loss_and_gradients_agree_to_four_digits_in_single_precision() -> None:
     task = random_task(41, (3, 2, 3, 1), queries=40)
     model = build(task, d=16, dtype=torch.float32)
     assert_same(*episodes(model, task, 5), model, 1e-4)
 
 
-def test_the_same_actions_are_chosen_in_the_same_order() -> None:
+def test_reference_selects_the_same_actions_in_the_same_order() -> None:
     task = random_task(42, facts=80)
     rng = np.random.default_rng(0)
     entity, now, encoded = (rng.integers(0, top, 50).astype(np.int32) for top in (task.entities, 12, 12))
@@ -69,7 +69,7 @@ def test_the_same_actions_are_chosen_in_the_same_order() -> None:
         assert np.array_equal(ours, theirs)
 
 
-def test_the_literal_search_finds_the_same_paths() -> None:
+def test_reference_beam_search_finds_the_same_paths() -> None:
     beam = 10_000  # all of them: a smaller beam may cut among equals, which either does in its own order
     task = random_task(43, (2, 3), queries=10)
     model = build(task, d=6, hops=2)

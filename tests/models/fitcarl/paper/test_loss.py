@@ -21,7 +21,7 @@ def numbers(values: object) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def test_the_reward_falls_with_the_distance_to_the_answer() -> None:
+def test_reward_decreases_with_distance_to_the_answer() -> None:
     # ‖(3, 4)‖ = 5: σ(5 - 5) = 1/2, σ(7 - 5) = .8807971; at the answer itself σ(5) = .9933071
     far, here = numbers([[0.0, 0.0]]), numbers([[3.0, 4.0]])
     for chosen, margin, expected in ((far, 5, 0.5), (far, 7, 0.8807971), (here, 5, 0.9933071)):
@@ -29,7 +29,7 @@ def test_the_reward_falls_with_the_distance_to_the_answer() -> None:
         assert reference.reward(here[0], chosen[0], margin).item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_walk_that_stays_at_the_answer_is_at_no_distance_from_it() -> None:
+def test_reward_at_the_answer_has_zero_distance() -> None:
     """Also where the answer is the new entity itself, which every query sees with other eyes."""
     task = random_task(50, queries=1)
     model = build(task)
@@ -42,7 +42,7 @@ def test_a_walk_that_stays_at_the_answer_is_at_no_distance_from_it() -> None:
         assert gain.flatten().tolist() == pytest.approx([1 / (1 + math.exp(-2))] * len(queries))
 
 
-def test_rewards_are_measured_with_what_each_query_sees() -> None:
+def test_rewards_use_the_query_entity_embedding_of_each_query() -> None:
     task = random_task(51)
     model = build(task)
     context, encoded = opened(model, task)
@@ -61,20 +61,20 @@ ROLLOUT = Rollout([numbers([-1.0, -2.0]), numbers([-3.0, -4.0])], [numbers([2.0,
 REWARDS = numbers([[0.5, 0.25], [0.1, 0.2]])
 
 
-def test_the_loss_is_that_of_equation_12() -> None:
+def test_loss_equals_equation_12() -> None:
     # Step 0: (.5 + .1 · 2) and (.5 + .1 · 4), mean .8; step 1: (.3 + .1 · 6) and (.8 + .1 · 8), mean 1.25.
     # .8 + .9 · 1.25 = 1.925
     loss = task_loss(ROLLOUT, REWARDS, TrainingConfig(gamma=0.9, kl_weight=0.1))
     assert loss.item() == pytest.approx(1.925)
 
 
-def test_without_the_concept_regulariser_nothing_is_left_of_it() -> None:
+def test_loss_without_concept_regulariser_has_no_divergence_term() -> None:
     # means of -log π R: .5 and .55; .5 + .9 · .55 = .995
     bare = Rollout(ROLLOUT.log_policy, [], [], [])
     assert task_loss(bare, REWARDS, TrainingConfig(gamma=0.9, kl_weight=0.1)).item() == pytest.approx(0.995)
 
 
-def test_the_options_that_are_not_the_paper_s() -> None:
+def test_options_beyond_the_paper() -> None:
     bare = Rollout(ROLLOUT.log_policy, [], [numbers([1.0, 3.0]), numbers([5.0, 7.0])], [])
     # returns: .5 + .9 · .1 = .59, .25 + .9 · .2 = .43 at step 0; means of -log π G: (.59 + .86)/2 = .725 and .55
     config = TrainingConfig(gamma=0.9, reward="return")

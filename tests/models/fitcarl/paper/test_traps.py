@@ -21,7 +21,7 @@ def with_answers_at_home(task: Tiny) -> Tiny:
     return replace(task, queries=[query._replace(answer=query.entity) for query in task.queries])
 
 
-def test_supports_of_an_earlier_task_are_gone() -> None:
+def test_support_of_an_earlier_task_does_not_leak() -> None:
     model, background = build(TASK), TASK.graph()
     edges = background.edges
     first = model.encode_task(background, TASK.meta(), REACH)
@@ -32,7 +32,7 @@ def test_supports_of_an_earlier_task_are_gone() -> None:
     assert min(second.graph.overlay.time) >= 100
 
 
-def test_padding_gets_no_probability_in_either_softmax() -> None:
+def test_padding_has_zero_probability_in_both_softmaxes() -> None:
     taken = walk(build(TASK), *opened(build(TASK), TASK), at_random(0))
     for step in taken:
         padding = ~step.space.mask
@@ -43,7 +43,7 @@ def test_padding_gets_no_probability_in_either_softmax() -> None:
             assert torch.allclose(distribution.sum(1), torch.ones(len(distribution), dtype=torch.float64))
 
 
-def test_what_padding_holds_changes_nothing() -> None:
+def test_content_of_padding_changes_nothing() -> None:
     model = build(TASK)
     context, encoded = opened(model, TASK)
     state = model.start(context, encoded)
@@ -68,7 +68,7 @@ def test_what_padding_holds_changes_nothing() -> None:
         assert (one is None and two is None) or torch.equal(one, two)
 
 
-def test_a_query_is_answered_the_same_in_any_batch() -> None:
+def test_policy_of_a_query_does_not_depend_on_the_batch() -> None:
     model = build(TASK)
     context, encoded = opened(model, TASK)
     queries = TASK.query_batch()
@@ -88,7 +88,7 @@ def test_a_query_is_answered_the_same_in_any_batch() -> None:
             assert torch.allclose(other.step.log_policy[row][exists], expected, rtol=1e-12)
 
 
-def test_the_new_entity_is_encoded_at_the_time_of_its_own_query() -> None:
+def test_query_entity_is_encoded_at_its_own_query_time() -> None:
     model = build(TASK)
     context, encoded = opened(model, TASK)
     queries = TASK.query_batch()
@@ -100,7 +100,7 @@ def test_the_new_entity_is_encoded_at_the_time_of_its_own_query() -> None:
     assert (moved[1] - encoded.entity_embedding[1]).abs().max() > 1e-4
 
 
-def test_actions_are_sampled_by_the_time_of_the_query_not_of_the_current_node() -> None:
+def test_actions_are_sampled_by_query_time_not_current_time() -> None:
     model = build(TASK, action_space=3)
     context, encoded = opened(model, TASK)
     state = model.start(context, encoded)
@@ -119,7 +119,7 @@ def test_actions_are_sampled_by_the_time_of_the_query_not_of_the_current_node() 
 
 
 @pytest.mark.parametrize("finetune", [False, True])
-def test_rows_of_unseen_entities_are_never_looked_at_and_never_learn(finetune: bool) -> None:
+def test_pretrained_rows_of_unseen_entities_are_neither_read_nor_trained(finetune: bool) -> None:
     """Some supports join two unseen entities, and walks meet unseen entities on the way."""
     task = with_answers_at_home(TASK)
     assert any(s in task.unseen and o in task.unseen for _, (s, _, o, _) in task.support)
@@ -148,7 +148,7 @@ def met(model: Fitcarl, context: TaskContext, asking: Query, relation: int, enti
     return model.advance(context, encoded, model.start(context, encoded), *step).history
 
 
-def test_another_unseen_entity_on_the_way_is_what_its_own_support_says() -> None:
+def test_other_unseen_entities_are_represented_by_their_own_support() -> None:
     model = build(TASK)
     here, there = TASK.unseen[:2]
     asking = Query(here, 0, 4, 0)
@@ -160,7 +160,7 @@ def test_another_unseen_entity_on_the_way_is_what_its_own_support_says() -> None
     assert (before - after).abs().max() > 1e-4
 
 
-def test_a_walk_back_to_the_start_finds_the_entity_as_its_query_sees_it() -> None:
+def test_returning_to_the_query_entity_uses_its_embedding_at_query_time() -> None:
     model = build(TASK)
     context = model.encode_task(TASK.graph(), TASK.meta(), REACH)
     here = TASK.unseen[0]
@@ -168,7 +168,7 @@ def test_a_walk_back_to_the_start_finds_the_entity_as_its_query_sees_it() -> Non
     assert (early - late).abs().max() > 1e-4  # the time of the node relative to its query is 0 in both
 
 
-def test_inverse_queries_look_up_the_row_of_the_inverse_relation() -> None:
+def test_inverse_queries_use_the_row_of_the_inverse_relation() -> None:
     model = build(TASK)
     context = model.encode_task(TASK.graph(), TASK.meta(), REACH)
     here = np.full(6, TASK.unseen[0], np.int32)

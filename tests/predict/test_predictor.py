@@ -10,7 +10,6 @@ import pytest
 
 from fitcarl.data.dataset import MetaSet
 from fitcarl.errors import InputError
-from fitcarl.models.base import facts_of
 from fitcarl.predict import Fact, Prediction, Predictor, Query
 from fitcarl.predict.support import MOST_FACTS
 from fitcarl.runs.run import Run
@@ -136,7 +135,7 @@ def test_a_background_fact_can_be_left_out(predictor: Predictor, newcomers: list
 def test_leaving_out_every_fact_of_a_crowd_ends_it(predictor: Predictor, newcomer: Newcomer) -> None:
     """An entity that somebody met once through a relation was never met through it without that fact."""
     names, label = predictor.run.vocabulary, predictor.calendar.label
-    facts = facts_of(predictor.run.context.graph)
+    facts = predictor.run.context.graph.background_facts()
     pairs, counts = np.unique(np.stack([facts.relation, facts.object], 1), axis=0, return_counts=True)
     relation, end = pairs[np.flatnonzero(counts == 1)[0]]
     [(s, r, o, t)] = facts.take((facts.relation == relation) & (facts.object == end))
@@ -203,7 +202,7 @@ def test_known_actors_answer_from_their_own_facts(predictor: Predictor) -> None:
 
 def test_a_known_fact_between_known_actors_is_left_out_of_its_own_question(predictor: Predictor) -> None:
     names, label = predictor.run.vocabulary, predictor.calendar.label
-    s, r, o, t = next(iter(facts_of(predictor.run.context.graph)))
+    s, r, o, t = next(iter(predictor.run.context.graph.background_facts()))
     fact = Fact(names.entities[s], names.relations[r], names.entities[o], label(t))
     [found] = predictor.answer([Query(fact.subject, None, fact.relation, fact.time, 20, 3)], [])
     assert fact not in steps(found)
@@ -273,7 +272,7 @@ def test_a_run_without_example_has_none(predictor: Predictor, tmp_path_factory: 
 
 def test_what_is_known_can_be_looked_up(predictor: Predictor, newcomer: Newcomer) -> None:
     names, label = predictor.run.vocabulary, predictor.calendar.label
-    s, r, o, t = next(iter(facts_of(predictor.run.context.graph)))
+    s, r, o, t = next(iter(predictor.run.context.graph.background_facts()))
     assert predictor.knows((names.entities[s], names.relations[r], names.entities[o], label(t)))
     assert predictor.knows(newcomer.facts[0], newcomer.facts)
     assert not predictor.knows(newcomer.facts[0])

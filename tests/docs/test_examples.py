@@ -18,7 +18,7 @@ import pytest
 import fitcarl
 from fitcarl.cli import run
 from fitcarl.synthetic import generate_world
-from tests.docs.markdown import PAGES, blocks, commands, name_of
+from tests.docs.markdown import DOCS, PAGES, blocks, commands, name_of
 from tests.small import SMALL
 
 KNOWN = ("Harbour Union", "Ministry of Transport", "Port Authority", "City Council")
@@ -69,6 +69,24 @@ def test_code_of_page_runs(page: Path, files: Path, tmp_path: Path, monkeypatch:
             for words in commands(block.code):
                 assert words[0] == "fitcarl", f"{block.place}: only fitcarl commands are run; give a reason not to run"
                 assert run(_quick(words[1:])) == 0, f"{block.place}: {' '.join(words)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("events.csv", b"subject,relation,object,time\na,r,b,2024-01-01\na,r,c,2024-02-31\n"),
+        ("events.csv", b"subject,relation,object,time\na,r,b,2024-01-01\na,,c,2024-02-01\n"),
+        ("events.csv", b"a,r,b\n"),
+        ("events.tsv", b"\xff\n"),
+    ],
+)
+def test_data_guide_shows_real_error_messages(
+    name: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    assert run(["data", "split", "--facts", name, "--out", "mine"]) == 2
+    assert capsys.readouterr().err.strip() in (DOCS / "guides" / "data.md").read_text(encoding="utf-8")
 
 
 def _quick(arguments: Sequence[str]) -> list[str]:

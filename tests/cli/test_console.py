@@ -38,16 +38,14 @@ def _raising(reason: BaseException) -> None:
         ),
     ],
 )
-def test_a_failure_is_one_line_and_a_code(
+def test_failure_is_one_line_and_an_exit_code(
     capsys: pytest.CaptureFixture[str], reason: BaseException, code: int, line: str
 ) -> None:
     assert console.exit_code_of(lambda: _raising(reason)) == code
     assert capsys.readouterr() == ("", line + "\n")
 
 
-def test_the_traceback_is_shown_to_who_asks_for_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_traceback_is_printed_if_requested(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FITCARL_TRACEBACK", "1")
     assert console.exit_code_of(lambda: _raising(KeyError("x"))) == 1
     stderr = capsys.readouterr().err
@@ -56,7 +54,7 @@ def test_the_traceback_is_shown_to_who_asks_for_it(
     assert stderr.rstrip().splitlines()[-1].startswith("internal error in fitcarl")
 
 
-def test_a_command_that_ends_well_gives_zero() -> None:
+def test_successful_command_returns_zero() -> None:
     assert console.exit_code_of(lambda: None) == 0
     assert console.exit_code_of(lambda: _raising(typer.Exit(5))) == 5
 
@@ -75,7 +73,7 @@ def test_a_command_that_ends_well_gives_zero() -> None:
         (["data", "describe"], "error: missing argument 'DATA'. See fitcarl data describe --help"),
     ],
 )
-def test_a_mistyped_command_line_is_told_in_one_line(fitcarl: Command, arguments: list[str], line: str) -> None:
+def test_invalid_command_line_is_reported_in_one_line(fitcarl: Command, arguments: list[str], line: str) -> None:
     outcome = fitcarl(*arguments)
     assert outcome.code == 2
     assert outcome.stdout == ""
@@ -83,13 +81,13 @@ def test_a_mistyped_command_line_is_told_in_one_line(fitcarl: Command, arguments
     assert outcome.stderr.count("\n") == 1
 
 
-def test_a_process_fails_in_one_line_too(process: Command, tmp_path: Path) -> None:
+def test_process_fails_in_one_line(process: Command, tmp_path: Path) -> None:
     outcome = process("data", "describe", tmp_path / "nowhere")
     assert (outcome.code, outcome.stdout, outcome.stderr.count("\n")) == (2, "", 1)
     assert outcome.stderr.startswith("error: ")
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     command = [sys.executable, "-m", "fitcarl", "demo", "--help"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -100,37 +98,37 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["data"]])
-def test_a_group_alone_shows_its_help(fitcarl: Command, arguments: list[str]) -> None:
+def test_group_without_command_shows_its_help(fitcarl: Command, arguments: list[str]) -> None:
     outcome = fitcarl(*arguments)
     assert outcome.code == 0
     assert outcome.stdout == fitcarl(*arguments, "--help").stdout
     assert "Commands:" in outcome.stdout
 
 
-def test_the_version_is_told(fitcarl: Command) -> None:
+def test_version_is_printed(fitcarl: Command) -> None:
     assert fitcarl("--version").stdout == f"fitcarl {__version__}\n"
 
 
-def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with console.progress() as progress:
         progress("file", 1, 2)
         progress("file", 2, None)
     assert capsys.readouterr() == ("", "")
 
 
-def test_json_is_one_value_with_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_keeps_unicode_names(capsys: pytest.CaptureFixture[str]) -> None:
     console.show_json({"name": "İzmir\u00a0x"})
     assert capsys.readouterr().out == '{\n  "name": "İzmir\u00a0x"\n}\n'
     with pytest.raises(ValueError, match="not JSON compliant"):
         console.show_json(float("nan"))
 
 
-def test_a_message_keeps_the_spaces_of_names_and_loses_its_line_breaks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_message_is_one_line_and_keeps_other_spaces(capsys: pytest.CaptureFixture[str]) -> None:
     with console.messages_to_stderr():
         console.log.info("a  file\u00a0name.tsv:\r\nnot\there\n")
     assert capsys.readouterr().err == "a  file\u00a0name.tsv: not\there\n"
 
 
-def test_text_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_is_printed_without_markup(capsys: pytest.CaptureFixture[str]) -> None:
     console.show("[bold]x[/bold] :smile: " + "long " * 100)
     assert capsys.readouterr().out == "[bold]x[/bold] :smile: " + "long " * 100 + "\n"

@@ -24,7 +24,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_split_makes_a_dataset_and_tells_what_is_in_it(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+def test_split_writes_a_dataset_and_prints_its_statistics(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", "--seed", 3)
     assert (outcome.code, outcome.stderr) == (0, "")
     assert set(_contents(tmp_path / "made")) >= FILES - {"concepts.tsv"}
@@ -33,7 +33,7 @@ def test_split_makes_a_dataset_and_tells_what_is_in_it(fitcarl: Command, facts: 
     assert outcome.stdout.rstrip().endswith(f"written to {tmp_path / 'made'}")
 
 
-def test_split_tells_duplicates_and_self_loops(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+def test_split_reports_duplicates_and_self_loops(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     lines = fact_lines()
     lines += [lines[0], lines[0], "hub 0\tAccuse\thub 0\t2024-01-01"]
     facts.write_text("\n".join(lines) + "\n")
@@ -42,9 +42,7 @@ def test_split_tells_duplicates_and_self_loops(fitcarl: Command, facts: Path, tm
     assert json.loads(outcome.stdout)["source"] == {**noticed, "concept_rows": 0, "concept_rows_used": 0}
 
 
-def test_split_tells_what_the_cut_merged_and_how_many_concepts_match(
-    fitcarl: Command, facts: Path, tmp_path: Path
-) -> None:
+def test_split_reports_truncated_times_and_matching_concepts(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     lines = [f"{line}T10:{minute}" for line in fact_lines() for minute in ("00", "30")]
     facts.write_text("\n".join([*lines, lines[0]]) + "\n")
     (tmp_path / "kinds.tsv").write_text("entity\tkind\nhub 1\tplace\nactor 3\tperson\n")
@@ -58,7 +56,7 @@ def test_split_tells_what_the_cut_merged_and_how_many_concepts_match(
     )
 
 
-def test_a_dataset_is_split_again(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+def test_dataset_can_be_split_again(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     first, again, other = (tmp_path / name for name in ("first", "again", "other"))
     assert fitcarl("data", "split", "--facts", facts, "--out", first).code == 0
     outcome = fitcarl("data", "split", "--data", first, "--out", again, "--seed", 1)
@@ -75,14 +73,14 @@ def test_a_dataset_is_split_again(fitcarl: Command, facts: Path, tmp_path: Path)
     assert_one_line(columns, "--columns", "applies to a file of facts only")
 
 
-def test_split_is_decided_by_its_seed(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+def test_split_depends_on_its_seed(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
         assert fitcarl("data", "split", "--facts", facts, "--out", tmp_path / name, "--seed", seed).code == 0
     assert _contents(tmp_path / "one") == _contents(tmp_path / "again")
     assert _contents(tmp_path / "one") != _contents(tmp_path / "other")
 
 
-def test_split_takes_columns_header_concepts_and_bounds(fitcarl: Command, tmp_path: Path) -> None:
+def test_split_accepts_columns_header_concepts_and_bounds(fitcarl: Command, tmp_path: Path) -> None:
     rows = [line.split("\t") for line in fact_lines()]
     table = ["when,note,b,verb,a", *(f"{t},x,{o},{r},{s}" for s, r, o, t in rows)]
     (tmp_path / "facts.csv").write_text("\n".join(table) + "\n")
@@ -129,7 +127,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_one_line_and_leaves_nothing_behind(fitcarl: Command, tmp_path: Path, name: str) -> None:
+def test_invalid_file_is_reported_in_one_line_and_writes_nothing(fitcarl: Command, tmp_path: Path, name: str) -> None:
     BAD[name](tmp_path / name)
     before = {*tmp_path.iterdir()}
     outcome = fitcarl("data", "split", "--facts", tmp_path / name, "--out", tmp_path / "made", "--seed", 1)
@@ -141,7 +139,7 @@ def test_a_bad_file_is_one_line_and_leaves_nothing_behind(fitcarl: Command, tmp_
     assert {*tmp_path.iterdir()} == before
 
 
-def test_a_broken_row_is_named_with_its_number_and_field(fitcarl: Command, tmp_path: Path) -> None:
+def test_invalid_row_is_reported_with_number_and_field(fitcarl: Command, tmp_path: Path) -> None:
     BAD["date.tsv"](tmp_path / "date.tsv")
     outcome = fitcarl("data", "split", "--facts", tmp_path / "date.tsv", "--out", tmp_path / "made")
     assert f"{tmp_path / 'date.tsv'}, row 2, field time" in outcome.stderr
@@ -164,7 +162,7 @@ def test_a_broken_row_is_named_with_its_number_and_field(fitcarl: Command, tmp_p
         ["--concepts", "nowhere.json"],
     ],
 )
-def test_an_option_that_makes_no_sense_is_one_line(
+def test_invalid_option_is_reported_in_one_line(
     fitcarl: Command, facts: Path, tmp_path: Path, options: list[str]
 ) -> None:
     outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", *options)
@@ -172,7 +170,7 @@ def test_an_option_that_makes_no_sense_is_one_line(
     assert not (tmp_path / "made").exists()
 
 
-def test_split_does_not_write_over_what_is_there(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+def test_split_does_not_overwrite_by_default(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "mine.txt").write_text("keep me")
     outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made")
@@ -182,17 +180,17 @@ def test_split_does_not_write_over_what_is_there(fitcarl: Command, facts: Path, 
 
 
 @pytest.mark.parametrize("text", ["80/10/10", "8/1/1", "0.8/0.1/0.1"])
-def test_parts_may_be_written_in_several_ways(text: str) -> None:
+def test_parts_accept_percentages_and_fractions(text: str) -> None:
     assert parse_parts(text) == pytest.approx((0.8, 0.1, 0.1))
 
 
 @pytest.mark.parametrize("text", ["nan/1/1", "inf/1/1", "-1/1/1", ""])
-def test_parts_that_are_no_numbers_are_refused(text: str) -> None:
+def test_invalid_parts_are_rejected(text: str) -> None:
     with pytest.raises(InputError, match="invalid parts"):
         parse_parts(text)
 
 
-def test_describe_prints_the_promised_object(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+def test_describe_prints_the_documented_json(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made")
     found = json.loads(fitcarl("data", "describe", tmp_path / "made", "--json").stdout)
     assert (found["entities"], found["relations"]) == (66, 3)
@@ -201,18 +199,18 @@ def test_describe_prints_the_promised_object(fitcarl: Command, facts: Path, tmp_
     assert found["name"] == "made"
 
 
-def test_describe_shows_people_the_same_as_split_did(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
+def test_describe_prints_the_same_text_as_split(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     made = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made").stdout
     assert fitcarl("data", "describe", tmp_path / "made").stdout.strip() in made
 
 
-def test_an_unknown_dataset_is_told_with_the_nearest_name(fitcarl: Command) -> None:
+def test_unknown_dataset_error_suggests_the_nearest_name(fitcarl: Command) -> None:
     outcome = fitcarl("data", "describe", "icews14-og")
     assert outcome.code == 2
     assert "'icews14-oog'" in outcome.stderr
 
 
-def test_list_tells_which_datasets_are_here(fitcarl: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_list_shows_local_datasets(fitcarl: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "fitcarl data get icews14-oog" in fitcarl("data", "list").stdout
     (tmp_path / "icews14-oog").mkdir()
     (tmp_path / "icews14-oog" / "background.tsv").touch()
@@ -224,7 +222,7 @@ def test_list_tells_which_datasets_are_here(fitcarl: Command, monkeypatch: pytes
     assert str(tmp_path / "icews14-oog") in fitcarl("data", "list").stdout
 
 
-def test_get_writes_the_demo_world_without_a_network(fitcarl: Command, tmp_path: Path) -> None:
+def test_get_generates_the_demo_world_without_network(fitcarl: Command, tmp_path: Path) -> None:
     outcome = fitcarl("data", "get", "demo", "--out", tmp_path / "world", "--json")
     assert outcome.code == 0
     assert json.loads(outcome.stdout)["folder"] == str(tmp_path / "world")
@@ -233,7 +231,7 @@ def test_get_writes_the_demo_world_without_a_network(fitcarl: Command, tmp_path:
     assert fitcarl("data", "get", "demo", "--out", tmp_path / "world", "--overwrite").code == 0
 
 
-def test_get_from_a_folder_without_the_files_leaves_nothing(fitcarl: Command, tmp_path: Path) -> None:
+def test_get_from_a_folder_without_raw_files_writes_nothing(fitcarl: Command, tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     outcome = fitcarl("data", "get", "icews14-oog", "--from", tmp_path / "raw", "--out", tmp_path / "made")
     assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)

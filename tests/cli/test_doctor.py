@@ -11,7 +11,7 @@ from fitcarl.cli import doctor
 from tests.cli.conftest import Command
 
 
-def test_the_doctor_tells_versions_machine_and_data(fitcarl: Command, tmp_path: Path) -> None:
+def test_doctor_reports_versions_machine_and_data(fitcarl: Command, tmp_path: Path) -> None:
     outcome = fitcarl("doctor", "--json")
     found = json.loads(outcome.stdout)
     assert (outcome.code, found["problems"]) == (0, [])
@@ -25,25 +25,25 @@ def test_the_doctor_tells_versions_machine_and_data(fitcarl: Command, tmp_path: 
     assert found["packages"]["torch"] in text
 
 
-def test_a_missing_package_is_a_problem(fitcarl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_reported_as_a_problem(fitcarl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "PACKAGES", (*doctor.PACKAGES, "no-such-package"))
     outcome = fitcarl("doctor")
     assert outcome.code == 1
     assert "problem: not installed: no-such-package" in outcome.stdout
 
 
-def test_a_home_that_cannot_be_written_is_a_problem(
+def test_unwritable_cache_directory_is_reported_as_a_problem(
     fitcarl: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("FITCARL_HOME", str(tmp_path / "file" / "home"))
     outcome = fitcarl("doctor")
     assert outcome.code == 1
-    assert f"problem: {tmp_path / 'file' / 'home'} cannot be written" in outcome.stdout
+    assert f"problem: {tmp_path / 'file' / 'home'} is not writable" in outcome.stdout
 
 
 @pytest.mark.parametrize("threads", ["many", "-2", "²"])
-def test_a_number_of_threads_that_is_none_is_a_problem(
+def test_invalid_thread_count_is_reported_as_a_problem(
     fitcarl: Command, monkeypatch: pytest.MonkeyPatch, threads: str
 ) -> None:
     monkeypatch.setenv("FITCARL_THREADS", threads)

@@ -151,7 +151,7 @@ def test_a_damaged_note_of_its_data_is_named_when_a_run_is_resumed(
 
 def test_a_second_signal_of_the_same_kind_stops_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with stop_on_interrupt() as stop:
+    with console.messages_to_stderr(), stop_on_interrupt() as stop:
         assert not stop()
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)  # whoever started us was asked to end as well, and asks us

@@ -30,7 +30,7 @@ GRANULES = st.sampled_from(list(RANGES)).flatmap(lambda kind: st.tuples(st.just(
 
 
 @given(GRANULES)
-def test_a_label_means_the_granule_it_was_made_of(case: tuple[Granularity, int]) -> None:
+def test_label_round_trips_to_its_granule(case: tuple[Granularity, int]) -> None:
     granularity, granule = case
     assert parse_granule(granularity, granule_label(granularity, granule)) == granule
 
@@ -51,7 +51,7 @@ def test_labels_ticks_and_codes_agree(case: tuple[Granularity, int], gaps: list[
 
 
 @given(st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1)), st.integers(-23, 23))
-def test_a_zone_is_turned_into_utc(moment: datetime, hours: int) -> None:
+def test_time_zone_is_converted_to_utc(moment: datetime, hours: int) -> None:
     zoned = moment.replace(tzinfo=timezone(timedelta(hours=hours)))
     in_utc = zoned.astimezone(UTC)
     assert granule_label("hour", parse_granule("hour", zoned.isoformat())) == in_utc.isoformat()[:13]
@@ -73,7 +73,7 @@ def test_a_zone_is_turned_into_utc(moment: datetime, hours: int) -> None:
         ("integer", " -7 ", -7),
     ],
 )
-def test_granules_worked_by_hand(granularity: Granularity, text: str, granule: int) -> None:
+def test_granules_match_manual_values(granularity: Granularity, text: str, granule: int) -> None:
     assert parse_granule(granularity, text) == granule
 
 
@@ -90,13 +90,13 @@ def test_granules_worked_by_hand(granularity: Granularity, text: str, granule: i
         ("integer", "9" * 40, "expected an integer"),
     ],
 )
-def test_what_is_no_time_is_refused(granularity: Granularity, text: str, complaint: str) -> None:
+def test_invalid_time_is_rejected(granularity: Granularity, text: str, complaint: str) -> None:
     with pytest.raises(InputError) as error:
         parse_granule(granularity, text)
     assert complaint in str(error.value)
 
 
-def test_integers_tick_by_their_step() -> None:
+def test_integer_times_use_the_step() -> None:
     calendar = Calendar.of_granules("integer", [72, 24, 24, 240], step=24)
     assert calendar.codes.tolist() == [24, 72, 240]
     assert calendar.ticks.tolist() == [0, 2, 9]
@@ -107,21 +107,21 @@ def test_integers_tick_by_their_step() -> None:
         calendar.tick("30")
 
 
-def test_dates_are_written_as_ticks_in_facts_files() -> None:
+def test_fact_files_contain_ticks_for_dates() -> None:
     calendar = Calendar.of_granules("day", [16_073, 16_071])
     assert calendar.codes.tolist() == calendar.ticks.tolist() == [0, 2]
     assert calendar.labels == ("2014-01-01", "2014-01-03")
     assert calendar.tick("2013-12-31") == -1
 
 
-def test_a_code_that_is_not_in_the_table_has_no_tick() -> None:
+def test_unknown_code_has_no_tick() -> None:
     calendar = Calendar.of_granules("integer", [24, 72, 240], step=24)
     assert calendar.ticks_of_codes(np.array([-5, 24, 48, 240, 999])).tolist() == [-1, 0, -1, 9, -1]
     with pytest.raises(ValueError, match="not in the calendar"):
         calendar.codes_of_ticks(np.array([0, 1], np.int32))
 
 
-def test_a_calendar_needs_a_time() -> None:
+def test_calendar_without_times_is_rejected() -> None:
     with pytest.raises(InputError, match="no times"):
         Calendar.of_granules("day", [])
 
@@ -138,5 +138,5 @@ def test_a_calendar_needs_a_time() -> None:
         ("\u0663", None),
     ],
 )
-def test_the_shape_of_a_label_tells_its_granularity(label: str, granularity: Granularity | None) -> None:
+def test_granularity_follows_from_the_shape_of_a_label(label: str, granularity: Granularity | None) -> None:
     assert granularity_of_label(label) == granularity

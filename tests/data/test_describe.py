@@ -49,14 +49,14 @@ def small() -> Dataset:
     )
 
 
-def test_table_one_of_the_paper_comes_out(small: Dataset) -> None:
+def test_statistics_match_table_1_of_the_paper(small: Dataset) -> None:
     found = describe(small).to_json()
     assert (found["entities"], found["relations"], found["times"]) == (9, 3, 5)
     assert found["unseen"] == {"train": 2, "valid": 1, "test": 1}
     assert found["facts"] == {"background": 3, "train": 5, "valid": 2, "test": 1}
 
 
-def test_quirks_are_counted(small: Dataset) -> None:
+def test_properties_are_counted(small: Dataset) -> None:
     found = describe(small)
     train, valid, test = found.groups.values()
     assert found.isolated_entities == 2  # Z and N
@@ -70,7 +70,7 @@ def test_quirks_are_counted(small: Dataset) -> None:
     assert (found.concepts, found.concept_pairs, found.entities_without_concept) == (2, 3, 6)
 
 
-def test_an_entity_with_no_more_facts_than_shots_asks_nothing(small: Dataset) -> None:
+def test_entity_with_at_most_k_facts_has_no_queries(small: Dataset) -> None:
     train, valid, test = describe(small).groups.values()
     assert (train.queries[1], train.too_few_facts[1]) == (3, 1)  # U has four facts, V one
     assert (train.queries[3], train.too_few_facts[3]) == (1, 1)
@@ -79,21 +79,21 @@ def test_an_entity_with_no_more_facts_than_shots_asks_nothing(small: Dataset) ->
     assert train.facts_per_entity == (1, 2.5, 4)
 
 
-def test_times_are_told_with_their_dates_and_gaps(small: Dataset) -> None:
+def test_description_shows_dates_and_gaps(small: Dataset) -> None:
     found = describe(small)
     assert (found.first_time, found.last_time, found.span) == ("1970-01-01", "1970-01-06", 6)
     assert "5 days from 1970-01-01 to 1970-01-06" in found.render()
     assert "1 of the 6 days have no fact" in found.render()
 
 
-def test_an_empty_group_has_no_spread(small: Dataset) -> None:
+def test_empty_group_has_no_facts_per_entity(small: Dataset) -> None:
     found = describe(dataclasses.replace(small, test=_meta([])))
     assert found.groups["test"].facts_per_entity is None
     assert found.to_json()["groups"]["test"]["facts_per_entity"] is None
     assert "–" in found.render()
 
 
-def test_the_description_is_plain_json_and_lines_of_equal_columns(small: Dataset) -> None:
+def test_description_is_json_and_an_aligned_table(small: Dataset) -> None:
     found = describe(small)
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
     table = found.render().split("\n\n")[1].splitlines()
@@ -110,7 +110,7 @@ def _facts_worth_knowing(readme: Path) -> dict[str, list[str]]:
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["icews14-oog", "icews18-oog", "icews0515-oog"])
-def test_the_numbers_in_the_readme_of_a_benchmark_come_out(benchmarks: Path, name: str) -> None:
+def test_statistics_match_the_readme_of_a_benchmark(benchmarks: Path, name: str) -> None:
     known = _facts_worth_knowing(benchmarks / name / "README.md")
     found = describe(read_dataset(benchmarks / name))
     groups = list(found.groups.values())

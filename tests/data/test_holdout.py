@@ -41,7 +41,7 @@ def run(facts: Facts, told: list[str], tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.mark.parametrize("meta_train", [False, True])
-def test_plain_facts_become_a_sound_dataset_of_the_same_facts(facts: Facts, meta_train: bool) -> None:
+def test_plain_facts_become_a_valid_dataset_with_the_same_facts(facts: Facts, meta_train: bool) -> None:
     dataset, held_out = dataset_from_facts(facts, 2, 0, meta_train=meta_train)
     validate(dataset)
     assert sorted(dataset.everything) == sorted(facts.quadruples)
@@ -50,12 +50,12 @@ def test_plain_facts_become_a_sound_dataset_of_the_same_facts(facts: Facts, meta
     assert not len(dataset.test)
 
 
-def test_who_is_held_out_follows_from_the_seed(facts: Facts) -> None:
+def test_held_out_entities_depend_on_the_seed(facts: Facts) -> None:
     one, again, other = (dataset_from_facts(facts, 2, seed)[0] for seed in (1, 1, 2))
     assert one.digest == again.digest != other.digest
 
 
-def test_it_says_what_was_done(run: Run, told: list[str]) -> None:
+def test_training_logs_the_held_out_entities(run: Run, told: list[str]) -> None:
     said = [line.partition(":")[0] for line in told]
     assert said[:3] == ["demo-tiny", "held out for validation", "to learn from"]
     assert {line.split(" from ")[0] for line in said[3:]} <= {"the encoder learns"}
@@ -64,12 +64,12 @@ def test_it_says_what_was_done(run: Run, told: list[str]) -> None:
     assert "4 groups of" in told[2]
 
 
-def test_the_trained_run_knows_every_fact(run: Run, facts: Facts) -> None:
+def test_trained_run_contains_every_fact(run: Run, facts: Facts) -> None:
     assert run.config.training.tasks == "pseudo"
     assert sorted(run.context.facts) == sorted(facts.quadruples)
 
 
-def test_those_held_out_are_hidden_again_when_the_run_is_judged(run: Run) -> None:
+def test_held_out_entities_are_hidden_during_evaluation(run: Run) -> None:
     best = json.loads(run.folder.result.read_text())["best_valid_mrr"]
     report = evaluate(run.folder.path, split="valid").to_json()
     honest = [row for row in report["results"] if (row["ranks"], row["filter"]) == ("realistic", "time-aware")]
@@ -77,20 +77,20 @@ def test_those_held_out_are_hidden_again_when_the_run_is_judged(run: Run) -> Non
     assert "unseen-in-training-background" not in report["signature"]
 
 
-def test_its_example_is_about_somebody_it_does_not_know(run: Run) -> None:
+def test_example_is_about_an_unknown_entity(run: Run) -> None:
     example = Predictor.load(run).example()
     assert example is not None
     assert example.query.entity not in run.vocabulary.entity_index
 
 
-def test_a_run_that_was_moved_is_judged_and_resumed_without_the_facts(run: Run, tmp_path: Path) -> None:
+def test_moved_run_is_evaluated_and_resumed_without_the_facts_file(run: Run, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     shutil.copytree(run.folder.path, moved)
     assert Run.load(moved).source == str(moved / "dataset")
     assert resume(moved, episodes=5).whole
 
 
-def test_a_stopped_run_goes_on_as_if_nothing_had_happened(run: Run, facts: Facts, tmp_path: Path) -> None:
+def test_interrupted_run_resumes_with_equal_results(run: Run, facts: Facts, tmp_path: Path) -> None:
     seen: list[int] = []
     with pytest.raises(TrainingInterrupted):
         train(
@@ -104,7 +104,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(run: Run, facts: Facts
     assert_same_weights(run.folder.path, tmp_path / "run")
 
 
-def test_preset_paper_gets_a_group_that_is_hidden_for_good(facts: Facts, tmp_path: Path) -> None:
+def test_preset_paper_gets_a_meta_train_group(facts: Facts, tmp_path: Path) -> None:
     run = train(facts, out=tmp_path / "run", shots=2, episodes=2, preset="paper", settings=SMALL)
     dataset = read_dataset(run.folder.dataset)
     assert run.config.training.tasks == "meta"
@@ -114,7 +114,7 @@ def test_preset_paper_gets_a_group_that_is_hidden_for_good(facts: Facts, tmp_pat
     assert not np.asarray(rows[dataset.train.entities]).any()  # the embeddings never met them
 
 
-def test_a_dataset_without_a_meta_train_split_needs_none(facts: Facts, tmp_path: Path) -> None:
+def test_dataset_without_meta_train_split_can_be_trained(facts: Facts, tmp_path: Path) -> None:
     dataset, _ = dataset_from_facts(facts, 2, 0)
     run = train(dataset, out=tmp_path / "run", shots=2, episodes=1, settings=SMALL)
     assert run.config.training.tasks == "pseudo"

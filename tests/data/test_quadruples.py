@@ -15,7 +15,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5
 
 
 @given(ROWS)
-def test_rows_come_back_as_they_were_given(rows: list[tuple[int, int, int, int]]) -> None:
+def test_rows_round_trip(rows: list[tuple[int, int, int, int]]) -> None:
     facts = Quadruples.from_rows(rows)
     assert list(facts) == rows
     assert len(facts) == len(rows)
@@ -25,13 +25,13 @@ def test_rows_come_back_as_they_were_given(rows: list[tuple[int, int, int, int]]
 
 
 @given(ROWS)
-def test_turning_every_fact_twice_changes_nothing(rows: list[tuple[int, int, int, int]]) -> None:
+def test_inverting_twice_is_the_identity(rows: list[tuple[int, int, int, int]]) -> None:
     facts = Quadruples.from_rows(rows)
     assert facts.inverted(R).inverted(R) == facts
     assert list(facts.inverted(R)) == [(o, (r + 3) % 6, s, t) for s, r, o, t in rows]
 
 
-def test_a_fact_is_seen_from_the_end_that_asks() -> None:
+def test_seen_from_makes_the_entity_the_subject() -> None:
     facts = Quadruples.of([1, 1, 2], [0, 2, 1], [2, 2, 2], [7, 8, 9])
     turned = facts.seen_from(np.array([1, 2, 2], np.int32), R)
     assert list(turned) == [(1, 0, 2, 7), (2, 5, 1, 8), (2, 1, 2, 9)]
@@ -39,18 +39,18 @@ def test_a_fact_is_seen_from_the_end_that_asks() -> None:
         facts.seen_from(np.array([1, 2, 1], np.int32), R)
 
 
-def test_columns_must_be_equally_long() -> None:
+def test_columns_of_different_length_are_rejected() -> None:
     with pytest.raises(ValueError, match="differ in length"):
         Quadruples.of([1], [1, 2], [1], [1])
 
 
-def test_no_facts_are_facts() -> None:
+def test_empty_quadruples_are_valid() -> None:
     assert Quadruples.concat([]) == Quadruples.empty() == Quadruples.from_rows([])
     assert list(Quadruples.empty().inverted(R)) == []
     assert Quadruples.empty() != Quadruples.of([0], [0], [0], [0])
 
 
-def test_relation_ids_are_relations_inverses_self_loop_and_dummy() -> None:
+def test_relation_ids_include_inverses_self_loop_and_dummy() -> None:
     assert (R.directed, R.self_loop, R.dummy, R.total) == (6, 6, 7, 8)
     assert [R.inverse(r) for r in range(6)] == [3, 4, 5, 0, 1, 2]
     assert [R.base(r) for r in range(6)] == [0, 1, 2, 0, 1, 2]

@@ -92,7 +92,7 @@ def plain_split(rows: list[Row], seed: int, low: int, high: int, share: float, p
 
 
 @given(random_facts(), st.integers(0, 2**32 - 1))
-def test_the_split_is_that_of_the_plain_recipe(facts: Facts, seed: int) -> None:
+def test_split_matches_the_reference_recipe(facts: Facts, seed: int) -> None:
     dataset = split_or_pass(facts, seed)
     background, dropped, metas = plain_split(
         list(facts.quadruples), seed, *SMALL["bounds"], SMALL["share"], SMALL["parts"]
@@ -105,7 +105,7 @@ def test_the_split_is_that_of_the_plain_recipe(facts: Facts, seed: int) -> None:
 
 
 @given(random_facts(), st.integers(0, 1000))
-def test_no_fact_is_lost_or_listed_twice(facts: Facts, seed: int) -> None:
+def test_every_fact_is_in_exactly_one_part(facts: Facts, seed: int) -> None:
     dataset = split_or_pass(facts, seed)
     assert sorted(all_rows(dataset)) == sorted(facts.quadruples)
 
@@ -126,7 +126,7 @@ def test_unseen_entities_are_in_one_group_and_not_in_the_background(facts: Facts
 
 
 @given(random_facts(), st.integers(0, 1000), st.randoms(use_true_random=False))
-def test_how_entities_are_numbered_does_not_matter(facts: Facts, seed: int, shuffler: random.Random) -> None:
+def test_split_is_independent_of_entity_ids(facts: Facts, seed: int, shuffler: random.Random) -> None:
     dataset = split_or_pass(facts, seed)
     number = list(range(len(facts.vocabulary.entities)))
     shuffler.shuffle(number)
@@ -149,28 +149,28 @@ def stars(*facts: int) -> list[Row]:
 THIRDS = (1 / 3, 1 / 3, 1 / 3)
 
 
-def test_only_entities_within_the_bounds_are_drawn_and_both_bounds_belong() -> None:
+def test_bounds_are_inclusive() -> None:
     dataset = split_facts(facts_of(stars(9, 10, 17, 25, 26)), share=1, parts=THIRDS)
     assert {int(dataset.meta(split).entities[0]) for split in SPLITS} == {1, 2, 3}
     assert sorted(dataset.background) == sorted(star(0, 9) + star(4, 26) + [(98, 0, 99, day) for day in range(30)])
     assert not len(dataset.dropped)
 
 
-def test_a_self_loop_counts_twice_and_is_listed_once() -> None:
+def test_self_loop_counts_twice_and_is_listed_once() -> None:
     rows = [*stars(10, 10, 8), (2, 0, 2, 5)]
     dataset = split_facts(facts_of(rows), share=1, parts=THIRDS)
     meta = next(dataset.meta(split) for split in SPLITS if 2 in dataset.meta(split).entities)
     assert sorted(meta.facts) == sorted([*star(2, 8), (2, 0, 2, 5)])
 
 
-def test_a_fact_between_two_groups_is_dropped() -> None:
+def test_fact_between_two_groups_is_dropped() -> None:
     rows = [*stars(10, 10, 10), (0, 0, 1, 3), (2, 1, 1, 4)]
     dataset = split_facts(facts_of(rows), share=1, parts=THIRDS)
     assert sorted(dataset.dropped) == [(0, 0, 1, 3), (2, 1, 1, 4)]
     assert [len(dataset.meta(split)) for split in SPLITS] == [10, 10, 10]
 
 
-def test_swap_exchanges_valid_and_test_and_nothing_else() -> None:
+def test_swap_exchanges_only_valid_and_test() -> None:
     facts = facts_of(stars(*[12] * 40))
     plain, swapped = split_facts(facts, parts=(0.5, 0.2, 0.3)), split_facts(facts, parts=(0.5, 0.2, 0.3), swap=True)
     assert (plain.valid, plain.test) == (swapped.test, swapped.valid)
@@ -178,7 +178,7 @@ def test_swap_exchanges_valid_and_test_and_nothing_else() -> None:
     assert (plain.background, plain.train, plain.dropped) == (swapped.background, swapped.train, swapped.dropped)
 
 
-def test_the_seed_decides_the_split() -> None:
+def test_split_depends_on_the_seed() -> None:
     facts = facts_of(stars(*[12] * 40))
     draws = [split_facts(facts, seed=seed) for seed in (42, 42, 43)]
     assert draws[0].digest == draws[1].digest != draws[2].digest
@@ -197,30 +197,30 @@ def test_global_random_state_is_neither_used_nor_changed() -> None:
     assert split_facts(facts).digest == first.digest
 
 
-def test_group_sizes_are_cut_down_and_test_takes_the_rest() -> None:
+def test_group_sizes_are_rounded_down_and_test_takes_the_remainder() -> None:
     dataset = split_facts(facts_of(stars(*[12] * 59)))  # half of 59 is 29: 23.2, 2.9 and what is left
     assert [len(dataset.meta(split).entities) for split in SPLITS] == [23, 2, 4]
 
 
-def test_a_share_that_binary_numbers_miss_by_a_hair_is_cut_right() -> None:
+def test_share_is_robust_to_binary_rounding() -> None:
     dataset = split_facts(facts_of(stars(*[12] * 50), 100), share=0.58, parts=(0.4, 0.3, 0.3))
     assert int(50 * 0.58) == 28  # 28.999999999999996
     assert sum(len(dataset.meta(split).entities) for split in SPLITS) == 29
 
 
-def test_no_entity_within_the_bounds_is_an_error_that_says_what_there_is() -> None:
+def test_no_entity_within_the_bounds_is_reported_with_counts() -> None:
     rows = [(s, 0, 3, day) for s in range(3) for day in range(9)]
     with pytest.raises(InputError, match="none of 4 has 10 to 25 facts; found '3 with fewer facts and 1 with more'"):
         split_facts(facts_of(rows))
 
 
-def test_too_few_entities_for_three_groups_is_an_error_that_says_how_many_are_needed() -> None:
+def test_too_few_entities_are_reported_with_the_number_needed() -> None:
     with pytest.raises(InputError, match=r"found '19 with 10 to 25 facts'; expected at least 20 for a share of 0\.5"):
         split_facts(facts_of(stars(*[12] * 19)))
     assert len(split_facts(facts_of(stars(*[12] * 20))).valid.entities) == 1
 
 
-def test_a_split_without_background_is_an_error() -> None:
+def test_split_without_background_is_rejected() -> None:
     ring = [(e, 0, (e + 1) % 12, day) for e in range(12) for day in range(6)]
     with pytest.raises(InputError, match="no facts would remain for the background"):
         split_facts(facts_of(ring), share=1, parts=(0.8, 0.1, 0.1))
@@ -241,7 +241,7 @@ def test_a_split_without_background_is_an_error() -> None:
         ({"seed": 2**32}, "invalid seed; found 4294967296"),
     ],
 )
-def test_options_without_sense_are_errors(options: dict[str, object], message: str) -> None:
+def test_invalid_options_are_rejected(options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         split_facts(facts_of(stars(*[12] * 40)), **options)
 
@@ -269,7 +269,7 @@ def test_published_datasets_are_rebuilt_from_raw_facts_order_included(benchmarks
     assert lines(dataset.background) == (official / "background.tsv").read_text(encoding="utf-8")
 
 
-def test_times_too_far_apart_are_an_error() -> None:
+def test_too_long_time_span_is_rejected() -> None:
     calendar = Calendar.of_granules("integer", [0, 1, 2_000_000])
     facts = dataclasses.replace(facts_of([(0, 0, 1, 0)]), calendar=calendar)
     with pytest.raises(InputError, match="the time span is too long; found '2000001 ticks'; expected at most 2000000"):

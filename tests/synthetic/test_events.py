@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fitcarl.synthetic.events import EventLog, Events
 
 
-def test_the_chronicle_takes_no_event_twice_and_none_outside_its_days() -> None:
+def test_event_log_rejects_duplicates_and_events_outside_the_span() -> None:
     log, rng = EventLog(actors=5, days=10), np.random.default_rng(0)
     first = log.add(Events.of([0, 0, 1, 2], [3, 3, 3, 3], [1, 1, 1, 3], [4, 4, 4, 10]), rng)
     assert first.tolist() == [0, -1, -1, -1], (
@@ -21,7 +21,7 @@ def test_the_chronicle_takes_no_event_twice_and_none_outside_its_days() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 9)), max_size=40), st.integers(0, 5))
-def test_the_chronicle_keeps_to_quotas(rows: list[tuple[int, int, int]], quota: int) -> None:
+def test_event_log_respects_quotas(rows: list[tuple[int, int, int]], quota: int) -> None:
     log, rng = EventLog(actors=4, days=10), np.random.default_rng(0)
     log.quota[3] = quota
     free = len({row for row in rows if row[0] != row[1] and 3 not in row[:2]})

@@ -28,14 +28,14 @@ def effects(world: World, rule: Rule) -> list[tuple[Fact, list[Fact]]]:
     return [(rows[i], [rows[j] for j in world.truth.causes_of(i).tolist()]) for i in made]
 
 
-def test_a_fact_has_causes_if_and_only_if_a_rule_made_it(demo: World) -> None:
+def test_fact_has_causes_if_and_only_if_it_has_a_rule(demo: World) -> None:
     truth = demo.truth
     assert truth.cause_offsets[0] == 0
     assert truth.cause_offsets[-1] == len(truth.causes)
     assert np.array_equal(np.diff(truth.cause_offsets) > 0, truth.rule != Rule.NONE)
 
 
-def test_causes_come_before_their_effect(demo: World) -> None:
+def test_causes_precede_their_effect(demo: World) -> None:
     truth, time = demo.truth, demo.facts.quadruples.time
     effect = np.repeat(np.arange(len(truth)), np.diff(truth.cause_offsets))
     assert np.all(truth.causes < effect)
@@ -44,7 +44,7 @@ def test_causes_come_before_their_effect(demo: World) -> None:
     assert np.all(time[truth.causes] + ~same_day <= time[effect])
 
 
-def test_every_rule_fires_often(demo: World) -> None:
+def test_every_rule_generates_many_facts(demo: World) -> None:
     counts = demo.truth.counts()
     assert sum(counts.values()) == len(demo.facts.quadruples)
     for rule, least in {
@@ -58,7 +58,7 @@ def test_every_rule_fires_often(demo: World) -> None:
     assert 0.3 <= counts[Rule.NONE] / len(demo.truth) <= 0.6
 
 
-def test_repetition_is_the_same_pair_doing_the_same_or_a_step_further(demo: World) -> None:
+def test_repetition_keeps_the_pair_and_repeats_or_escalates(demo: World) -> None:
     for (s, r, o, t), causes in effects(demo, Rule.REPETITION):
         [(s1, r1, o1, t1)] = causes
         assert (s, o) == (s1, o1)
@@ -66,7 +66,7 @@ def test_repetition_is_the_same_pair_doing_the_same_or_a_step_further(demo: Worl
         assert 3 <= t - t1 <= 20
 
 
-def test_reciprocity_is_the_object_answering(demo: World) -> None:
+def test_reciprocity_is_a_reply_of_the_object(demo: World) -> None:
     same_day = 0
     for (s, r, o, t), causes in effects(demo, Rule.RECIPROCITY):
         [(s1, r1, o1, t1)] = causes
@@ -77,7 +77,7 @@ def test_reciprocity_is_the_object_answering(demo: World) -> None:
     assert same_day > 100
 
 
-def test_enemies_of_one_enemy_become_friends(demo: World) -> None:
+def test_enemies_of_one_enemy_cooperate(demo: World) -> None:
     pairs = []
     for (s, r, o, t), causes in effects(demo, Rule.ENEMY_OF_ENEMY):
         [(s1, r1, o1, t1), (s2, r2, o2, t2)] = causes
@@ -93,7 +93,7 @@ def test_enemies_of_one_enemy_become_friends(demo: World) -> None:
     assert len(set(pairs)) == len(pairs), "two actors join forces once; what follows are other rules"
 
 
-def test_mediators_are_friends_of_both_who_quarrel(demo: World) -> None:
+def test_mediators_are_friends_of_both_sides(demo: World) -> None:
     for (mediator, r, o, t), causes in effects(demo, Rule.MEDIATION):
         quarrels = [cause for cause in causes if cause[1] in HOSTILE_NAMES]
         friendships = [cause for cause in causes if cause[1] in FRIENDLY_NAMES]
@@ -109,7 +109,7 @@ def test_mediators_are_friends_of_both_who_quarrel(demo: World) -> None:
         assert 1 <= t - quarrel_time <= 6
 
 
-def test_gatherings_return_every_year_and_bring_guests_together(demo: World) -> None:
+def test_gatherings_recur_yearly_and_guests_talk(demo: World) -> None:
     seen = set()
     for (s, r, o, t), causes in effects(demo, Rule.SEASON):
         seen.add(r)
@@ -129,7 +129,7 @@ def test_gatherings_return_every_year_and_bring_guests_together(demo: World) -> 
     assert len(seen) == 3
 
 
-def test_every_rule_has_plain_words(demo: World) -> None:
+def test_every_rule_has_a_description(demo: World) -> None:
     assert set(DESCRIPTIONS) == set(Rule)
     assert demo.truth.describe(Rule.MEDIATION) == DESCRIPTIONS[Rule.MEDIATION]
     assert Rule.ENEMY_OF_ENEMY.title == "enemy of enemy"

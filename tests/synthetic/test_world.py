@@ -55,12 +55,12 @@ def digest(world: World) -> str:
 # --- what a world is ---
 
 
-def test_the_same_size_and_seed_give_the_same_world(tiny: World) -> None:
+def test_world_is_deterministic(tiny: World) -> None:
     assert digest(generate_world("tiny", seed=7)) == digest(tiny)
     assert digest(generate_world("tiny", seed=8)) != digest(tiny)
 
 
-def test_the_order_of_hashes_does_not_change_a_world(tiny: World) -> None:
+def test_world_is_independent_of_the_hash_seed(tiny: World) -> None:
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); import test_world as t; print(t.digest(t.generate_world('tiny')))"
     )
@@ -71,13 +71,13 @@ def test_the_order_of_hashes_does_not_change_a_world(tiny: World) -> None:
         assert done.stdout.strip() == digest(tiny)
 
 
-def test_no_fact_occurs_twice_or_leads_to_its_own_subject(demo: World) -> None:
+def test_facts_are_distinct_and_have_no_self_loops(demo: World) -> None:
     rows = demo.facts.quadruples.rows()
     assert len(np.unique(rows, axis=0)) == len(rows) == demo.facts.rows
     assert not np.any(rows[:, 0] == rows[:, 2])
 
 
-def test_facts_come_in_the_order_of_time(demo: World) -> None:
+def test_facts_are_sorted_by_time(demo: World) -> None:
     time = demo.facts.quadruples.time
     assert time[0] == 0
     assert np.all(np.diff(time) >= 0)
@@ -85,7 +85,7 @@ def test_facts_come_in_the_order_of_time(demo: World) -> None:
     assert demo.facts.calendar.ticks.tolist() == np.unique(time).tolist()
 
 
-def test_every_actor_has_facts_one_name_and_one_to_four_concepts(demo: World) -> None:
+def test_every_entity_has_facts_a_unique_name_and_concepts(demo: World) -> None:
     actors = demo.facts.vocabulary.entities
     assert len(set(actors)) == len(actors) == SIZES["default"].actors
     assert degrees(demo).min() >= 1
@@ -106,7 +106,7 @@ def test_concepts_and_places_agree_with_names(demo: World) -> None:
         assert "Armed Forces (" + country + ")" in index
 
 
-def test_no_country_is_a_real_one() -> None:
+def test_country_names_are_invented() -> None:
     real = """Albania Algeria Andorra Armenia Australia Austria Bavaria Bolivia Bosnia Bulgaria Cambodia Catalonia
         Colombia Croatia Denmark Ecuador Estonia Ethiopia Finland Gambia Georgia Greenland Iceland India Indonesia
         Ireland Istria Labrador Latvia Liberia Lithuania Macedonia Malaysia Mauritania Moldavia Mongolia Moravia
@@ -118,7 +118,7 @@ def test_no_country_is_a_real_one() -> None:
 # --- finding a fact again ---
 
 
-def test_a_fact_is_found_by_its_ids(tiny: World) -> None:
+def test_rows_of_finds_facts_by_ids(tiny: World) -> None:
     facts = tiny.facts.quadruples
     np.testing.assert_array_equal(tiny.truth.rows_of(facts), np.arange(len(facts)))
     s, r, o, t = next(iter(facts))
@@ -128,14 +128,14 @@ def test_a_fact_is_found_by_its_ids(tiny: World) -> None:
         tiny.truth.causes_of(len(tiny.truth))
 
 
-def test_truth_survives_a_split(tiny: World) -> None:
+def test_rows_of_finds_the_facts_of_a_split(tiny: World) -> None:
     data = split_facts(tiny.facts)
     parts = [data.background, data.train.facts, data.valid.facts, data.test.facts, data.dropped]
     rows = np.concatenate([tiny.truth.rows_of(part) for part in parts])
     assert np.array_equal(np.sort(rows), np.arange(len(tiny.truth)))
 
 
-def test_truth_survives_other_ids_and_another_calendar(tiny: World) -> None:
+def test_rows_of_finds_facts_with_other_ids_and_calendar(tiny: World) -> None:
     rng = np.random.default_rng(0)
     facts, vocabulary = tiny.facts.quadruples, tiny.facts.vocabulary
     entity, relation = rng.permutation(len(vocabulary.entities)), rng.permutation(len(vocabulary.relations))
@@ -156,7 +156,7 @@ def test_truth_survives_other_ids_and_another_calendar(tiny: World) -> None:
 # --- new_entities, and what can be learned ---
 
 
-def test_newcomers_appear_late_and_have_few_facts(demo: World) -> None:
+def test_new_entities_appear_late_and_have_few_facts(demo: World) -> None:
     new_entities = demo.truth.new_entities
     assert len(new_entities) == SIZES["default"].new_entities
     assert degrees(demo)[new_entities].min() >= 10
@@ -164,7 +164,7 @@ def test_newcomers_appear_late_and_have_few_facts(demo: World) -> None:
     assert first_days(demo)[new_entities].min() >= demo.size.days // 2
 
 
-def test_the_demo_splits_into_groups_worth_evaluating(demo: World) -> None:
+def test_demo_groups_are_large_enough_to_evaluate(demo: World) -> None:
     degree = degrees(demo)
     assert np.sum((degree >= 10) & (degree <= 25)) >= 200
     data = split_facts(demo.facts)
@@ -173,7 +173,7 @@ def test_the_demo_splits_into_groups_worth_evaluating(demo: World) -> None:
     assert len(data.test.entities) >= 10
 
 
-def test_much_of_a_newcomers_life_is_no_copy_but_two_steps_away(demo: World) -> None:
+def test_many_facts_of_new_entities_are_reachable_in_two_steps_and_not_copies(demo: World) -> None:
     facts = demo.facts.quadruples
     new = np.zeros(len(degrees(demo)), np.bool_)
     new[demo.truth.new_entities] = True
@@ -192,7 +192,7 @@ def test_much_of_a_newcomers_life_is_no_copy_but_two_steps_away(demo: World) -> 
     assert np.mean(made[new[facts.subject] | new[facts.object]]) >= 0.6
 
 
-def test_some_actors_are_hubs(demo: World) -> None:
+def test_degree_distribution_has_hubs(demo: World) -> None:
     degree = degrees(demo)
     assert degree.max() >= 15 * np.median(degree)
     top = demo.facts.concepts.of(int(degree.argmax()))
@@ -203,7 +203,7 @@ def test_some_actors_are_hubs(demo: World) -> None:
 
 
 @pytest.mark.parametrize("size", ["tiny", "small", "default", 5_000, 40_000])
-def test_a_world_has_the_size_asked_for(size: str | int) -> None:
+def test_world_has_the_requested_size(size: str | int) -> None:
     world = generate_world(size)
     assert len(world.facts.quadruples) == world.size.facts
     assert len(world.facts.vocabulary.entities) == world.size.actors
@@ -212,12 +212,12 @@ def test_a_world_has_the_size_asked_for(size: str | int) -> None:
         assert world.size.facts == size
 
 
-def test_only_the_default_is_called_demo(demo: World, tiny: World) -> None:
+def test_only_the_default_size_is_called_demo(demo: World, tiny: World) -> None:
     assert (demo.facts.name, tiny.facts.name) == ("demo", "demo-tiny")
     assert generate_world(3_300).facts.name == "demo-3300"
 
 
-def test_a_size_that_makes_no_sense_is_refused_in_one_line() -> None:
+def test_invalid_size_is_rejected_in_one_line() -> None:
     with pytest.raises(
         InputError,
         match=r"unknown world size; found 'larg'; .* did you mean 'large'",
@@ -239,7 +239,9 @@ def test_a_size_that_makes_no_sense_is_refused_in_one_line() -> None:
     days=st.integers(90, 900),
     seed=st.integers(0, 2**32),
 )
-def test_any_world_is_consistent(countries: int, residents: int, new_entities: int, days: int, seed: int) -> None:
+def test_worlds_of_any_size_are_consistent(
+    countries: int, residents: int, new_entities: int, days: int, seed: int
+) -> None:
     actors = 12 * countries + 8 + residents + new_entities
     size = WorldSize(
         actors=actors, new_entities=new_entities, facts=20 * actors, days=days, countries=countries, blocs=2
@@ -273,7 +275,7 @@ def consistent(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_a_world_of_200_thousand_facts_is_consistent_and_heavy_tailed() -> None:
+def test_large_world_is_consistent_and_heavy_tailed() -> None:
     world = generate_world(200_000)
     assert len(world.facts.quadruples) == 200_000
     consistent(world)

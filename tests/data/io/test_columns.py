@@ -20,19 +20,19 @@ from tests.data.files import GOOD, names, read
         "a\tr\tb\t2014-01-01\n",
     ],
 )
-def test_header_and_columns_are_found(tmp_path: Path, content: str) -> None:
+def test_header_and_columns_are_detected(tmp_path: Path, content: str) -> None:
     facts = read(tmp_path, "f.tsv", content)
     assert names(facts) == [("a", "r", "b", "2014-01-01")]
     assert facts.rows == 1
 
 
-def test_a_broken_first_fact_is_no_header(tmp_path: Path) -> None:
+def test_invalid_first_fact_is_not_a_header(tmp_path: Path) -> None:
     for date in ("2014-02-30", "unknown", "n/a", ""):
         with pytest.raises(InputError, match="row 1, field time"):
             read(tmp_path, "f.tsv", f"a\tr\tb\t{date}\na\tr\tb\t2014-02-28\n")
 
 
-def test_header_can_be_forced_and_denied(tmp_path: Path) -> None:
+def test_header_option_overrides_detection(tmp_path: Path) -> None:
     content = "a\tx\tb\t1\nb\tx\ta\t2\n"
     assert names(read(tmp_path, "f.tsv", content, header=True)) == [("b", "x", "a", "2")]
     assert len(names(read(tmp_path, "f.tsv", content, header=False))) == 2
@@ -56,18 +56,18 @@ def test_columns_by_name_or_position_from_one(tmp_path: Path, columns: tuple[str
         ((1, 2, 3), "not four different columns"),
     ],
 )
-def test_columns_that_are_not_there(tmp_path: Path, columns: tuple[str | int, ...], complaint: str) -> None:
+def test_unknown_columns_are_rejected(tmp_path: Path, columns: tuple[str | int, ...], complaint: str) -> None:
     with pytest.raises(InputError) as error:
         read(tmp_path, "f.csv", "time,x,y,z\n1,r,b,a\n", columns=columns, header=True)
     assert complaint in str(error.value)
 
 
-def test_a_header_that_contradicts_the_order_is_not_guessed_about(tmp_path: Path) -> None:
+def test_ambiguous_header_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot determine the column of the subject"):
         read(tmp_path, "f.csv", "who,object,relation,time\na,b,r,2014-01-01\n")
 
 
-def test_jsonl_arrays_are_columns_by_position_and_objects_by_key(tmp_path: Path) -> None:
+def test_jsonl_arrays_use_positions_and_objects_use_keys(tmp_path: Path) -> None:
     assert names(read(tmp_path, "f.jsonl", '["a", 5, "b", 7]\n')) == [("a", "5", "b", "7")]
     odd = '{"who": "a", "did": "r", "whom": "b", "at": 7}'
     assert names(read(tmp_path, "f.jsonl", odd, columns=("who", "did", "whom", "at"))) == [("a", "r", "b", "7")]
@@ -76,14 +76,14 @@ def test_jsonl_arrays_are_columns_by_position_and_objects_by_key(tmp_path: Path)
 
 
 @pytest.mark.parametrize("weight", ["5", "0.5"])
-def test_a_column_of_another_name_is_not_taken_for_the_missing_one(tmp_path: Path, weight: str) -> None:
+def test_unknown_column_does_not_replace_a_missing_one(tmp_path: Path, weight: str) -> None:
     with pytest.raises(InputError) as error:
         read(tmp_path, "f.csv", f"subject,relation,object,weight\na,r,b,{weight}\n")
     assert "cannot determine the column of the time; found 'subject, relation, object, weight'" in str(error.value)
     assert "expected --columns (in Python columns=) with four names or positions from 1" in str(error.value)
 
 
-def test_names_that_are_facts_make_no_header(tmp_path: Path) -> None:
+def test_column_names_in_facts_are_not_a_header(tmp_path: Path) -> None:
     content = "s\tr\to\t2014-01-01\nhead\trelation\ttail\t2014-01-02\n"
     assert [row[0] for row in names(read(tmp_path, "f.tsv", content))] == ["s", "head"]
 
@@ -91,7 +91,7 @@ def test_names_that_are_facts_make_no_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize("header", [True, False, "auto"])
 @pytest.mark.parametrize("columns", [(1, 2, 3), ("1", "2", "3"), (1, 2, 3, 4, 1), ()])
 @pytest.mark.parametrize(("name", "content"), [("f.tsv", GOOD), ("f.jsonl", '["a", "r", "b", 1]\n')])
-def test_other_than_four_columns_are_refused(
+def test_other_than_four_columns_are_rejected(
     tmp_path: Path, header: object, columns: tuple[str | int, ...], name: str, content: str
 ) -> None:
     with pytest.raises(InputError, match="not four different columns"):

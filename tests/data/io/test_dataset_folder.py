@@ -20,7 +20,7 @@ from tests.data.dataset_folder import FILES, contents
 OFFICIAL = ("icews14-oog", "icews18-oog", "icews0515-oog")
 
 
-def test_a_folder_becomes_names_ticks_and_facts(folder: Path) -> None:
+def test_folder_is_read_as_names_ticks_and_facts(folder: Path) -> None:
     data = read_dataset(folder)
     assert data.name == "small"
     assert data.vocabulary.entities[2:4] == ("Cyd\u00a0(Kenya)", '"New" Party')
@@ -34,7 +34,7 @@ def test_a_folder_becomes_names_ticks_and_facts(folder: Path) -> None:
     assert [data.concepts.of(entity) for entity in range(3)] == [("Elite",), (), ("Army", "Elite")]
 
 
-def test_what_was_read_is_written_byte_for_byte(folder: Path, tmp_path: Path) -> None:
+def test_dataset_round_trips_byte_for_byte(folder: Path, tmp_path: Path) -> None:
     write_dataset(read_dataset(folder), tmp_path / "new" / "copy")
     assert contents(tmp_path / "new" / "copy") == FILES
     assert [entry.name for entry in (tmp_path / "new").iterdir()] == ["copy"]
@@ -42,7 +42,7 @@ def test_what_was_read_is_written_byte_for_byte(folder: Path, tmp_path: Path) ->
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", OFFICIAL)
-def test_an_official_dataset_is_written_byte_for_byte(benchmarks: Path, tmp_path: Path, name: str) -> None:
+def test_official_dataset_round_trips_byte_for_byte(benchmarks: Path, tmp_path: Path, name: str) -> None:
     write_dataset(read_dataset(benchmarks / name), tmp_path / name)
     assert sorted(entry.name for entry in (tmp_path / name).iterdir()) == sorted(FILES)
     for file in FILES:
@@ -57,7 +57,7 @@ def test_crlf_and_empty_tables_are_read(folder: Path) -> None:
     assert len(data.valid) == len(data.valid.entities) == 0
 
 
-def test_concepts_and_dropped_facts_may_be_missing_and_stay_so(folder: Path, tmp_path: Path) -> None:
+def test_concepts_and_dropped_facts_are_optional(folder: Path, tmp_path: Path) -> None:
     (folder / "concepts.tsv").unlink()
     (folder / "dropped_cross_facts.tsv").unlink()
     data = read_dataset(folder)
@@ -80,7 +80,7 @@ def test_concepts_and_dropped_facts_may_be_missing_and_stay_so(folder: Path, tmp
         ("day", [16_071], 1),
     ],
 )
-def test_every_calendar_is_recovered_from_its_table(
+def test_every_calendar_round_trips_through_its_table(
     tmp_path: Path, granularity: Granularity, granules: list[int], step: int
 ) -> None:
     calendar = Calendar.of_granules(granularity, granules, step)
@@ -212,7 +212,7 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
         ("dropped_cross_facts.tsv", "5\t0\t6\t0", "5\t0\t6\t1", 1, "time", "an unknown time"),
     ],
 )
-def test_a_spoiled_folder_is_refused_with_file_and_row(
+def test_invalid_folder_is_reported_with_file_and_row(
     folder: Path, file: str, old: str, new: str, row: int, field: str | None, complaint: str
 ) -> None:
     change(folder, file, old, new)
@@ -223,25 +223,25 @@ def test_a_spoiled_folder_is_refused_with_file_and_row(
 
 
 @pytest.mark.parametrize("file", [name for name in FILES if name not in ("concepts.tsv", "dropped_cross_facts.tsv")])
-def test_a_missing_file_is_named(folder: Path, file: str) -> None:
+def test_missing_file_is_named(folder: Path, file: str) -> None:
     (folder / file).unlink()
     with pytest.raises(InputError, match=f"no {file} in this folder"):
         read_dataset(folder)
 
 
 @pytest.mark.parametrize("file", ["entities.tsv", "relations.tsv", "times.tsv", "background.tsv"])
-def test_names_times_and_background_cannot_be_empty(folder: Path, file: str) -> None:
+def test_empty_names_times_and_background_are_rejected(folder: Path, file: str) -> None:
     (folder / file).write_bytes(b"")
     with pytest.raises(InputError, match=f"{file}: no "):
         read_dataset(folder)
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_folder_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no such folder; expected a folder with entities\.tsv"):
         read_dataset(tmp_path / "none")
 
 
-def test_validation_needs_no_folder(folder: Path) -> None:
+def test_dataset_in_memory_is_validated(folder: Path) -> None:
     data = read_dataset(folder)
     validate(data)
     late = dataclasses.replace(data, background=Quadruples.of([0], [0], [1], [2]))

@@ -15,7 +15,7 @@ from fitcarl.errors import InputError
 from tests.data.dataset_folder import FILES, contents
 
 
-def test_a_folder_that_is_not_empty_is_kept(folder: Path, tmp_path: Path) -> None:
+def test_non_empty_folder_is_kept(folder: Path, tmp_path: Path) -> None:
     data = read_dataset(folder)
     with pytest.raises(InputError, match="the folder is not empty"):
         write_dataset(data, folder)
@@ -27,7 +27,7 @@ def test_a_folder_that_is_not_empty_is_kept(folder: Path, tmp_path: Path) -> Non
     assert contents(tmp_path / "empty") == FILES
 
 
-def test_overwriting_replaces_a_dataset_and_nothing_else(folder: Path, tmp_path: Path) -> None:
+def test_overwrite_replaces_only_a_dataset(folder: Path, tmp_path: Path) -> None:
     data = dataclasses.replace(read_dataset(folder), dropped=Quadruples.empty())
     write_dataset(data, folder, overwrite=True)
     assert contents(folder) == {name: content for name, content in FILES.items() if name != "dropped_cross_facts.tsv"}
@@ -40,7 +40,7 @@ def test_overwriting_replaces_a_dataset_and_nothing_else(folder: Path, tmp_path:
 
 @pytest.mark.parametrize("failing", ["_write_facts", "_exchange"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_failure_leaves_everything_as_it_was(
+def test_failure_leaves_everything_unchanged(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str, error: BaseException
 ) -> None:
     data = read_dataset(folder)
@@ -58,7 +58,7 @@ def test_a_failure_leaves_everything_as_it_was(
     assert contents(folder) == FILES
 
 
-def test_the_old_dataset_comes_back_when_the_new_one_cannot_take_its_place(
+def test_old_dataset_is_restored_if_the_new_one_cannot_be_moved(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = read_dataset(folder)
@@ -76,7 +76,7 @@ def test_the_old_dataset_comes_back_when_the_new_one_cannot_take_its_place(
     assert contents(folder) == FILES
 
 
-def test_what_is_no_dataset_is_not_written(folder: Path, tmp_path: Path) -> None:
+def test_invalid_dataset_is_not_written(folder: Path, tmp_path: Path) -> None:
     data = read_dataset(folder)
     names = ("Ann\nBob", *data.vocabulary.entities[1:])
     with pytest.raises(InputError, match="a name with a tab or a line break"):
@@ -85,7 +85,7 @@ def test_what_is_no_dataset_is_not_written(folder: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("link", [False, True])
-def test_a_folder_that_is_there_stays_that_folder(folder: Path, tmp_path: Path, link: bool) -> None:
+def test_existing_folder_is_not_replaced(folder: Path, tmp_path: Path, link: bool) -> None:
     target = tmp_path / "empty"
     target.mkdir()
     number = target.stat().st_ino
@@ -98,7 +98,7 @@ def test_a_folder_that_is_there_stays_that_folder(folder: Path, tmp_path: Path, 
     assert (tmp_path / "link").is_symlink() == link
 
 
-def test_a_dataset_can_be_written_where_one_stands(
+def test_dataset_can_be_written_to_the_current_directory(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = read_dataset(folder)
@@ -112,7 +112,7 @@ def test_a_dataset_can_be_written_where_one_stands(
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["here", "small"]
 
 
-def test_a_linked_dataset_is_replaced_where_it_is(folder: Path, tmp_path: Path) -> None:
+def test_symbolic_link_to_a_dataset_is_kept(folder: Path, tmp_path: Path) -> None:
     data = dataclasses.replace(read_dataset(folder), dropped=Quadruples.empty())
     (tmp_path / "link").symlink_to(folder)
     write_dataset(data, tmp_path / "link", overwrite=True)
@@ -121,7 +121,7 @@ def test_a_linked_dataset_is_replaced_where_it_is(folder: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("number", range(1, 19))
-def test_files_moved_so_far_go_back_when_one_cannot_be_moved(
+def test_moved_files_are_restored_if_one_cannot_be_moved(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     data = read_dataset(folder)

@@ -148,7 +148,7 @@ def status(code: int) -> Answer:
 quick = partial(fetch, sha256=SHA256, size=len(CONTENT), timeout=0.2, retries=3, backoff=0.0)
 
 
-def test_a_file_is_downloaded_and_nothing_else_remains(server: Server, tmp_path: Path) -> None:
+def test_file_is_downloaded_without_leftovers(server: Server, tmp_path: Path) -> None:
     server.script = [good]
     target = tmp_path / "new" / "facts.txt"
     assert quick(server.url, target) == target
@@ -156,14 +156,14 @@ def test_a_file_is_downloaded_and_nothing_else_remains(server: Server, tmp_path:
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_a_file_that_is_there_is_not_asked_for_again(server: Server, tmp_path: Path) -> None:
+def test_existing_file_is_not_requested_again(server: Server, tmp_path: Path) -> None:
     target = tmp_path / "facts.txt"
     target.write_bytes(CONTENT)
     quick(server.url, target)
     assert server.asked == []
 
 
-def test_a_file_with_other_content_is_replaced(server: Server, tmp_path: Path) -> None:
+def test_file_with_other_content_is_replaced(server: Server, tmp_path: Path) -> None:
     server.script = [good]
     target = tmp_path / "facts.txt"
     target.write_bytes(CONTENT[:-1])
@@ -171,13 +171,13 @@ def test_a_file_with_other_content_is_replaced(server: Server, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("broken", [truncated, stalling, truncated_without_length])
-def test_an_interrupted_transfer_goes_on_where_it_stopped(server: Server, tmp_path: Path, broken: Answer) -> None:
+def test_interrupted_transfer_is_resumed(server: Server, tmp_path: Path, broken: Answer) -> None:
     server.script = [broken, good]
     assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
     assert server.asked == [None, f"bytes={HALF}-"]
 
 
-def test_the_next_call_resumes_what_the_last_one_left(server: Server, tmp_path: Path) -> None:
+def test_next_call_resumes_a_partial_download(server: Server, tmp_path: Path) -> None:
     target, part = tmp_path / "facts.txt", tmp_path / "facts.txt.part"
     server.script = [stalling]
     with pytest.raises(DownloadError, match=r"after 1 tries: no data for 0\.2 s; 153600 bytes are kept"):
@@ -191,12 +191,12 @@ def test_the_next_call_resumes_what_the_last_one_left(server: Server, tmp_path: 
 
 
 @pytest.mark.parametrize("forgetful", [ignoring_range, starting_elsewhere])
-def test_a_server_that_does_not_resume_makes_it_start_again(server: Server, tmp_path: Path, forgetful: Answer) -> None:
+def test_server_without_range_support_restarts_the_download(server: Server, tmp_path: Path, forgetful: Answer) -> None:
     server.script = [truncated, forgetful, good]
     assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
 
 
-def test_a_corrupted_file_is_removed_and_reported(server: Server, tmp_path: Path) -> None:
+def test_corrupted_file_is_removed_and_reported(server: Server, tmp_path: Path) -> None:
     server.script = [corrupted]
     with pytest.raises(DownloadError, match="corrupted download, removed") as caught:
         quick(server.url, tmp_path / "facts.txt")
@@ -206,7 +206,7 @@ def test_a_corrupted_file_is_removed_and_reported(server: Server, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_corrupted_beginning_of_an_earlier_call_is_thrown_away(server: Server, tmp_path: Path) -> None:
+def test_corrupted_partial_file_is_discarded(server: Server, tmp_path: Path) -> None:
     (tmp_path / "facts.txt.part").write_bytes(b"\0" * HALF)
     server.script = [good]
     assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
@@ -214,7 +214,7 @@ def test_a_corrupted_beginning_of_an_earlier_call_is_thrown_away(server: Server,
 
 
 @pytest.mark.parametrize("beginning", [CONTENT, b"\0" * len(CONTENT), CONTENT + b"more"])
-def test_a_beginning_that_is_long_enough_is_checked(server: Server, tmp_path: Path, beginning: bytes) -> None:
+def test_complete_partial_file_is_verified(server: Server, tmp_path: Path, beginning: bytes) -> None:
     (tmp_path / "facts.txt.part").write_bytes(beginning)
     server.script = [good]
     assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
@@ -222,9 +222,7 @@ def test_a_beginning_that_is_long_enough_is_checked(server: Server, tmp_path: Pa
 
 
 @pytest.mark.parametrize("beginning", [CONTENT, b"\0" * len(CONTENT)])
-def test_no_more_bytes_on_the_server_leaves_it_to_the_checksum(
-    server: Server, tmp_path: Path, beginning: bytes
-) -> None:
+def test_range_not_satisfiable_is_decided_by_the_checksum(server: Server, tmp_path: Path, beginning: bytes) -> None:
     (tmp_path / "facts.txt.part").write_bytes(beginning)
     server.script = [status(416), good]
     assert quick(server.url, tmp_path / "facts.txt", size=None).read_bytes() == CONTENT
@@ -232,14 +230,14 @@ def test_no_more_bytes_on_the_server_leaves_it_to_the_checksum(
 
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504, 429])
-def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path, code: int) -> None:
+def test_busy_server_is_retried(server: Server, tmp_path: Path, code: int) -> None:
     server.script = [status(code), status(code), good]
     assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
     assert len(server.asked) == 3
 
 
 @pytest.mark.parametrize("code", [403, 404, 410])
-def test_a_file_that_is_not_there_is_asked_for_once(server: Server, tmp_path: Path, code: int) -> None:
+def test_missing_file_is_requested_once(server: Server, tmp_path: Path, code: int) -> None:
     server.script = [status(code)]
     with pytest.raises(DownloadError, match=f"facts.txt: the server refused the file: HTTP {code}"):
         quick(server.url, tmp_path / "facts.txt")
@@ -247,7 +245,7 @@ def test_a_file_that_is_not_there_is_asked_for_once(server: Server, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tries_are_limited_and_pauses_grow(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retries_are_limited_and_pauses_grow(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     server.script = [status(503)]
@@ -257,26 +255,26 @@ def test_tries_are_limited_and_pauses_grow(server: Server, tmp_path: Path, monke
     assert len(server.asked) == 4
 
 
-def test_a_server_that_never_answers_is_given_up(server: Server, tmp_path: Path) -> None:
+def test_unresponsive_server_times_out(server: Server, tmp_path: Path) -> None:
     server.script = [silent]
     with pytest.raises(DownloadError, match=r"after 2 tries: no data for 0\.1 s$"):
         quick(server.url, tmp_path / "facts.txt", timeout=0.1, retries=1)
 
 
-def test_a_connection_that_stays_open_after_the_last_byte_does_no_harm(server: Server, tmp_path: Path) -> None:
+def test_connection_left_open_does_not_block(server: Server, tmp_path: Path) -> None:
     server.script = [left_open]
     assert quick(server.url, tmp_path / "facts.txt").read_bytes() == CONTENT
     assert len(server.asked) == 1
 
 
-def test_another_file_in_its_place_is_not_even_downloaded(server: Server, tmp_path: Path) -> None:
+def test_file_of_another_size_is_not_downloaded(server: Server, tmp_path: Path) -> None:
     server.script = [page_of_a_portal]
     with pytest.raises(DownloadError, match="another file; found '13 bytes'; expected 307200 bytes"):
         quick(server.url, tmp_path / "facts.txt")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_server_at_all_is_one_line(server: Server, tmp_path: Path) -> None:
+def test_refused_connection_is_reported_in_one_line(server: Server, tmp_path: Path) -> None:
     server.script = [good]
     unused = "http://127.0.0.1:1/facts.txt"
     with pytest.raises(
@@ -300,12 +298,12 @@ def test_progress_ascends_to_the_size(server: Server, tmp_path: Path) -> None:
         *("http://localhost/büro", "http://bücher.example/x"),
     ],
 )
-def test_what_is_no_address_is_an_error(tmp_path: Path, url: str) -> None:
+def test_invalid_url_is_rejected(tmp_path: Path, url: str) -> None:
     with pytest.raises(InputError, match="not a URL"):
         quick(url, tmp_path / "facts.txt")
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_about_the_disk(server: Server, tmp_path: Path) -> None:
+def test_unwritable_folder_is_not_reported_as_a_download_error(server: Server, tmp_path: Path) -> None:
     server.script = [good]
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="cannot be written") as caught:

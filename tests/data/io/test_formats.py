@@ -18,7 +18,7 @@ from tests.data.files import GOOD, ROWS, WRITERS, parquet, read
 @pytest.mark.parametrize("format", ["tsv", "csv", "jsonl"])
 @given(places=st.lists(st.tuples(st.integers(0, 300), st.binary(min_size=1, max_size=2)), min_size=1, max_size=3))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
-def test_a_damaged_file_is_read_or_refused_in_one_line(
+def test_damaged_file_is_read_or_rejected_in_one_line(
     tmp_path: Path, format: str, places: list[tuple[int, bytes]]
 ) -> None:
     content = bytearray(WRITERS[format](ROWS))
@@ -91,7 +91,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(
         ("f.xyz", GOOD, None, None, "unknown format; found 'f.xyz'; expected a format, or a suffix of .tsv"),
     ],
 )
-def test_broken_input_is_named_by_file_row_and_field(
+def test_invalid_input_is_reported_with_file_row_and_field(
     tmp_path: Path, name: str, content: str | bytes, row: int | None, field: str | None, complaint: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -102,7 +102,7 @@ def test_broken_input_is_named_by_file_row_and_field(
     assert "\n" not in str(error)
 
 
-def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
+def test_unreadable_files_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file; expected an existing file"):
         read_facts(tmp_path / "none.tsv")
     (tmp_path / "folder.tsv").mkdir()
@@ -110,12 +110,12 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
         read_facts(tmp_path / "folder.tsv")
 
 
-def test_parquet_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
+def test_truncated_parquet_is_rejected(tmp_path: Path) -> None:
     content = parquet(ROWS)
     for length in range(4, len(content), 7):
         with pytest.raises(InputError, match="truncated"):
             read(tmp_path, "f.parquet", content[:length])
-    with pytest.raises(InputError, match=r"damaged Parquet file .*; expected one that can be read"):
+    with pytest.raises(InputError, match=r"damaged Parquet file .*; expected a readable file"):
         read(tmp_path, "f.parquet", content[:200] + content[-8:])
 
 
@@ -131,7 +131,7 @@ def test_parquet_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
         ("t", pl.Series([0, 2**31 - 1]).cast(pl.Date), 2, "time (t)", "expected a year from 1 to 9999"),
     ],
 )
-def test_parquet_values_that_are_no_facts(
+def test_invalid_parquet_values_are_rejected(
     tmp_path: Path, column: str, values: list[object], row: int, field: str, complaint: str
 ) -> None:
     good: dict[str, object] = {"s": ["a", "b"], "r": [1, 2], "o": ["b", "c"], "t": [1, 2]}
@@ -142,7 +142,7 @@ def test_parquet_values_that_are_no_facts(
     assert complaint in str(caught.value)
 
 
-def test_parquet_without_facts_or_columns_is_refused(tmp_path: Path) -> None:
+def test_parquet_without_facts_or_columns_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no facts"):
         read(tmp_path, "f.parquet", parquet([]))
     pl.DataFrame({"s": ["a"], "r": ["r"], "o": ["b"]}).write_parquet(tmp_path / "g.parquet")

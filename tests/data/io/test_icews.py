@@ -30,19 +30,19 @@ def raw(tmp_path: Path) -> Path:
     return folder
 
 
-def test_facts_of_the_three_files_follow_each_other_and_duplicates_are_merged(raw: Path) -> None:
+def test_three_files_are_concatenated_and_duplicates_merged(raw: Path) -> None:
     facts = read_icews(raw)
     assert list(facts.quadruples) == [(0, 1, 2, 4), (1, 0, 1, 0), (2, 0, 0, 1), (0, 0, 2, 4)]
     assert (facts.name, facts.rows, facts.duplicates, facts.self_loops) == ("chad", 5, 1, 1)
 
 
-def test_names_come_by_id_and_keep_their_unicode(raw: Path) -> None:
+def test_names_are_ordered_by_id_and_keep_their_unicode(raw: Path) -> None:
     facts = read_icews(raw)
     assert facts.vocabulary.entities == ("Citizen (Chad)", "Anna", "Jos\u00a0\u2028Police")
     assert facts.vocabulary.relations == ("praises", "accuses")
 
 
-def test_codes_are_hours_and_ticks_are_days(raw: Path) -> None:
+def test_codes_in_hours_become_ticks_in_days(raw: Path) -> None:
     calendar = read_icews(raw).calendar
     assert calendar.granularity == "day"
     assert calendar.codes.tolist() == [0, 24, 96]
@@ -50,13 +50,13 @@ def test_codes_are_hours_and_ticks_are_days(raw: Path) -> None:
     assert calendar.labels == ("2014-01-01", "2014-01-02", "2014-01-05")
 
 
-def test_concepts_of_unknown_entities_are_left_out(raw: Path) -> None:
+def test_concepts_of_unknown_entities_are_ignored(raw: Path) -> None:
     concepts = read_icews(raw).concepts
     assert concepts.names == ("Cabinet", "Elite")
     assert [concepts.of(entity) for entity in range(3)] == [(), ("Cabinet", "Elite"), ()]
 
 
-def test_windows_line_ends_and_files_in_several_places_are_fine(raw: Path, tmp_path: Path) -> None:
+def test_crlf_and_files_in_several_folders_are_read(raw: Path, tmp_path: Path) -> None:
     expected = read_icews(raw)
     elsewhere = tmp_path / "names.txt"
     elsewhere.write_bytes(FILES["entity2id.txt"].replace("\n", "\r\n").encode())
@@ -96,7 +96,7 @@ def test_windows_line_ends_and_files_in_several_places_are_fine(raw: Path, tmp_p
         ("ent2sec.json", "[]", "not a JSON object"),
     ],
 )
-def test_a_broken_file_is_one_line_with_file_and_row(raw: Path, file: str, text: str, message: str) -> None:
+def test_invalid_file_is_reported_in_one_line_with_row(raw: Path, file: str, text: str, message: str) -> None:
     (raw / file).write_bytes(text.encode())
     with pytest.raises(InputError) as caught:
         read_icews(raw)
@@ -105,13 +105,13 @@ def test_a_broken_file_is_one_line_with_file_and_row(raw: Path, file: str, text:
     assert "\n" not in str(caught.value)
 
 
-def test_another_encoding_is_an_error_that_names_the_row(raw: Path) -> None:
+def test_other_encoding_is_reported_with_its_row(raw: Path) -> None:
     (raw / "entity2id.txt").write_bytes("Anna\t0\nJosé\t1\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"entity2id\.txt, row 2\b.*UTF-8"):
         read_icews(raw)
 
 
-def test_a_missing_file_is_an_error_that_names_it(raw: Path) -> None:
+def test_missing_file_is_named(raw: Path) -> None:
     (raw / "time2id.txt").unlink()
     with pytest.raises(InputError, match=r"time2id\.txt: no such file"):
         read_icews(raw)

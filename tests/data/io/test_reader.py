@@ -16,7 +16,7 @@ from tests.data.files import ROWS, WRITERS, Row, names, read, tsv
 
 
 @pytest.mark.parametrize("format", WRITERS)
-def test_every_format_gives_the_same_facts(tmp_path: Path, format: str) -> None:
+def test_all_formats_give_the_same_facts(tmp_path: Path, format: str) -> None:
     facts = read(tmp_path, f"events.{format}", WRITERS[format](ROWS))
     assert facts.name == "events"
     assert facts.vocabulary.entities == ("Ann", "Bob", "Cyd\u00a0(Kenya)", 'The "Movement"')
@@ -44,20 +44,20 @@ def test_names_and_order_survive_reading(tmp_path: Path, format: str, rows: list
         assert facts.vocabulary.entities == tuple(dict.fromkeys(name for row in rows for name in (row[0], row[2])))
 
 
-def test_integer_ids_keep_their_names_and_are_numbered_in_numerical_order(tmp_path: Path) -> None:
+def test_integer_names_are_numbered_in_numerical_order(tmp_path: Path) -> None:
     facts = read(tmp_path, "f.tsv", "17\t3\t2\t0\n100\t0\t17\t24\n")
     assert facts.vocabulary.entities == ("2", "17", "100")
     assert facts.vocabulary.relations == ("0", "3")
     assert list(facts.quadruples) == [(1, 1, 0, 0), (2, 0, 1, 1)]
 
 
-def test_padded_integers_are_the_same_id(tmp_path: Path) -> None:
+def test_padded_integers_have_the_same_id(tmp_path: Path) -> None:
     facts = read(tmp_path, "f.txt", "17 \t3  \t2\t0   \t0\n2  \t0  \t17\t24  \t0\n")
     assert facts.vocabulary.entities == ("2", "17")
     assert names(facts) == [("17", "3", "2", "0"), ("2", "0", "17", "24")]
 
 
-def test_spaces_are_part_of_a_name_that_is_no_integer(tmp_path: Path) -> None:
+def test_spaces_are_part_of_names_that_are_not_integers(tmp_path: Path) -> None:
     facts = read(tmp_path, "f.tsv", "a \tr\ta\t1\n07\tr\t7\t1\n")
     assert facts.vocabulary.entities == ("a ", "a", "07", "7")
 
@@ -75,13 +75,13 @@ def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path, end: str, 
     assert names(facts) == [("a", "r", "b", "2014-01-01"), ("b", "r", "a", "2014-01-02")]
 
 
-def test_a_quoted_field_may_end_a_crlf_line(tmp_path: Path) -> None:
+def test_quoted_field_at_the_end_of_a_crlf_line_is_read(tmp_path: Path) -> None:
     facts = read(tmp_path, "f.csv", 'time,subject,relation,object\r\n1,a,r,"b"\r\n2,a,r,"c"\r\n')
     assert names(facts) == [("a", "r", "b", "1"), ("a", "r", "c", "2")]
 
 
 @pytest.mark.slow
-def test_a_million_rows_take_seconds(tmp_path: Path) -> None:
+def test_million_rows_are_read_within_seconds(tmp_path: Path) -> None:
     with (tmp_path / "f.tsv").open("w") as out:
         for i in range(1_000_000):
             subject, object, date = i * 7919 % 40_009, i * 104_729 % 39_989, f"{2000 + i % 20}-03-{i % 28 + 1:02d}"
@@ -93,7 +93,7 @@ def test_a_million_rows_take_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-def test_raw_benchmark_facts_are_read_by_day(benchmarks: Path) -> None:
+def test_raw_benchmark_facts_are_read_with_day_ticks(benchmarks: Path) -> None:
     facts = read_facts(benchmarks / "raw" / "icews14" / "train.txt")
     assert (facts.rows, facts.duplicates, facts.calendar.step, facts.calendar.span) == (72_826, 0, 24, 365)
     assert list(facts.vocabulary.entities) == sorted(facts.vocabulary.entities, key=int)
@@ -111,14 +111,14 @@ INDEX = {"Ann": 0, "Bob": 1, "Cyd": 2}
         ("c.json", '{"Ann": ["Elite", "Army", "Elite"], "Bob": ["Party"], "Zoe": ["Elite"], "Cyd": []}'),
     ],
 )
-def test_concepts_of_known_entities(tmp_path: Path, name: str, content: str) -> None:
+def test_concepts_of_known_entities_are_read(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     concepts = read_concepts(tmp_path / name, INDEX)
     assert concepts.names == ("Army", "Elite", "Party")
     assert [concepts.of(entity) for entity in range(3)] == [("Army", "Elite"), ("Party",), ()]
 
 
-def test_facts_come_with_their_concepts(tmp_path: Path) -> None:
+def test_facts_are_read_with_concepts(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text('{"Bob": ["Party"]}')
     facts = read(tmp_path, "f.tsv", tsv(ROWS), concepts=tmp_path / "c.json", name="mine")
     assert facts.name == "mine"
@@ -130,7 +130,7 @@ def test_facts_come_with_their_concepts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content"), [("c.tsv", "bob\tParty\nann\tElite\n"), ("c.json", '{"bob": ["Party", "Elite"], "Bob": []}')]
 )
-def test_concepts_of_none_of_the_entities_are_refused(tmp_path: Path, name: str, content: str) -> None:
+def test_concepts_without_a_known_entity_are_rejected(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match="no concepts for these facts; found '0 of 2 rows with") as caught:
         read(tmp_path, "f.tsv", tsv(ROWS), concepts=tmp_path / name)
@@ -151,7 +151,7 @@ def test_concepts_of_none_of_the_entities_are_refused(tmp_path: Path, name: str,
         ("c.json", '{"Ann": ["Elite", " "]}', None, "Ann", "not a list of names"),
     ],
 )
-def test_broken_concepts_are_named(
+def test_invalid_concepts_are_reported_with_row_and_field(
     tmp_path: Path, name: str, content: str | bytes, row: int | None, field: str | None, complaint: str
 ) -> None:
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())

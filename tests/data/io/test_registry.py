@@ -95,7 +95,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_dataset_is_downloaded_split_and_found_by_its_name(address: str, own_home: Path) -> None:
+def test_dataset_is_downloaded_split_and_found_by_name(address: str, own_home: Path) -> None:
     folder = download_dataset("tiny-oog", base_url=address)
     assert folder == own_home / "datasets" / "tiny-oog" == find_dataset("tiny-oog")
     dataset = load_dataset("tiny-oog")
@@ -104,9 +104,7 @@ def test_a_dataset_is_downloaded_split_and_found_by_its_name(address: str, own_h
     assert len(dataset.background) == 20 * 12 + 12
 
 
-def test_a_local_copy_gives_the_same_dataset_flat_or_as_published(
-    address: str, published: Path, tmp_path: Path
-) -> None:
+def test_local_copy_gives_the_same_dataset_flat_or_nested(address: str, published: Path, tmp_path: Path) -> None:
     downloaded = download_dataset("tiny-oog", tmp_path / "downloaded", base_url=address)
     nested = download_dataset("tiny-oog", tmp_path / "nested", source=published)
     (published / "auxiliary" / "ent2sec.json").rename(published / "ent2sec.json")
@@ -115,12 +113,12 @@ def test_a_local_copy_gives_the_same_dataset_flat_or_as_published(
     assert {f"{table}.tsv" for table in TABLES} <= set(content(flat))
 
 
-def test_a_local_copy_needs_no_server_and_leaves_no_downloads(published: Path, own_home: Path, tmp_path: Path) -> None:
+def test_local_copy_needs_no_server_and_no_downloads(published: Path, own_home: Path, tmp_path: Path) -> None:
     download_dataset("tiny-oog", tmp_path / "out", source=published, base_url="http://127.0.0.1:1/")
     assert not own_home.exists()
 
 
-def test_files_that_the_local_copy_lacks_are_downloaded(
+def test_files_missing_in_the_local_copy_are_downloaded(
     address: str, published: Path, own_home: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "mine"
@@ -131,7 +129,7 @@ def test_files_that_the_local_copy_lacks_are_downloaded(
     assert set(content(own_home / "downloads" / "tiny-oog")) == set(RAW_FILES) - {"train.txt"}
 
 
-def test_what_a_server_lacks_leaves_no_folder_and_is_the_only_thing_asked_for_next_time(
+def test_missing_file_leaves_no_folder_and_finished_downloads_are_reused(
     address: str, published: Path, own_home: Path, tmp_path: Path
 ) -> None:
     (published / "test.txt").rename(tmp_path / "test.txt")
@@ -149,7 +147,7 @@ def test_what_a_server_lacks_leaves_no_folder_and_is_the_only_thing_asked_for_ne
     assert download_dataset("tiny-oog", tmp_path / "out", base_url=address) == tmp_path / "out"
 
 
-def test_a_corrupted_download_leaves_nothing(address: str, published: Path, own_home: Path, tmp_path: Path) -> None:
+def test_corrupted_download_is_removed(address: str, published: Path, own_home: Path, tmp_path: Path) -> None:
     good = (published / "train.txt").read_bytes()
     (published / "train.txt").write_bytes(good.replace(b"0", b"1"))
     with pytest.raises(DownloadError, match=r"TINY/train\.txt, field sha256: corrupted download, removed"):
@@ -158,7 +156,7 @@ def test_a_corrupted_download_leaves_nothing(address: str, published: Path, own_
     assert content(own_home / "downloads" / "tiny-oog") == {}
 
 
-def test_a_file_that_may_not_be_published_is_named_with_the_way_out(
+def test_unpublished_file_error_suggests_a_local_copy(
     address: str, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = REGISTRY["tiny-oog"]
@@ -170,28 +168,28 @@ def test_a_file_that_may_not_be_published_is_named_with_the_way_out(
         download_dataset("tiny-oog", tmp_path / "out", base_url=address)
 
 
-def test_without_a_network_the_way_out_is_a_folder_with_all_raw_files(published: Path, tmp_path: Path) -> None:
+def test_network_error_suggests_a_local_copy_of_all_files(published: Path, tmp_path: Path) -> None:
     assert published.is_dir()
     message = r"train\.txt: download failed after 2 tries: .*; expected --from FOLDER with the raw files of tiny-oog$"
     with pytest.raises(DownloadError, match=message):
         download_dataset("tiny-oog", tmp_path / "out", base_url="http://127.0.0.1:1/")
 
 
-def test_a_local_file_with_another_checksum_is_refused(published: Path, tmp_path: Path) -> None:
+def test_local_file_with_another_checksum_is_rejected(published: Path, tmp_path: Path) -> None:
     (published / "valid.txt").write_text("0\t0\t40\t0\n")
     with pytest.raises(InputError, match=r"valid\.txt, field sha256: not the published file; found .*\(9 bytes\)"):
         download_dataset("tiny-oog", tmp_path / "out", source=published)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_source_that_is_no_folder_of_raw_files_is_refused(published: Path, tmp_path: Path) -> None:
+def test_source_without_raw_files_is_rejected(published: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere: no such folder"):
         download_dataset("tiny-oog", tmp_path / "out", source=tmp_path / "nowhere")
     with pytest.raises(InputError, match="no raw file of tiny-oog in this folder"):
         download_dataset("tiny-oog", tmp_path / "out", source=published.parent)
 
 
-def test_a_folder_that_is_there_is_kept_unless_it_may_be_overwritten(published: Path, tmp_path: Path) -> None:
+def test_existing_folder_is_kept_unless_overwrite_is_set(published: Path, tmp_path: Path) -> None:
     out = download_dataset("tiny-oog", tmp_path / "out", source=published)
     before = content(out)
     (out / "background.tsv").write_text("precious")
@@ -226,18 +224,18 @@ def test_fitcarl_data_is_searched_first_and_the_current_folder_last(
     assert find_dataset("tiny-oog") == tmp_path / "shared" / "tiny-oog"
 
 
-def test_a_folder_is_loaded_by_its_path(published: Path, tmp_path: Path) -> None:
+def test_folder_is_loaded_by_path(published: Path, tmp_path: Path) -> None:
     folder = download_dataset("tiny-oog", tmp_path / "copy", source=published)
     by_name = load_dataset(download_dataset("tiny-oog", source=published))
     assert load_dataset(folder).digest == load_dataset(str(folder)).digest == by_name.digest
 
 
-def test_a_dataset_that_was_not_fetched_is_an_error_that_says_how() -> None:
+def test_missing_dataset_error_names_the_download_command() -> None:
     with pytest.raises(InputError, match="icews14-oog is not on this machine; expected 'fitcarl data get icews14-oog'"):
         load_dataset("icews14-oog")
 
 
-def test_an_unknown_name_is_an_error_with_near_ones() -> None:
+def test_unknown_name_error_suggests_similar_names() -> None:
     with pytest.raises(InputError, match="did you mean 'icews14-oog'"):
         load_dataset("icews14")
     with pytest.raises(InputError, match="did you mean 'icews18-oog'"):
@@ -246,7 +244,7 @@ def test_an_unknown_name_is_an_error_with_near_ones() -> None:
         load_dataset("./nowhere/at/all")
 
 
-def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_dir_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache_dir() == tmp_path / "home"
     monkeypatch.delenv("FITCARL_HOME")
     monkeypatch.setattr("sys.platform", "linux")
@@ -266,7 +264,7 @@ def test_every_published_entry_lists_all_raw_files() -> None:
             assert all(len(bytes.fromhex(file.sha256)) == 32 and file.size > 0 for file in entry.files)
 
 
-def test_the_demo_is_generated_the_same_each_time() -> None:
+def test_demo_dataset_is_deterministic() -> None:
     demo = load_dataset("demo")
     assert demo.name == "demo"
     assert find_dataset("demo") is None

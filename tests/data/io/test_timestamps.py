@@ -35,7 +35,7 @@ def times(folder: Path, *texts: str, **options: str) -> Facts:
         (["-48", "24"], "integer", ["-48", "24"]),
     ],
 )
-def test_granularity_is_the_coarsest_that_loses_nothing(
+def test_auto_granularity_is_the_coarsest_without_loss(
     tmp_path: Path, texts: list[str], granularity: str, labels: list[str]
 ) -> None:
     facts = times(tmp_path, *texts)
@@ -44,21 +44,21 @@ def test_granularity_is_the_coarsest_that_loses_nothing(
     assert facts.times_truncated == 0
 
 
-def test_a_zone_is_turned_into_utc(tmp_path: Path) -> None:
+def test_time_zone_is_converted_to_utc(tmp_path: Path) -> None:
     facts = times(
         tmp_path, "2014-05-13T23:00:00-02:00", "2014-05-14T01:00:00Z", "2014-05-14T01:00:00", granularity="hour"
     )
     assert facts.calendar.labels == ("2014-05-14T01",)
 
 
-def test_minutes_are_cut_to_the_hour_and_counted_and_equal_facts_merge(tmp_path: Path) -> None:
+def test_minutes_are_truncated_to_hours_and_equal_facts_merged(tmp_path: Path) -> None:
     row = "a\tr\tb\t2014-05-13T{}\n"
     facts = read(tmp_path, "f.tsv", row.format("10:00") + row.format("10:59:59.5") + row.format("11:01"))
     assert facts.calendar.labels == ("2014-05-13T10", "2014-05-13T11")
     assert (len(facts.quadruples), facts.duplicates, facts.merged_by_truncation, facts.times_truncated) == (2, 0, 1, 2)
 
 
-def test_what_repeats_exactly_is_counted_apart_from_what_the_cut_made_equal(tmp_path: Path) -> None:
+def test_duplicates_and_facts_merged_by_truncation_are_counted_separately(tmp_path: Path) -> None:
     texts = ["2014-05-13T10:00", "2014-05-13T10:00:00Z", "2014-05-13T10:30", "2014-05-13T10:30", "2014-05-13T10:45"]
     facts = read(tmp_path, "f.tsv", "".join(f"a\tr\tb\t{text}\n" for text in texts))
     assert (len(facts.quadruples), facts.duplicates, facts.merged_by_truncation, facts.times_truncated) == (1, 2, 2, 3)
@@ -66,14 +66,14 @@ def test_what_repeats_exactly_is_counted_apart_from_what_the_cut_made_equal(tmp_
     assert (len(facts.quadruples), facts.duplicates, facts.merged_by_truncation, facts.times_truncated) == (2, 2, 1, 2)
 
 
-def test_a_given_granularity_cuts_what_is_finer(tmp_path: Path) -> None:
+def test_given_granularity_truncates_finer_times(tmp_path: Path) -> None:
     facts = times(tmp_path, "2014-05-13", "2014-05-14", "2014-06-01", granularity="month")
     assert facts.calendar.labels == ("2014-05", "2014-06")
     assert facts.quadruples.time.tolist() == [0, 0, 1]
     assert facts.times_truncated == 2
 
 
-def test_integers_tick_by_their_common_divisor_or_by_what_is_asked(tmp_path: Path) -> None:
+def test_integer_step_is_the_common_divisor_or_the_given_number(tmp_path: Path) -> None:
     found = times(tmp_path, "24", "72", "240")
     assert (found.calendar.step, found.quadruples.time.tolist()) == (24, [0, 2, 9])
     assert found.calendar.codes.tolist() == [24, 72, 240]
@@ -82,7 +82,7 @@ def test_integers_tick_by_their_common_divisor_or_by_what_is_asked(tmp_path: Pat
     assert asked.calendar.labels == ("24", "72", "216")
 
 
-def test_compact_dates_are_dates_where_a_granularity_says_so(tmp_path: Path) -> None:
+def test_granularity_reads_compact_dates_as_dates(tmp_path: Path) -> None:
     facts = times(tmp_path, "20140131", "20140201", granularity="day")
     assert facts.calendar.labels == ("2014-01-31", "2014-02-01")
     assert facts.quadruples.time.tolist() == [0, 1]
@@ -90,9 +90,7 @@ def test_compact_dates_are_dates_where_a_granularity_says_so(tmp_path: Path) -> 
 
 @given(st.lists(st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1)), min_size=1, max_size=8), st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_tick_is_the_granule_python_dates_say(
-    tmp_path: Path, moments: list[dt.datetime], data: st.DataObject
-) -> None:
+def test_ticks_match_python_dates(tmp_path: Path, moments: list[dt.datetime], data: st.DataObject) -> None:
     granularity = data.draw(st.sampled_from(["hour", "day", "month", "year"]))
     zone = data.draw(st.sampled_from(["", "Z", "+05:30"]))
     facts = times(tmp_path, *(moment.isoformat() + zone for moment in moments), granularity=granularity)
@@ -103,7 +101,7 @@ def test_a_tick_is_the_granule_python_dates_say(
     ]
 
 
-def test_parquet_dates_and_datetimes_are_times(tmp_path: Path) -> None:
+def test_parquet_dates_and_datetimes_are_read_as_times(tmp_path: Path) -> None:
     stamps = {
         "day": pl.Series([dt.date(2014, 5, 13), dt.date(1969, 12, 30)]),
         "hour": pl.Series([dt.datetime(2014, 5, 13, 3), dt.datetime(1969, 12, 30, 9)]).dt.cast_time_unit("ns"),
@@ -126,12 +124,12 @@ def test_parquet_dates_and_datetimes_are_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("granularity", ["week", "0", "-24", "", "1.5"])
-def test_an_unknown_granularity_is_refused(tmp_path: Path, granularity: str) -> None:
+def test_unknown_granularity_is_rejected(tmp_path: Path, granularity: str) -> None:
     with pytest.raises(InputError, match="unknown granularity"):
         times(tmp_path, "1", granularity=granularity)
 
 
-def test_a_granularity_must_fit_the_times(tmp_path: Path) -> None:
+def test_granularity_that_does_not_match_the_times_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="times are not integers, which granularity 24 needs; found '2014-01-01'"):
         times(tmp_path, "2014-01-01", granularity="24")
     with pytest.raises(InputError, match="not a date; found '24'; expected YYYYMMDD or YYYY"):
@@ -149,7 +147,7 @@ def test_a_granularity_must_fit_the_times(tmp_path: Path) -> None:
         (["18991231", "19000101"], "integer", ("18991231", "19000101")),
     ],
 )
-def test_integers_are_dates_only_where_all_of_them_are(
+def test_integers_are_dates_only_if_all_of_them_are(
     tmp_path: Path, texts: list[str], granularity: str, labels: tuple[str, ...]
 ) -> None:
     calendar = times(tmp_path, *texts).calendar
@@ -157,7 +155,7 @@ def test_integers_are_dates_only_where_all_of_them_are(
 
 
 @pytest.mark.parametrize("granularity", ["integer", "1"])
-def test_integers_stay_integers_where_that_is_asked_for(tmp_path: Path, granularity: str) -> None:
+def test_granularity_integer_keeps_integers(tmp_path: Path, granularity: str) -> None:
     calendar = times(tmp_path, "20140131", "20140201", "20140202", granularity=granularity).calendar
     assert (calendar.granularity, calendar.labels) == ("integer", ("20140131", "20140201", "20140202"))
 
@@ -173,9 +171,7 @@ def test_integers_stay_integers_where_that_is_asked_for(tmp_path: Path, granular
         (["0001-01-01", "9999-01-02"], "month"),
     ],
 )
-def test_times_too_far_apart_are_refused_with_a_granularity_that_will_do(
-    tmp_path: Path, texts: list[str], coarser: str
-) -> None:
+def test_too_long_time_span_suggests_a_coarser_granularity(tmp_path: Path, texts: list[str], coarser: str) -> None:
     with pytest.raises(InputError) as caught:
         times(tmp_path, *texts)
     assert "a time out of range" in str(caught.value)
@@ -184,5 +180,5 @@ def test_times_too_far_apart_are_refused_with_a_granularity_that_will_do(
     assert times(tmp_path, *texts, granularity=coarser if coarser != "day" else "month").calendar.span <= 2_000_000
 
 
-def test_the_longest_span_is_read(tmp_path: Path) -> None:
+def test_longest_allowed_span_is_read(tmp_path: Path) -> None:
     assert times(tmp_path, "0", "1", "1999999").calendar.span == 2_000_000

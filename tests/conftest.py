@@ -1,4 +1,4 @@
-"""What several rooms of the tests need: where the public benchmarks are, and how hypothesis behaves."""
+"""Shared fixtures: public benchmarks, cache directory and hypothesis profile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Tests run side by side and their tensors are tiny: more threads would only wait for each other.
+# Tests run in parallel with tiny tensors: more threads per test would slow them down.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("fitcarl", deadline=None, max_examples=60, print_blob=True, derandomize=True)
@@ -17,8 +17,8 @@ settings.load_profile("fitcarl")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is trained here is found again here only, and the user's own cache is left alone."""
+def _temporary_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Uses a temporary cache directory instead of the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FITCARL_HOME", str(tmp_path_factory.mktemp("home")))
         yield
@@ -32,8 +32,8 @@ def _benchmarks() -> Path | None:
 
 @pytest.fixture(scope="session")
 def benchmarks() -> Path:
-    """The folder with the public benchmarks; a test that asks for it is skipped where there is none."""
+    """The folder of the public benchmarks; tests that need it are skipped if it is missing."""
     folder = _benchmarks()
     if folder is None:
-        pytest.skip("the public benchmarks are not here: set FITCARL_DATA to a folder that holds icews14-oog and raw")
+        pytest.skip("no public benchmarks: set FITCARL_DATA to a folder that contains icews14-oog and raw")
     return folder

@@ -1,4 +1,4 @@
-"""One line that says where, what was found, and what would have been right."""
+"""Error messages: one line with place, value and expectation."""
 
 from __future__ import annotations
 

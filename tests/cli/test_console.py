@@ -1,4 +1,4 @@
-"""Whatever goes wrong is one line on stderr and an exit code."""
+"""Errors are one line on stderr and an exit code."""
 
 from __future__ import annotations
 

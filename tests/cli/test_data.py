@@ -1,4 +1,4 @@
-"""The commands that list, describe, fetch and make datasets."""
+"""The commands that list, describe, download and make datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor tells what is here and what is in the way."""
+"""The report of ``fitcarl doctor``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small dataset's folder."""
+"""Fixture of a small dataset folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.data.dataset_folder import FILES
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A small dataset, as a folder that a test may spoil."""
+    """A small dataset folder that a test may modify."""
     place = tmp_path / "small"
     place.mkdir()
     for name, content in FILES.items():

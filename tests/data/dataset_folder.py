@@ -1,10 +1,10 @@
-"""A small dataset as the files of its folder."""
+"""The files of a small dataset folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# Entities 0 to 2 are seen, 3 and 4 are unseen in training, 5 in validation, 6 in the test.
+# Entities 0 to 2 are in the background; 3 and 4 are meta-train, 5 meta-validation and 6 meta-test entities.
 FILES = {
     "entities.tsv": '0\tAnn\n1\tBob\n2\tCyd\u00a0(Kenya)\n3\t"New" Party\n4\tDan\n5\tEve\n6\tFay\n',
     "relations.tsv": "0\tvisits\n1\tpraises\n",

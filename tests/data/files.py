@@ -1,4 +1,4 @@
-"""Facts as files of every format, for tests to read back."""
+"""Writes and reads facts in every file format."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def read(folder: Path, file_name: str, content: str | bytes, **options: object) 
 
 
 def names(facts: Facts) -> list[Row]:
-    """The facts as a person would write them."""
+    """The facts as tuples of names."""
     entities, relations, label = facts.vocabulary.entities, facts.vocabulary.relations, facts.calendar.label
     return [(entities[s], relations[r], entities[o], label(t)) for s, r, o, t in facts.quadruples]

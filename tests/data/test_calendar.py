@@ -1,4 +1,4 @@
-"""Ticks and what people call them."""
+"""Conversion between ticks, codes and labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fitcarl.data.calendar import (
 )
 from fitcarl.errors import InputError
 
-# Years 1 to 9999 in granules of each kind: what ISO dates can write.
+# Years 1 to 9999 in granules of each granularity: the range of ISO dates.
 RANGES: dict[Granularity, tuple[int, int]] = {
     "hour": (-17_259_888, 70_389_527),
     "day": (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal()),
@@ -140,3 +140,20 @@ def test_calendar_without_times_is_rejected() -> None:
 )
 def test_granularity_follows_from_the_shape_of_a_label(label: str, granularity: Granularity | None) -> None:
     assert granularity_of_label(label) == granularity
+
+
+@pytest.mark.parametrize(
+    ("granularity", "days", "half_life", "unit"),
+    [
+        ("hour", 1 / 24, 720, "hours"),
+        ("day", 1, 30, "days"),
+        ("month", 30.4, 3, "months"),
+        ("year", 365, 1, "years"),
+        ("integer", 1, 100, "time steps"),
+    ],
+)
+def test_unit_of_a_tick_follows_from_the_granularity(
+    granularity: Granularity, days: float, half_life: float, unit: str
+) -> None:
+    calendar = Calendar.of_granules(granularity, [0, 1199])
+    assert (calendar.days_per_tick, calendar.half_life, calendar.unit) == (days, half_life, unit)

@@ -1,4 +1,4 @@
-"""A description counts what is there, quirks included."""
+"""Statistics of a dataset."""
 
 from __future__ import annotations
 

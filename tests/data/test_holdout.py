@@ -1,4 +1,4 @@
-"""Training on plain facts: who is held out, what the trained run knows, and that validation stays honest."""
+"""Training on plain facts: held-out entities, facts of the trained run, and no leakage into validation."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_preset_paper_gets_a_meta_train_group(facts: Facts, tmp_path: Path) -> N
     assert len(dataset.train.entities) >= 5
     assert sorted(run.context.facts) == sorted(facts.quadruples)
     rows = run.model.module.entity_rows
-    assert not np.asarray(rows[dataset.train.entities]).any()  # the embeddings never met them
+    assert not np.asarray(rows[dataset.train.entities]).any()  # they have no trained embeddings
 
 
 def test_dataset_without_meta_train_split_can_be_trained(facts: Facts, tmp_path: Path) -> None:

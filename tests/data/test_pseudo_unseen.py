@@ -1,4 +1,4 @@
-"""Known entities that play newcomers: who is chosen, and that nothing of theirs is left in what is seen."""
+"""Pseudo-unseen entities: selection, and removal of all their facts from the background."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ groups = st.sets(st.integers(0, ENTITIES - 1), min_size=1)
 
 
 def star(counts: list[int]) -> Quadruples:
-    """Entity i has so many facts, each with a hub of its own that has no other."""
+    """Entity i has ``counts[i]`` facts, each with a distinct other entity."""
     owner = np.repeat(np.arange(len(counts)), counts)
     return Quadruples.of(owner, np.zeros_like(owner), np.arange(len(owner)) + len(counts), np.zeros_like(owner))
 
@@ -47,7 +47,7 @@ def test_every_fact_is_either_without_the_group_or_listed_once_under_an_end_in_i
     assert sorted(fold.hidden.facts) == sorted(row for row in facts if {row[0], row[2]} & group)
     for owner, row in zip(fold.hidden.entity_of_fact.tolist(), fold.hidden.facts, strict=True):
         assert owner in group & {row[0], row[2]}
-    assert len(set(fold.hidden.entities.tolist())) == len(fold.hidden.entities)  # the rows of each stand together
+    assert len(set(fold.hidden.entities.tolist())) == len(fold.hidden.entities)  # the rows of an entity are contiguous
 
 
 def test_a_fact_within_the_group_is_listed_under_either_end() -> None:

@@ -1,4 +1,4 @@
-"""Facts as arrays, and how relations turn around."""
+"""Facts as arrays, and relation ids."""
 
 from __future__ import annotations
 
@@ -55,3 +55,17 @@ def test_relation_ids_include_inverses_self_loop_and_dummy() -> None:
     assert [R.inverse(r) for r in range(6)] == [3, 4, 5, 0, 1, 2]
     assert [R.base(r) for r in range(6)] == [0, 1, 2, 0, 1, 2]
     assert [R.is_inverse(r) for r in range(8)] == [False] * 3 + [True] * 3 + [False] * 2
+
+
+def test_inverse_relations_are_recognised_in_arrays() -> None:
+    assert R.is_inverse(np.arange(8, dtype=np.int32)).tolist() == [False] * 3 + [True] * 3 + [False] * 2
+
+
+def test_both_directions_are_the_facts_followed_by_their_inverses() -> None:
+    facts = Quadruples.from_rows([(0, 1, 2, 5), (3, 0, 3, 6)])
+    assert list(facts.both_directions(R)) == [(0, 1, 2, 5), (3, 0, 3, 6), (2, 4, 0, 5), (3, 3, 3, 6)]
+
+
+def test_real_direction_has_no_inverse_relations() -> None:
+    facts = Quadruples.from_rows([(0, 1, 2, 5), (2, 4, 0, 5), (1, 3, 4, 7)])
+    assert list(facts.in_real_direction(R)) == [(0, 1, 2, 5), (0, 1, 2, 5), (4, 0, 1, 7)]

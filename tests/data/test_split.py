@@ -1,4 +1,4 @@
-"""The out-of-graph split: against a plain reading of the recipe, its promises, and the published datasets."""
+"""The out-of-graph split against a reference implementation, its properties, and the published datasets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def facts_of(rows: list[Row], entities: int | None = None) -> Facts:
 
 @st.composite
 def random_facts(draw: st.DrawFn) -> Facts:
-    """Facts of a few entities, with self-loops, some entities busier than others."""
+    """Facts of a few entities with different numbers of facts, self-loops included."""
     entities = draw(st.integers(16, 40))
     numbers = np.random.default_rng(draw(st.integers(0, 10_000)))
     count = draw(st.integers(2 * entities, 3 * entities))
@@ -66,7 +66,7 @@ def all_rows(dataset: Dataset) -> list[Row]:
 
 
 def plain_split(rows: list[Row], seed: int, low: int, high: int, share: float, parts: tuple[float, ...]):
-    """The recipe as one would write it down, one fact after the other."""
+    """Reference implementation of the recipe, fact by fact."""
     table = np.array(rows)
     np.random.RandomState(seed).shuffle(table)
     frequency = Counter(table[:, 0].tolist())
@@ -140,7 +140,7 @@ def star(entity: int, facts: int, hub: int = 99) -> list[Row]:
 
 
 def stars(*facts: int) -> list[Row]:
-    """Entities 0, 1, ... with this many facts each, all with a hub, which stays in the graph."""
+    """Entities 0, 1, ... with this many facts each, all with one hub that stays in the background."""
     return [row for entity, count in enumerate(facts) for row in star(entity, count)] + [
         (98, 0, 99, d) for d in range(30)
     ]
@@ -198,7 +198,7 @@ def test_global_random_state_is_neither_used_nor_changed() -> None:
 
 
 def test_group_sizes_are_rounded_down_and_test_takes_the_remainder() -> None:
-    dataset = split_facts(facts_of(stars(*[12] * 59)))  # half of 59 is 29: 23.2, 2.9 and what is left
+    dataset = split_facts(facts_of(stars(*[12] * 59)))  # half of 59 is 29: 23.2, 2.9 and the remainder
     assert [len(dataset.meta(split).entities) for split in SPLITS] == [23, 2, 4]
 
 

@@ -1,4 +1,4 @@
-"""The log admits what it should: each event once, within the days, within the quotas."""
+"""The event log: no duplicates, no events outside the time span, no exceeded quotas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The causes that the demo world records fulfil the condition of the rule they are recorded for."""
+"""The recorded causes of the demo world satisfy the conditions of their rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def demo() -> World:
 
 
 def effects(world: World, rule: Rule) -> list[tuple[Fact, list[Fact]]]:
-    """Every fact a rule made, and its causes, with relations by name."""
+    """Every fact of a rule and its causes, with relation names."""
     relations = world.facts.vocabulary.relations
     rows = [(s, relations[r], o, t) for s, r, o, t in world.facts.quadruples]
     made = np.flatnonzero(world.truth.rule == rule).tolist()

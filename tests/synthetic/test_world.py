@@ -1,4 +1,4 @@
-"""The demo world keeps what it promises: size, order, names, new_entities, and facts that are found again."""
+"""Properties of the demo world: size, order, names, new entities, and lookup of facts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def digest(world: World) -> str:
     return sha.hexdigest()
 
 
-# --- what a world is ---
+# --- facts and names ---
 
 
 def test_world_is_deterministic(tiny: World) -> None:
@@ -115,7 +115,7 @@ def test_country_names_are_invented() -> None:
     assert not set(real.split()) & set(names.country_names(1800, np.random.default_rng(0)))
 
 
-# --- finding a fact again ---
+# --- lookup of facts ---
 
 
 def test_rows_of_finds_facts_by_ids(tiny: World) -> None:
@@ -153,7 +153,7 @@ def test_rows_of_finds_facts_with_other_ids_and_calendar(tiny: World) -> None:
     assert stranger.tolist() == [-1]
 
 
-# --- new_entities, and what can be learned ---
+# --- new entities ---
 
 
 def test_new_entities_appear_late_and_have_few_facts(demo: World) -> None:
@@ -252,7 +252,7 @@ def test_worlds_of_any_size_are_consistent(
 
 
 def consistent(world: World) -> None:
-    """What holds for every world, checked fast enough for large ones."""
+    """Checks that hold for every world; fast enough for large ones."""
     facts, truth = world.facts.quadruples, world.truth
     assert len(set(world.facts.vocabulary.entities)) == world.size.actors
     assert np.array_equal(truth.rows_of(facts), np.arange(len(facts))), "distinct facts, each found again"

@@ -1,4 +1,4 @@
-"""Which columns of a file are the facts, and whether its first row is one."""
+"""Detection of columns and header rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dataset's folder: read, written as it was read, and refused where it is not a dataset."""
+"""Dataset folders: reading, round trip and validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a dataset's folder: all of it or nothing, and nothing else is touched."""
+"""Writing dataset folders atomically."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_dataset_can_be_written_to_the_current_directory(
     monkeypatch.chdir(here)
     for overwrite in (False, True):
         write_dataset(data, ".", overwrite=overwrite)
-        assert contents(Path()) == FILES  # of the folder this process is in, whatever its name is now
+        assert contents(Path()) == FILES  # the current directory is still the written folder
         assert Path().stat().st_ino == here.stat().st_ino
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["here", "small"]
 

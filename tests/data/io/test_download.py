@@ -1,4 +1,4 @@
-"""Downloads against a server on this machine that stalls, truncates, corrupts, and forgets where one was."""
+"""Downloads from a local server that stalls, truncates, corrupts and ignores ranges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answer = Callable[["Handler"], None]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Gives the next answer of the server's script to each request, and its last one for ever."""
+    """Answers each request with the next response of the server's script, then repeats the last one."""
 
     server: Server
 
@@ -33,7 +33,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.asked.append(self.headers.get("Range"))
         script = self.server.script
         answer = script.pop(0) if len(script) > 1 else script[0]
-        with contextlib.suppress(ConnectionError):  # the client may have left
+        with contextlib.suppress(ConnectionError):  # the client may have disconnected
             answer(self)
 
     def log_message(self, *_: object) -> None:
@@ -86,7 +86,7 @@ def good(handler: Handler) -> None:
 
 
 def truncated(handler: Handler) -> None:
-    """Announces everything and closes half-way through what is left."""
+    """Announces all remaining bytes and closes after half of them."""
     start = start_of(handler)
     left = CONTENT[start:]
     head(handler, len(left), start)
@@ -99,7 +99,7 @@ def truncated_without_length(handler: Handler) -> None:
 
 
 def stalling(handler: Handler) -> None:
-    """Sends half of what is left, then says nothing more."""
+    """Sends half of the remaining bytes, then stalls."""
     start = start_of(handler)
     left = CONTENT[start:]
     head(handler, len(left), start)
@@ -130,7 +130,7 @@ def starting_elsewhere(handler: Handler) -> None:
 
 
 def left_open(handler: Handler) -> None:
-    """Sends everything but does not close."""
+    """Sends everything but keeps the connection open."""
     good(handler)
     handler.wfile.flush()
     handler.server.closing.wait(5)

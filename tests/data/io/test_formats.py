@@ -1,4 +1,4 @@
-"""Broken files of every format: one line that names file, row and field."""
+"""Invalid files of every format are reported in one line with file, row and field."""
 
 from __future__ import annotations
 

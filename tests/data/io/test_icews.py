@@ -1,4 +1,4 @@
-"""The raw layout of the public benchmarks, from a folder written by hand."""
+"""The raw layout of the public benchmarks."""
 
 from __future__ import annotations
 

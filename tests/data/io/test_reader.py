@@ -1,4 +1,4 @@
-"""Facts and concepts from files: the same facts whatever the format, names as they are."""
+"""Facts and concepts read from files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_all_formats_give_the_same_facts(tmp_path: Path, format: str) -> None:
     assert facts.quadruples.time.dtype == facts.quadruples.subject.dtype == "int32"
 
 
-# Any text that is no control character or half of a surrogate pair may be part of a name.
+# A name may contain any character except control characters and surrogates.
 NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6).filter(lambda s: s.strip())
 DATES = st.dates(dt.date(2013, 12, 29), dt.date(2014, 1, 5)).map(dt.date.isoformat)
 

@@ -1,4 +1,4 @@
-"""The catalogue: datasets by name, fetched from a server or a local copy, complete or not at all."""
+"""Named datasets: downloaded or read from a local copy, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ PATHS = tuple("auxiliary/ent2sec.json" if name == "ent2sec.json" else name for n
 
 
 def write_raw(folder: Path) -> None:
-    """A raw folder as it is published: forty actors with twelve facts each around a hub."""
+    """A raw folder as published: forty entities with twelve facts each around a hub."""
     days = [date(2014, 1, 1) + timedelta(days=day) for day in range(12)]
-    rows = [(actor, day % 2, 40, 24 * day) for day in range(12) for actor in range(40)]
+    rows = [(entity, day % 2, 40, 24 * day) for day in range(12) for entity in range(40)]
     rows += [(41, 0, 40, 24 * day) for day in range(12)]
     texts = {
         "train.txt": rows[:400],
@@ -60,7 +60,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FITCARL_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("FITCARL_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -71,7 +71,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a small entry ``tiny-oog`` as a server would publish it."""
+    """The published folder of a small entry ``tiny-oog``."""
     folder = tmp_path / "published" / "TINY"
     write_raw(folder)
     content = {path: (folder / path).read_bytes() for path in PATHS}
@@ -95,9 +95,9 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_dataset_is_downloaded_split_and_found_by_name(address: str, own_home: Path) -> None:
+def test_dataset_is_downloaded_split_and_found_by_name(address: str, cache: Path) -> None:
     folder = download_dataset("tiny-oog", base_url=address)
-    assert folder == own_home / "datasets" / "tiny-oog" == find_dataset("tiny-oog")
+    assert folder == cache / "datasets" / "tiny-oog" == find_dataset("tiny-oog")
     dataset = load_dataset("tiny-oog")
     assert dataset.name == "tiny-oog"
     assert [len(dataset.meta(split).entities) for split in SPLITS] == [16, 2, 2]
@@ -113,24 +113,24 @@ def test_local_copy_gives_the_same_dataset_flat_or_nested(address: str, publishe
     assert {f"{table}.tsv" for table in TABLES} <= set(content(flat))
 
 
-def test_local_copy_needs_no_server_and_no_downloads(published: Path, own_home: Path, tmp_path: Path) -> None:
+def test_local_copy_needs_no_server_and_no_downloads(published: Path, cache: Path, tmp_path: Path) -> None:
     download_dataset("tiny-oog", tmp_path / "out", source=published, base_url="http://127.0.0.1:1/")
-    assert not own_home.exists()
+    assert not cache.exists()
 
 
 def test_files_missing_in_the_local_copy_are_downloaded(
-    address: str, published: Path, own_home: Path, tmp_path: Path
+    address: str, published: Path, cache: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "mine"
     source.mkdir()
     (published / "train.txt").rename(source / "train.txt")
     folder = download_dataset("tiny-oog", tmp_path / "out", source=source, base_url=address)
     assert (folder / "background.tsv").is_file()
-    assert set(content(own_home / "downloads" / "tiny-oog")) == set(RAW_FILES) - {"train.txt"}
+    assert set(content(cache / "downloads" / "tiny-oog")) == set(RAW_FILES) - {"train.txt"}
 
 
 def test_missing_file_leaves_no_folder_and_finished_downloads_are_reused(
-    address: str, published: Path, own_home: Path, tmp_path: Path
+    address: str, published: Path, cache: Path, tmp_path: Path
 ) -> None:
     (published / "test.txt").rename(tmp_path / "test.txt")
     with pytest.raises(
@@ -139,7 +139,7 @@ def test_missing_file_leaves_no_folder_and_finished_downloads_are_reused(
         download_dataset("tiny-oog", tmp_path / "out", base_url=address)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
-    assert set(content(own_home / "downloads" / "tiny-oog")) == {"train.txt", "valid.txt"}
+    assert set(content(cache / "downloads" / "tiny-oog")) == {"train.txt", "valid.txt"}
 
     (tmp_path / "test.txt").rename(published / "test.txt")
     (published / "train.txt").unlink()
@@ -147,13 +147,13 @@ def test_missing_file_leaves_no_folder_and_finished_downloads_are_reused(
     assert download_dataset("tiny-oog", tmp_path / "out", base_url=address) == tmp_path / "out"
 
 
-def test_corrupted_download_is_removed(address: str, published: Path, own_home: Path, tmp_path: Path) -> None:
+def test_corrupted_download_is_removed(address: str, published: Path, cache: Path, tmp_path: Path) -> None:
     good = (published / "train.txt").read_bytes()
     (published / "train.txt").write_bytes(good.replace(b"0", b"1"))
     with pytest.raises(DownloadError, match=r"TINY/train\.txt, field sha256: corrupted download, removed"):
         download_dataset("tiny-oog", tmp_path / "out", base_url=address)
     assert not (tmp_path / "out").exists()
-    assert content(own_home / "downloads" / "tiny-oog") == {}
+    assert content(cache / "downloads" / "tiny-oog") == {}
 
 
 def test_unpublished_file_error_suggests_a_local_copy(
@@ -210,15 +210,15 @@ def test_progress_names_every_file(address: str, tmp_path: Path) -> None:
 
 
 def test_fitcarl_data_is_searched_first_and_the_current_folder_last(
-    published: Path, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+    published: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert find_dataset("tiny-oog") is None
     here = download_dataset("tiny-oog", tmp_path / "tiny-oog", source=published)
     assert find_dataset("tiny-oog") == Path("tiny-oog")
     download_dataset("tiny-oog", source=published)
-    assert find_dataset("tiny-oog") == own_home / "datasets" / "tiny-oog"
+    assert find_dataset("tiny-oog") == cache / "datasets" / "tiny-oog"
     monkeypatch.setenv("FITCARL_DATA", str(tmp_path / "shared"))
-    assert find_dataset("tiny-oog") == own_home / "datasets" / "tiny-oog"
+    assert find_dataset("tiny-oog") == cache / "datasets" / "tiny-oog"
     (tmp_path / "shared").mkdir()
     here.rename(tmp_path / "shared" / "tiny-oog")
     assert find_dataset("tiny-oog") == tmp_path / "shared" / "tiny-oog"

@@ -1,4 +1,4 @@
-"""What the times of a file mean, found out or as asked."""
+"""Detection of the granularity of times."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_granularity_that_does_not_match_the_times_is_rejected(tmp_path: Path) -
     [
         (["20140131", "20140201"], "day", ("2014-01-31", "2014-02-01")),
         (["19000101", "21001231"], "day", ("1900-01-01", "2100-12-31")),
-        (["20140101", "20140301", "20140201"], "month", ("2014-01", "2014-02", "2014-03")),  # as ISO dates would
+        (["20140101", "20140301", "20140201"], "month", ("2014-01", "2014-02", "2014-03")),  # like ISO dates
         (["20140131", "20140132"], "integer", ("20140131", "20140132")),
         (["20140131", "20140230"], "integer", ("20140131", "20140230")),
         (["18991231", "19000101"], "integer", ("18991231", "19000101")),

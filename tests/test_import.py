@@ -14,8 +14,8 @@ import fitcarl
 
 PACKAGE = Path(fitcarl.__file__).parent
 LAYERS = (
-    *("errors", "core", "config", "data", "synthetic", "graph", "tasks", "scoring", "evaluation", "models", "runs"),
-    *("training", "predict", "reporting", "experiments", "serve", "bench", "cli"),
+    *("errors", "core", "config", "data", "synthetic", "graph", "tasks", "scoring", "evaluation", "testing", "models"),
+    *("runs", "training", "predict", "reporting", "experiments", "serve", "bench", "cli"),
 )
 HEAVY = {"torch", "polars", "numba", "matplotlib", "numpy", "rich", "pydantic"}
 
@@ -46,7 +46,9 @@ def test_help_loads_no_heavy_module() -> None:
 
 
 def test_describing_data_does_not_load_torch() -> None:
-    loaded = _modules_after("import fitcarl\nfitcarl.load_dataset, fitcarl.read_facts, fitcarl.split, fitcarl.describe")
+    loaded = _modules_after(
+        "import fitcarl, fitcarl.data.describe\nfitcarl.load_dataset, fitcarl.read_facts, fitcarl.split"
+    )
     assert "numpy" in loaded
     assert "torch" not in loaded
 
@@ -79,9 +81,9 @@ def test_names_for_type_checkers_match_runtime_names() -> None:
         if isinstance(statement, ast.ImportFrom)
         for alias in statement.names
     }
-    homes = {(name, *home.partition(":")[::2]) for name, home in fitcarl._HOMES.items()}
-    assert {(name, module, there or name) for name, module, there in homes} == typed
-    assert {*fitcarl._HOMES, "__version__"} == set(fitcarl.__all__)
+    modules = {(name, *module.partition(":")[::2]) for name, module in fitcarl._MODULES.items()}
+    assert {(name, module, there or name) for name, module, there in modules} == typed
+    assert {*fitcarl._MODULES, "__version__"} == set(fitcarl.__all__)
 
 
 def _layer(module: str) -> str:

@@ -114,6 +114,16 @@ class Comparison:
         lines = [Text(note, "dim") for note in notes]
         return Group(Text(title, "bold"), Text(""), table, Text(""), *lines, signature_text(self.reference.report))
 
+    def __str__(self) -> str:
+        """The MRR of each scorer over all draws and its difference to the reference, as plain text."""
+        lines = [
+            f"{entry.label:<24}  MRR {format_metric(entry.report.over_draws.mean)}  "
+            f"difference {format_difference(gain.mean)} ({format_interval(gain)})"
+            for entry in self.entries
+            for gain in (self.difference(entry),)
+        ]
+        return "\n".join([*lines, str(self.reference.report.signature)])
+
     def _cells(self, entry: Entry) -> list[str]:
         report, pooled = entry.report, entry.report.over_draws
         novel = next((row.mrr for part, row in report.parts if part.value == "novel"), None)

@@ -1,0 +1,197 @@
+"""Contract tests for scorers, for use in the test suites of custom scorers. Needs no test framework.
+
+from fitcarl.testing import check_scorer
+
+def test_my_scorer():
+    dataset = fitcarl.load_dataset("demo")
+    check_scorer(MyScorer(dataset), dataset, make=MyScorer)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.core.arrays import Positions
+from fitcarl.data.dataset import SPLITS, Dataset, MetaSet, Split
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.evaluation.protocol import hide_answers
+from fitcarl.scoring.scorer import Scorer
+from fitcarl.scoring.scores import Scores
+from fitcarl.tasks.task import Queries, Task, official_task, sampled_task
+
+_SUMMATION_ERROR = 1e-9
+"""Sums over support facts in another order may differ by rounding."""
+
+
+class ContractError(AssertionError):
+    """A scorer violates the contract of ``fitcarl.Scorer``."""
+
+
+def check_scorer(
+    scorer: Scorer,
+    dataset: Dataset,
+    shots: int = 3,
+    *,
+    split: Split = "test",
+    make: Callable[[Dataset], Scorer] | None = None,
+    tolerance: float = 0.0,
+) -> None:
+    """Checks everything that ``evaluate_scorer`` expects of a scorer.
+
+    - It has a name and returns ``Scores`` of all queries: distinct entities in range, finite scores, int32 and float64.
+    - It is deterministic, keeps no state between tasks, and does not modify its arguments.
+    - The scores of a query depend neither on the other queries of the batch nor on their order.
+    - The answers of the queries are not used.
+    - The order of the support facts of an entity does not matter.
+    - With ``make``: of the unseen entities, no fact beyond the support is used.
+
+    Args:
+        scorer: The scorer, fitted to the dataset.
+        dataset: A dataset with unseen entities in ``split``.
+        shots: Support facts per unseen entity (K).
+        split: The group of unseen entities.
+        make: Builds the same scorer from a dataset, such as its class; it is called with a dataset without the hidden
+            facts of the unseen entities.
+        tolerance: Largest tolerated difference of scores that should be equal, relative to the score if it is above 1.
+            Models whose matrix products depend on the batch size need a value such as 1e-5.
+
+    Raises:
+        ContractError: If a check fails, with the first query and entity that show it.
+    """
+    relations, entities = dataset.vocabulary.relation_ids, len(dataset.vocabulary.entities)
+    task = official_task(dataset.meta(split), shots, relations)
+    if not len(task.queries):
+        raise ValueError(f"{dataset.name} has no query in meta-{split} at {shots} shots")
+    blind = Task(task.support, hide_answers(task.queries))
+    expected = _check_output(scorer, blind, entities)
+    compare = _Comparison(entities, task.queries, expected)
+
+    other = sampled_task(dataset.meta(split), shots, relations, np.random.default_rng(0))
+    scorer.score(Task(other.support, hide_answers(other.queries)), hide_answers(other.queries))
+    compare(scorer.score(blind, blind.queries), "it is not deterministic or keeps state between tasks", 0.0)
+    compare(scorer.score(task, task.queries), "it uses the answers of the queries", 0.0)
+    moved = _with_answers(task.queries, np.roll(task.queries.answer, 1))
+    compare(scorer.score(Task(task.support, moved), moved), "it uses the answers of the queries", 0.0)
+    _check_batches(scorer, blind, compare, tolerance)
+    shuffled = Task(_reversed_support(task.support), blind.queries)
+    found = scorer.score(shuffled, shuffled.queries)
+    compare(found, "scores depend on the order of the support facts", max(tolerance, _SUMMATION_ERROR))
+    if make is not None:
+        without = _without_hidden_facts(dataset, split, task)
+        compare(make(without).score(blind, blind.queries), "it uses hidden facts of unseen entities", tolerance)
+
+
+def _check_output(scorer: Scorer, task: Task, entities: int) -> Scores:
+    """The scores of a task, after checks of their form and of the arguments."""
+    if not isinstance(scorer.name, str) or not scorer.name:
+        raise ContractError("the name of a scorer must be a non-empty string")
+    before = [array.copy() for array in _arrays(task)]
+    scores = scorer.score(task, task.queries)
+    if not isinstance(scores, Scores):
+        raise ContractError(f"score() returned {type(scores).__name__} instead of Scores")
+    try:
+        scores.check(len(task.queries), entities)
+    except ValueError as error:
+        raise ContractError(str(error)) from None
+    if scores.entity.dtype != np.int32 or scores.score.dtype != np.float64:
+        raise ContractError(
+            f"entities must be int32 and scores float64, not {scores.entity.dtype}, {scores.score.dtype}"
+        )
+    if not np.all(np.isfinite(scores.score)):
+        raise ContractError("scores must be finite")
+    if not all(map(np.array_equal, before, _arrays(task))):
+        raise ContractError("it modifies its arguments")
+    empty = scorer.score(task, task.queries.take(slice(0, 0)))
+    if len(empty) or len(empty.entity):
+        raise ContractError("an empty batch of queries must have empty scores")
+    return scores
+
+
+def _check_batches(scorer: Scorer, task: Task, compare: _Comparison, tolerance: float) -> None:
+    queries = task.queries
+    for size in (1, 7):
+        parts = [scorer.score(task, queries.take(slice(i, i + size))) for i in range(0, len(queries), size)]
+        compare(Scores.concat(parts), f"scores depend on the batch (batches of {size})", tolerance)
+    backwards = np.arange(len(queries))[::-1]
+    found = scorer.score(task, queries.take(backwards))
+    ordered = Scores.concat([found.take(slice(int(i), int(i) + 1)) for i in backwards])
+    compare(ordered, "scores depend on the order of the queries", tolerance)
+
+
+class _Comparison:
+    """Compares scores with those of the first call."""
+
+    def __init__(self, entities: int, queries: Queries, expected: Scores) -> None:
+        self._entities, self._queries, self._expected = entities, queries, expected
+
+    def __call__(self, found: Scores, problem: str, tolerance: float) -> None:
+        if len(found) != len(self._expected):
+            raise ContractError(f"{problem}: scores of {len(found)} queries instead of {len(self._expected)}")
+        ours, theirs = self._sorted(self._expected), self._sorted(found)
+        pair = np.union1d(ours[0], theirs[0])
+        one, other = _lookup(pair, *ours), _lookup(pair, *theirs)
+        # A shortlist may be cut off between two (almost) equal scores: its last place counts for those not listed.
+        query = pair // self._entities
+        if tolerance > 0:
+            one = np.where(np.isnan(one), np.fmin(other, _lowest(self._expected)[query]), one)
+            other = np.where(np.isnan(other), np.fmin(one, _lowest(found)[query]), other)
+        scale = np.fmax(1.0, np.fmax(np.abs(one), np.abs(other)))
+        different = ~(np.abs(one - other) <= tolerance * scale)
+        if different.any():
+            first = int(np.flatnonzero(different)[0])
+            number, entity = divmod(int(pair[first]), self._entities)
+            about = (int(getattr(self._queries, name)[number]) for name in ("entity", "relation", "time"))
+            what = "query {} (entity {}, relation {}, time {})".format(number, *about)
+            raise ContractError(
+                f"{problem}: in {what}, entity {entity} scores {one[first]:.9g} and then {other[first]:.9g} "
+                f"(nan: not listed); {int(different.sum())} scores differ"
+            )
+
+    def _sorted(self, scores: Scores) -> tuple[Positions, NDArray[np.float64]]:
+        pair = scores.query * self._entities + scores.entity
+        order = np.argsort(pair, kind="stable")
+        return pair[order], scores.score[order]
+
+
+def _lookup(wanted: Positions, pair: Positions, score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64 [wanted]: scores by pair, nan where a pair is not listed."""
+    found = np.full(len(wanted), np.nan)
+    found[np.searchsorted(wanted, pair)] = score
+    return found
+
+
+def _lowest(scores: Scores) -> NDArray[np.float64]:
+    """float64 [queries]: the lowest listed score, nan for queries without entities."""
+    lowest = np.full(len(scores), np.inf)
+    np.minimum.at(lowest, scores.query, scores.score)
+    return np.where(np.isinf(lowest), np.nan, lowest)
+
+
+def _arrays(task: Task) -> list[NDArray[np.int32]]:
+    facts, queries = task.support.facts, task.queries
+    return [
+        *(task.support.entity_of_fact, facts.subject, facts.relation, facts.object, facts.time),
+        *(queries.entity, queries.relation, queries.time, queries.answer),
+    ]
+
+
+def _with_answers(queries: Queries, answer: NDArray[np.int32]) -> Queries:
+    return Queries(queries.entity, queries.relation, queries.time, answer)
+
+
+def _reversed_support(support: MetaSet) -> MetaSet:
+    """The same facts of each entity in reverse order."""
+    parts = [np.arange(first, end)[::-1] for first, end in zip(support.offsets[:-1], support.offsets[1:], strict=True)]
+    order = np.concatenate(parts)
+    return MetaSet(support.entity_of_fact[order], support.facts.take(order))
+
+
+def _without_hidden_facts(dataset: Dataset, split: Split, task: Task) -> Dataset:
+    """The dataset whose unseen entities of a split have their support facts only, without dropped facts."""
+    sets = {name: task.support if name == split else dataset.meta(name) for name in SPLITS}
+    nothing = Quadruples.empty()
+    return replace(dataset, train=sets["train"], valid=sets["valid"], test=sets["test"], dropped=nothing)

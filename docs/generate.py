@@ -63,9 +63,9 @@ def _mkdocstrings(value: Any, name: str) -> str:
 
 def cli_reference() -> str:
     """Every command with its arguments and options."""
-    from fitcarl.cli import build
+    from fitcarl.cli import build_cli
 
-    root = typer.main.get_command(build())
+    root = typer.main.get_command(build_cli())
     return "\n".join(["# Command line", "", *_command(root, typer.Context(root, info_name="fitcarl"))]) + "\n"
 
 

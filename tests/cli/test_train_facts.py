@@ -17,8 +17,8 @@ def test_a_file_of_facts_is_all_it_takes(facts: Path, fitcarl: Command, tmp_path
     assert outcome.code == 0
     said = outcome.stderr.splitlines()
     assert said[0] == "facts: 720 facts of 66 actors, 3 relations, 2024-01-01 to 2024-12-28"
-    assert said[1].startswith("held out for validation: 3 actors with 12 to 12 facts; ")
-    assert said[2] == "to learn from: 4 groups of 5 actors with 12 to 12 facts, hidden in turn"
+    assert said[1].startswith("held out for validation: 3 entities with 12 to 12 facts; ")
+    assert said[2] == "to learn from: 4 groups of 5 entities with 12 to 12 facts, hidden in turn"
     assert json.loads((run / "config.json").read_text())["learn"]["tasks"] == "pseudo"
     assert "|split:valid|" in (sign := json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"])
     assert "|data:facts@" in sign

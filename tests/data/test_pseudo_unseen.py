@@ -27,17 +27,17 @@ def star(counts: list[int]) -> Quadruples:
     return Quadruples.of(owner, np.zeros_like(owner), np.arange(len(owner)) + len(counts), np.zeros_like(owner))
 
 
-def people(facts: Quadruples) -> int:
+def entity_count(facts: Quadruples) -> int:
     return int(max(facts.subject.max(), facts.object.max())) + 1
 
 
 def chosen(facts: Quadruples, shots: int = 3, seed: int = 0, **ways: float) -> list[list[int]]:
-    found = select_pseudo_unseen(facts, people(facts), shots, np.random.default_rng(seed), **ways)  # type: ignore[arg-type]
+    found = select_pseudo_unseen(facts, entity_count(facts), shots, np.random.default_rng(seed), **ways)  # type: ignore[arg-type]
     return [group.tolist() for group in found.groups]
 
 
 @given(rows, groups, st.integers(0, 5))
-def test_every_fact_is_either_without_the_group_or_listed_once_under_an_end_in_it(
+def test_every_fact_is_in_the_background_or_listed_once_under_a_held_out_entity(
     facts: list[tuple[int, int, int, int]], group: set[int], seed: int
 ) -> None:
     fold = hold_out_entities(
@@ -50,13 +50,13 @@ def test_every_fact_is_either_without_the_group_or_listed_once_under_an_end_in_i
     assert len(set(fold.hidden.entities.tolist())) == len(fold.hidden.entities)  # the rows of an entity are contiguous
 
 
-def test_a_fact_within_the_group_is_listed_under_either_end() -> None:
+def test_fact_within_the_group_is_listed_under_subject_or_object() -> None:
     facts = Quadruples.of(np.zeros(200), np.zeros(200), np.ones(200), np.arange(200))
     fold = hold_out_entities(facts, np.array([0, 1]), 2, np.random.default_rng(0))
     assert 60 < (fold.hidden.entity_of_fact == 0).sum() < 140
 
 
-def test_those_with_few_facts_are_chosen_and_no_one_twice() -> None:
+def test_entities_with_few_facts_are_selected_once() -> None:
     facts = star([5] * 30 + [6] * 30 + [40] * 30 + [41] * 30)
     drawn = chosen(facts)
     assert len(drawn) == 4
@@ -65,32 +65,32 @@ def test_those_with_few_facts_are_chosen_and_no_one_twice() -> None:
     assert set(together) <= set(range(30, 90))
 
 
-def test_a_group_hides_no_more_than_its_share() -> None:
+def test_group_holds_out_at_most_its_share_of_facts() -> None:
     facts = star([10] * 100)
     assert [len(group) for group in chosen(facts)] == [10, 10, 10, 10]
     assert [len(group) for group in chosen(facts, most=7, groups=2)] == [7, 7]
 
 
-def test_where_too_few_have_few_facts_the_nearest_are_taken_and_that_is_said() -> None:
+def test_entities_nearest_to_the_usual_count_are_selected_and_reported() -> None:
     facts = star([100] * 3 + [60] * 20)
-    found = select_pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0))
+    found = select_pseudo_unseen(facts, entity_count(facts), 3, np.random.default_rng(0))
     assert found.found == (60, 60)
-    assert str(found) == "4 groups of 2 actors with 60 to 60 facts (too few have 6 to 40)"
+    assert str(found) == "4 groups of 2 entities with 60 to 60 facts (too few have 6 to 40)"
 
 
-def test_where_all_is_as_it_should_be_nothing_is_excused() -> None:
+def test_usual_selection_is_described_without_remark() -> None:
     facts = star([12] * 40)
-    found = select_pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0), groups=1)
-    assert str(found) == "4 actors with 12 to 12 facts"
+    found = select_pseudo_unseen(facts, entity_count(facts), 3, np.random.default_rng(0), groups=1)
+    assert str(found) == "4 entities with 12 to 12 facts"
 
 
-def test_the_choice_follows_from_the_seed() -> None:
+def test_selection_depends_on_the_seed() -> None:
     facts = star([10] * 100)
     assert chosen(facts, seed=1) == chosen(facts, seed=1)
     assert chosen(facts, seed=1) != chosen(facts, seed=2)
 
 
 @pytest.mark.parametrize("facts", [star([3] * 50), Quadruples.of([0] * 9, [0] * 9, [1] * 9, range(9))])
-def test_where_nobody_can_be_hidden_it_is_one_line(facts: Quadruples) -> None:
-    with pytest.raises(InputError, match=r"mine: nobody can play a newcomer; found .* expected some with 6 to 40"):
-        select_pseudo_unseen(facts, people(facts), 3, np.random.default_rng(0), name="mine")
+def test_facts_without_eligible_entities_are_rejected_in_one_line(facts: Quadruples) -> None:
+    with pytest.raises(InputError, match=r"mine: no entity can be held out; found .* expected some with 6 to 40"):
+        select_pseudo_unseen(facts, entity_count(facts), 3, np.random.default_rng(0), name="mine")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from fitcarl.cli import build
+from fitcarl.cli import build_cli
 from tests.docs.markdown import DOCS, PAGES, ROOT, inline_code, mentioned_commands, name_of, prose
 from tests.docs.site import GENERATED, anchors
 
@@ -95,7 +95,7 @@ def _unknown_part(line: str) -> str | None:
 
 @cache
 def _root() -> Any:
-    return typer.main.get_command(build())
+    return typer.main.get_command(build_cli())
 
 
 def _mentions(file: Path, symbol: str) -> bool:

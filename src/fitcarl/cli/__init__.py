@@ -34,7 +34,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
-    command = typer.main.get_command(build())
+    command = typer.main.get_command(build_cli())
 
     def invoke() -> None:
         with command.make_context("fitcarl", list(arguments)) as context:
@@ -43,14 +43,14 @@ def run(arguments: Sequence[str]) -> int:
     return console.exit_code_of(invoke)
 
 
-def build() -> typer.Typer:
+def build_cli() -> typer.Typer:
     """The application with all commands; a new command or group is one line here."""
     app = console.group(
         "Predict links of new entities in a temporal knowledge graph from a few facts, and explain each prediction."
     )
     app.callback(invoke_without_command=True)(_root)
     app.command("demo")(demo.demo)
-    app.add_typer(data.build(), name="data")
+    app.add_typer(data.data_commands(), name="data")
     app.command("pretrain")(train.pretrain_data)
     app.command("train")(train.train_model)
     app.command("settings")(settings.list_settings)
@@ -67,7 +67,7 @@ def build() -> typer.Typer:
     return app
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"fitcarl {__version__}")
         raise typer.Exit
@@ -76,7 +76,7 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001 - handled by its callback
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     console.show_help_without_command(context)

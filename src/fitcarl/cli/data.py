@@ -13,7 +13,7 @@ from fitcarl.errors import InputError
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def build() -> typer.Typer:
+def data_commands() -> typer.Typer:
     app = console.group("List, describe, download and make datasets.")
     app.command("list")(list_datasets)
     app.command("describe")(describe_dataset)
@@ -120,7 +120,7 @@ def split_file(
         console.reject_options(context, options.OPTIONS, "applies to a file of facts only", "--facts FILE")
         read = Facts.of(load_dataset(str(data)))
     else:
-        read = options.read(facts, columns, header, granularity, format, concepts, name=str(facts))
+        read = options.read_fact_file(facts, columns, header, granularity, format, concepts, name=str(facts))
     name = out.resolve().name
     dataset = split_facts(read, name=name, seed=seed, bounds=(low, high), share=share, parts=part_shares)
     write_dataset(dataset, out, overwrite=overwrite)

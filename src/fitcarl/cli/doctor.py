@@ -26,7 +26,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print one JSON obj
     if json:
         console.show_json(found)
     else:
-        console.show(*_lines(found))
+        console.show(*_report_lines(found))
     if found["problems"]:
         raise typer.Exit(console.INTERNAL_ERROR)
 
@@ -34,7 +34,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print one JSON obj
 def examine() -> dict[str, Any]:
     """The report as JSON values."""
     problems: list[str] = []
-    versions = {package: _version(package) for package in PACKAGES}
+    versions = {package: _package_version(package) for package in PACKAGES}
     missing = [package for package, version in versions.items() if version is None]
     if missing:
         problems.append(f"not installed: {', '.join(missing)}; reinstall with pip install fitcarl")
@@ -52,7 +52,7 @@ def examine() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": versions,
-        "extras": {extra: all(map(_version, packages)) for extra, packages in EXTRAS.items()},
+        "extras": {extra: all(map(_package_version, packages)) for extra, packages in EXTRAS.items()},
         "torch": None if "torch" in missing else _torch(),
         "cores": _cores(),
         "memory_mb": _memory(),
@@ -62,7 +62,7 @@ def examine() -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str | None:
+def _package_version(package: str) -> str | None:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -122,7 +122,7 @@ def _data() -> dict[str, Any]:
     }
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
+def _report_lines(found: dict[str, Any]) -> list[str]:
     torch, cores, memory, cache = found["torch"], found["cores"], found["memory_mb"], found["compiled_loops"]
     local = [name for name, folder in found["data"]["datasets"].items() if folder]
     rows = [

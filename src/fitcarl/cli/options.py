@@ -34,7 +34,7 @@ OPTIONS = {
 """Parameter name → option, for the commands that take these options."""
 
 
-def read(
+def read_fact_file(
     file: Path,
     columns: str | None,
     header: bool | None,

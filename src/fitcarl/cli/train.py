@@ -104,7 +104,7 @@ def train_model(
                     seed=seed,
                     episodes=episodes,
                     settings=setting or (),
-                    read=lambda file: options.read(file, columns, header, granularity, format, concepts),
+                    read=lambda file: options.read_fact_file(file, columns, header, granularity, format, concepts),
                     embeddings=embeddings,
                     watch=watch,
                     stop=stop,

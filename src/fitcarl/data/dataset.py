@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -10,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids, Quadruples
@@ -89,14 +89,11 @@ class Dataset:
     @cached_property
     def digest(self) -> str:
         """sha256 of names, times, facts and concepts; independent of the name of the folder."""
-        sha = hashlib.sha256()
-        for names in (self.vocabulary.entities, self.vocabulary.relations, self.concepts.names):
-            sha.update("\n".join(names).encode() + b"\0")
-        sha.update("\n".join(self.calendar.labels).encode())
+        names = (self.vocabulary.entities, self.vocabulary.relations, self.concepts.names)
+        header = b"".join("\n".join(part).encode() + b"\0" for part in names)
+        header += "\n".join(self.calendar.labels).encode()
         columns: list[NDArray[np.int32] | NDArray[np.int64]] = [self.calendar.ticks]
         columns += [self.concepts.offsets, self.concepts.ids, self.background.rows()]
         for split in SPLITS:
             columns += [self.meta(split).entity_of_fact, self.meta(split).facts.rows()]
-        for column in columns:
-            sha.update(np.ascontiguousarray(column).tobytes() + b"\0")
-        return sha.hexdigest()
+        return sha256_of_arrays(*columns, header=header, separator=b"\0")

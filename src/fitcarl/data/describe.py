@@ -107,7 +107,7 @@ class Description:
             f"{self.name}: {self.entities:,} entities, {self.relations:,} relations, "
             f"{self.times:,} {unit} from {self.first_time} to {self.last_time}"
         )
-        return "\n".join([title, "", *_table(self._rows()), "", "Notes", *(f"  {n}" for n in self._notes())])
+        return "\n".join([title, "", *_aligned_table(self._rows()), "", "Notes", *(f"  {n}" for n in self._notes())])
 
     def __str__(self) -> str:
         return self.render()
@@ -238,7 +238,7 @@ def _facts(count: int) -> str:
     return "1 fact" if count == 1 else f"{count} facts"
 
 
-def _table(rows: list[list[str]]) -> list[str]:
+def _aligned_table(rows: list[list[str]]) -> list[str]:
     """Lines of a table: the first column left-aligned, numbers right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []

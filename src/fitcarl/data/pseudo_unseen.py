@@ -1,4 +1,4 @@
-"""Known entities that play newcomers: who they are, and what is left of the facts when theirs are hidden."""
+"""Pseudo-unseen entities: known entities that are held out during training, and the facts without them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 
-_TO_ASK = 3
-"""Facts beyond its support that a newcomer should have at least."""
-_FEW = 40
-"""Facts that a newcomer should have at most, or three times the least where that is more."""
-_LEAST = 5
-"""Entities that a group should have; where there are not so many with a usual number of facts, others are taken."""
+_MIN_QUERIES = 3
+"""Minimum number of facts of a pseudo-unseen entity besides its support set."""
+_MAX_FACTS = 40
+"""Maximum number of facts of a pseudo-unseen entity, or three times the minimum if that is more."""
+_MIN_GROUP_SIZE = 5
+"""Entities that a group should have; if too few have a usual number of facts, others are added."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,15 +26,15 @@ class PseudoUnseen:
     groups: tuple[Ids, ...]
     """int32 [entities of the group] each, in the order of the draw."""
     usual: tuple[int, int]
-    """The fewest and the most facts that a newcomer should have."""
+    """Minimum and maximum number of facts that a pseudo-unseen entity should have."""
     count: NDArray[np.int64]
-    """int64 [entities]: how many facts each entity has, in a group or not."""
+    """int64 [entities]: number of facts of every entity."""
 
     @property
     def found(self) -> tuple[int, int]:
-        """The fewest and the most facts that one of these has."""
-        theirs = self.count[np.concatenate(self.groups)]
-        return int(theirs.min()), int(theirs.max())
+        """Minimum and maximum number of facts of the selected entities."""
+        counts = self.count[np.concatenate(self.groups)]
+        return int(counts.min()), int(counts.max())
 
     def __str__(self) -> str:
         sizes = sorted({len(group) for group in self.groups})
@@ -43,17 +43,17 @@ class PseudoUnseen:
         few, many = self.found
         stretched = few < self.usual[0] or many > self.usual[1]
         wanted = f" (too few have {self.usual[0]} to {self.usual[1]})" if stretched else ""
-        return f"{groups}{size} actors with {few} to {many} facts{wanted}"
+        return f"{groups}{size} entities with {few} to {many} facts{wanted}"
 
 
 @dataclass(frozen=True, eq=False)
 class Holdout:
-    """Facts as they are while a group is unseen."""
+    """The facts while a group is held out."""
 
     background: Quadruples
-    """Facts without an entity of the group, in their order."""
+    """Facts without an entity of the group, in the original order."""
     hidden: MetaSet
-    """All the others. One within the group is listed under one of its ends, chosen at random, as in official splits."""
+    """All other facts. A fact within the group is listed under its subject or object, chosen at random."""
 
 
 def select_pseudo_unseen(
@@ -67,52 +67,66 @@ def select_pseudo_unseen(
     share: float = 0.1,
     name: str | None = None,
 ) -> PseudoUnseen:
-    """Draws groups of entities that have few facts, as those of official meta-train splits do.
+    """Selects groups of entities with few facts, like those of official meta-train splits.
 
-    A group has at most ``most`` entities and, unless it is a single one, at most ``share`` of all facts. There are
-    fewer groups where there are fewer entities. Entities with other than the usual number of facts are only taken
-    where there would be too few; ``name`` is that of the facts in the error where nobody can be hidden.
+    Entities with an unusual number of facts are selected only if there are too few others.
+
+    Args:
+        facts: All facts.
+        entities: Number of entities.
+        shots: Support facts per entity, K.
+        rng: Random generator.
+        groups: Maximum number of groups.
+        most: Maximum number of entities per group.
+        share: Maximum share of all facts that a group with more than one entity may have.
+        name: Name of the facts for error messages.
+
+    Returns:
+        The groups.
+
+    Raises:
+        InputError: No entity can be held out.
     """
     count = _facts_of_each(facts, entities)
-    low = shots + _TO_ASK
-    usual = low, max(_FEW, 3 * low)
-    drawn = _candidates(count, shots, usual, groups * _LEAST, rng)
+    low = shots + _MIN_QUERIES
+    usual = low, max(_MAX_FACTS, 3 * low)
+    drawn = _eligible(count, shots, usual, groups * _MIN_GROUP_SIZE, rng)
     parts = [drawn[number::groups] for number in range(min(groups, len(drawn)))]
     parts = [_within(part, count, most, share * len(facts)) for part in parts]
     parts = [part for part in parts if _can_be_hidden(facts, part, entities, shots)]
     if not parts:
         raise InputError(
-            "nobody can play a newcomer",
+            "no entity can be held out",
             file=name,
             found=f"{int((count > shots).sum())} entities with more than {shots} facts, of {int((count > 0).sum())}",
-            expected=f"some with {usual[0]} to {usual[1]} facts, and others that have nothing to do with them",
+            expected=f"some with {usual[0]} to {usual[1]} facts, and other facts without them",
         )
     return PseudoUnseen(tuple(parts), usual, count)
 
 
 def hold_out_entities(facts: Quadruples, group: Ids, entities: int, rng: np.random.Generator) -> Holdout:
-    """Takes every fact of a group out; the facts of each of its entities are in random order."""
+    """Removes every fact of a group; the facts of each of its entities are in random order."""
     unseen = np.zeros(entities, dtype=np.bool_)
     unseen[group] = True
-    theirs = unseen[facts.subject] | unseen[facts.object]
-    hidden = facts.take(rng.permutation(np.flatnonzero(theirs)))
+    involved = unseen[facts.subject] | unseen[facts.object]
+    hidden = facts.take(rng.permutation(np.flatnonzero(involved)))
     at_subject, at_object = unseen[hidden.subject], unseen[hidden.object]
     heads = rng.random(len(hidden)) < 0.5
-    owner = np.where(at_subject & (heads | ~at_object), hidden.subject, hidden.object)
-    order = np.argsort(owner, kind="stable")
-    return Holdout(facts.take(~theirs), MetaSet(owner[order], hidden.take(order)))
+    entity = np.where(at_subject & (heads | ~at_object), hidden.subject, hidden.object)
+    order = np.argsort(entity, kind="stable")
+    return Holdout(facts.take(~involved), MetaSet(entity[order], hidden.take(order)))
 
 
 def _facts_of_each(facts: Quadruples, entities: int) -> NDArray[np.int64]:
-    """int64 [entities]: how many facts each has; one with itself counts once."""
+    """int64 [entities]: number of facts of each entity; a self-loop counts once."""
     others = facts.object[facts.object != facts.subject]
     return np.bincount(facts.subject, minlength=entities) + np.bincount(others, minlength=entities)
 
 
-def _candidates(
+def _eligible(
     count: NDArray[np.int64], shots: int, usual: tuple[int, int], needed: int, rng: np.random.Generator
 ) -> Ids:
-    """Entities with a usual number of facts, or so many as are needed of those nearest to it, in random order."""
+    """Entities with a usual number of facts, or the ``needed`` ones nearest to it, in random order."""
     off = np.maximum(usual[0] - count, 0) + np.maximum(count - usual[1], 0)
     able = rng.permutation(np.flatnonzero(count > shots))
     nearest = able[np.argsort(off[able], kind="stable")]
@@ -121,16 +135,16 @@ def _candidates(
 
 
 def _within(group: Ids, count: NDArray[np.int64], most: int, facts: float) -> Ids:
-    """The first of a group that have so many facts together, one at least."""
+    """The first entities of a group with at most ``facts`` facts together; at least one."""
     fits = int((np.cumsum(count[group]) <= facts).sum())
     return group[: max(1, min(most, fits))]
 
 
 def _can_be_hidden(facts: Quadruples, group: Ids, entities: int, shots: int) -> bool:
-    """Whether facts are left for a background, and somebody of the group surely has one to ask about."""
+    """Whether facts remain for the background, and an entity of the group has a fact left as a query."""
     unseen = np.zeros(entities, dtype=np.bool_)
     unseen[group] = True
     at_subject, at_object = unseen[facts.subject], unseen[facts.object]
     outward = facts.take(at_subject != at_object)
-    owner = np.where(unseen[outward.subject], outward.subject, outward.object)
-    return not (at_subject | at_object).all() and bool((np.bincount(owner, minlength=1) > shots).any())
+    entity = np.where(unseen[outward.subject], outward.subject, outward.object)
+    return not (at_subject | at_object).all() and bool((np.bincount(entity, minlength=1) > shots).any())

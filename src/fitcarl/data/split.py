@@ -65,7 +65,7 @@ def split_facts(
             expected=f"at most {MAX_SPAN}: use a coarser --granularity (86400 converts seconds to days)",
         )
     shuffled = facts.quadruples.take(np.random.RandomState(seed).permutation(len(facts.quadruples)))
-    groups = _draw(facts, shuffled, seed, bounds, share, parts)
+    groups = _draw_groups(facts, shuffled, seed, bounds, share, parts)
     if swap:
         groups = [groups[0], groups[2], groups[1]]
 
@@ -101,7 +101,7 @@ def split_facts(
     )
 
 
-def _draw(
+def _draw_groups(
     facts: Facts,
     shuffled: Quadruples,
     seed: int,
@@ -112,7 +112,7 @@ def _draw(
     """The unseen entities of the three groups, in the order of the draw."""
     low, high = bounds
     frequency = _frequency(shuffled, len(facts.vocabulary.entities))
-    candidates = _candidates(shuffled, (frequency >= low) & (frequency <= high))
+    candidates = _eligible_entities(shuffled, (frequency >= low) & (frequency <= high))
     if not len(candidates):
         fewer, more = int(np.count_nonzero(frequency < low)), int(np.count_nonzero(frequency > high))
         raise InputError(
@@ -141,7 +141,7 @@ def _frequency(facts: Quadruples, entities: int) -> NDArray[np.int64]:
     return np.bincount(facts.subject, minlength=entities) + np.bincount(facts.object, minlength=entities)
 
 
-def _candidates(facts: Quadruples, eligible: NDArray[np.bool_]) -> Ids:
+def _eligible_entities(facts: Quadruples, eligible: NDArray[np.bool_]) -> Ids:
     """Eligible entities in order of their first fact as subject, followed by the others by their first fact as object.
 
     The draw depends on this order.

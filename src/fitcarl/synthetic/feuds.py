@@ -83,16 +83,18 @@ def feud_events(feuds: Feuds, actors: Actors, rng: np.random.Generator) -> Event
     all_rows = np.arange(len(feuds.target))
     row = _repeat_randomly(np.arange(len(feuds.member)), 2, 3, rng)
     feud, member = feuds.member_feud[row], feuds.member[row]
-    hostile = _events(member, feuds.target[feud], np.zeros(len(row), np.bool_), feuds.day(feud, rng), actors, rng)
+    hostile = _usual_events(member, feuds.target[feud], np.zeros(len(row), np.bool_), feuds.day(feud, rng), actors, rng)
 
     feud = _repeat_randomly(all_rows, 2, 3, rng)
     met = feuds.start[feud] + (rng.random(len(feud)) * 0.5 * feuds.length[feud]).astype(np.int64)
-    with_target = _events(feuds.mediator[feud], feuds.target[feud], np.ones(len(feud), np.bool_), met, actors, rng)
+    with_target = _usual_events(
+        feuds.mediator[feud], feuds.target[feud], np.ones(len(feud), np.bool_), met, actors, rng
+    )
 
     row = np.flatnonzero(rng.random(len(feuds.member)) < 0.4)
     feud = feuds.member_feud[row]
     friendly = np.ones(len(row), np.bool_)
-    with_member = _events(feuds.mediator[feud], feuds.member[row], friendly, feuds.day(feud, rng), actors, rng)
+    with_member = _usual_events(feuds.mediator[feud], feuds.member[row], friendly, feuds.day(feud, rng), actors, rng)
     return Events.concat([hostile, with_target, with_member])
 
 
@@ -134,7 +136,7 @@ def new_entity_events(new_entities: NewEntities, feuds: Feuds, actors: Actors, r
         feud = new_entities.feud[rows]
         left = np.maximum(feuds.start[feud] + feuds.length[feud] - new_entities.start[rows], 1)
         day = new_entities.start[rows] + (rng.random(len(rows)) * part * left).astype(np.int64)
-        return _events(subject, object_, friendly, day, actors, rng)
+        return _usual_events(subject, object_, friendly, day, actors, rng)
 
     rows = _repeat_randomly(all_rows, 2, 3, rng)
     hostile = events_with(rows, feuds.target[new_entities.feud[rows]], np.zeros(len(rows), np.bool_), turn=0.1)
@@ -148,7 +150,7 @@ def new_entity_events(new_entities: NewEntities, feuds: Feuds, actors: Actors, r
     return Events.concat([hostile, mediator, support, chance])
 
 
-def _events(
+def _usual_events(
     subject: NDArray[np.int32],
     object_: NDArray[np.int32],
     friendly: NDArray[np.bool_],

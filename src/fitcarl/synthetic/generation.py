@@ -78,10 +78,10 @@ def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> Wo
 
     quadruples, truth = _by_time(log.events, actors)
     facts = Facts(
-        name=_name(wanted),
+        name=_world_name(wanted),
         quadruples=quadruples,
         vocabulary=Vocabulary(actor_names(actors, names_rng), verbs.NAMES),
-        calendar=_calendar(log.events.time),
+        calendar=_world_calendar(log.events.time),
         concepts=actor_concepts(actors),
         rows=len(quadruples),
         duplicates=0,
@@ -90,7 +90,7 @@ def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> Wo
     return World(wanted, seed, facts, truth)
 
 
-def _name(size: WorldSize) -> str:
+def _world_name(size: WorldSize) -> str:
     """``demo`` for the default size; other names contain the size."""
     if size == SIZES["default"]:
         return "demo"
@@ -153,7 +153,7 @@ def _by_time(events: Events, actors: Actors) -> tuple[Quadruples, Truth]:
     )
 
 
-def _calendar(days: NDArray[np.int32]) -> Calendar:
+def _world_calendar(days: NDArray[np.int32]) -> Calendar:
     return Calendar.of_granules("day", parse_granule("day", FIRST_DAY.isoformat()) + np.unique(days).astype(np.int64))
 
 

@@ -67,15 +67,15 @@ def verb_id(name: str) -> int:
     return _ID[name]
 
 
-def _ids(names: list[str | None]) -> NDArray[np.int32]:
+def _verb_ids(names: list[str | None]) -> NDArray[np.int32]:
     return np.array([-1 if name is None else _ID[name] for name in names], dtype=np.int32)
 
 
 TONE: NDArray[np.int8] = np.array([verb.tone for verb in VERBS], dtype=np.int8)
 """int8 [verbs]: FRIENDLY, NEUTRAL or HOSTILE."""
-REPLY: NDArray[np.int32] = _ids([verb.reply for verb in VERBS])
+REPLY: NDArray[np.int32] = _verb_ids([verb.reply for verb in VERBS])
 """int32 [verbs]: the reply, -1 for none."""
-ESCALATION: NDArray[np.int32] = _ids([verb.escalation for verb in VERBS])
+ESCALATION: NDArray[np.int32] = _verb_ids([verb.escalation for verb in VERBS])
 """int32 [verbs]: the escalation, -1 for none."""
 TWIN: NDArray[np.bool_] = np.array([verb.twin for verb in VERBS])
 """bool [verbs]: the reply has the same day."""

@@ -114,7 +114,7 @@ def _transfer(
         if held == size:
             return
         held = 0
-    response = _open(url, held, timeout)
+    response = _open_url(url, held, timeout)
     if response is None:
         return
     with response:
@@ -134,7 +134,7 @@ def _transfer(
         with part.open("ab" if held else "wb") as out:
             # Stop by length, not by the end of the connection: some servers keep it open.
             while total is None or held < total:
-                block = _read(response, _BLOCK if total is None else min(_BLOCK, total - held), timeout)
+                block = _read_block(response, _BLOCK if total is None else min(_BLOCK, total - held), timeout)
                 if not block:
                     break
                 out.write(block)
@@ -145,7 +145,7 @@ def _transfer(
         raise _InterruptedError(f"the connection closed after {held} of {total} bytes")
 
 
-def _open(url: str, held: int, timeout: float) -> http.client.HTTPResponse | None:
+def _open_url(url: str, held: int, timeout: float) -> http.client.HTTPResponse | None:
     """The response for the bytes after the first ``held``; None if the server reports that there are no more."""
     headers = {"User-Agent": "fitcarl", "Accept-Encoding": "identity"}
     if held:
@@ -169,7 +169,7 @@ def _open(url: str, held: int, timeout: float) -> http.client.HTTPResponse | Non
     return response
 
 
-def _read(response: http.client.HTTPResponse, most: int, timeout: float) -> bytes:
+def _read_block(response: http.client.HTTPResponse, most: int, timeout: float) -> bytes:
     try:
         return response.read1(most)
     except (OSError, http.client.HTTPException) as error:

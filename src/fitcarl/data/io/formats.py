@@ -116,7 +116,7 @@ def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
     keys: tuple[Any, ...] = places if names is None else tuple(names[place] for place in places)
     fields = field_names(places, names)
 
-    # This loop dominates the cost of reading JSONL; unusual lines are handled by the slower ``_row``.
+    # This loop dominates the cost of reading JSONL; unusual lines are handled by the slower ``_jsonl_row``.
     decode, pick, kind, kinds = json.JSONDecoder().raw_decode, itemgetter(*keys), type(first), {str, int}
     rows: list[tuple[str | int, ...]] = []
     for number, line in enumerate(lines, start=1):
@@ -126,7 +126,7 @@ def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
             usual = end == len(line) and type(record) is kind and kinds.issuperset(map(type, row))
         except (ValueError, LookupError, TypeError, RecursionError):
             usual = False
-        rows.append(row if usual else _row(path, number, line, kind, keys, fields))
+        rows.append(row if usual else _jsonl_row(path, number, line, kind, keys, fields))
     values = [[value if type(value) is str else str(value) for value in column] for column in zip(*rows, strict=True)]
     return FactColumns(path, _series(path, fields, values), fields, lambda row: row + 1)
 
@@ -141,7 +141,7 @@ def _record(path: Path, number: int, line: str) -> Any:
     return record
 
 
-def _row(
+def _jsonl_row(
     path: Path, number: int, line: str, kind: type, keys: Sequence[Any], fields: Sequence[str]
 ) -> tuple[str | int, ...]:
     """The four values of a line; an InputError if there are none."""

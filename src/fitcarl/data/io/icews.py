@@ -34,7 +34,7 @@ def read_icews(raw: Path | Mapping[str, Path], name: str | None = None) -> Facts
         files = raw
     entities = _names(files["entity2id.txt"])
     relations = _names(files["relation2id.txt"])
-    calendar = _calendar(files["time2id.txt"])
+    calendar = _icews_calendar(files["time2id.txt"])
     limits = (len(entities), len(relations), len(entities))
     rows = np.concatenate([_fact_rows(files[file], limits, calendar) for file in FACT_FILES])
     vocabulary = Vocabulary(entities, relations)
@@ -51,7 +51,7 @@ def read_icews(raw: Path | Mapping[str, Path], name: str | None = None) -> Facts
     )
 
 
-def _lines(path: Path) -> list[str]:
+def _text_rows(path: Path) -> list[str]:
     """Rows of a text file. Not splitlines(): names may contain characters that it treats as line ends."""
     text = read_text(path).decode()
     if not text:
@@ -62,7 +62,7 @@ def _lines(path: Path) -> list[str]:
 def _coded(path: Path) -> list[tuple[str, int]]:
     """(text, integer) of each row; the two are separated by a tab."""
     pairs = []
-    for row, line in enumerate(_lines(path), start=1):
+    for row, line in enumerate(_text_rows(path), start=1):
         text, tab, number = line.rpartition("\t")
         try:
             pairs.append((text, int(number)))
@@ -89,7 +89,7 @@ def _names(path: Path) -> tuple[str, ...]:
     return tuple(name for name in names if name is not None)
 
 
-def _calendar(path: Path) -> Calendar:
+def _icews_calendar(path: Path) -> Calendar:
     """The calendar of (date, code) rows; a code counts hours since the first day in ICEWS, and facts use codes."""
     pairs = _coded(path)
     granularity = granularity_of_label(pairs[0][0])
@@ -117,7 +117,7 @@ def _calendar(path: Path) -> Calendar:
 
 def _fact_rows(path: Path, limits: tuple[int, int, int], calendar: Calendar) -> NDArray[np.int32]:
     """int32 [facts, 4]: subject, relation, object and tick of each row."""
-    lines = _lines(path)
+    lines = _text_rows(path)
     try:
         rows = np.loadtxt(lines, dtype=np.int64, delimiter="\t", usecols=range(4), comments=None, ndmin=2)
     except ValueError:

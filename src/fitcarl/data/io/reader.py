@@ -65,8 +65,8 @@ def read_facts(
     path = Path(path)
     check_granularity(granularity)
     source = read_columns(path, format_of(path, format), header, columns)
-    entities, (subject, object) = _numbered(source, (_SUBJECT, _OBJECT))
-    relations, (relation,) = _numbered(source, (_RELATION,))
+    entities, (subject, object) = _assign_ids(source, (_SUBJECT, _OBJECT))
+    relations, (relation,) = _assign_ids(source, (_RELATION,))
     calendar, ticks, exact, times_truncated = _times(source, granularity)
     quadruples = Quadruples(subject, relation, object, ticks).distinct()
     distinct = len(Quadruples(subject, relation, object, exact).distinct()) if times_truncated else len(quadruples)
@@ -132,7 +132,7 @@ def _concepts_of_json(path: Path) -> dict[str, list[str]]:
     return mapping
 
 
-def _numbered(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str, ...], list[Ids]]:
+def _assign_ids(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str, ...], list[Ids]]:
     """Distinct names of some columns by id, and each column as ids."""
     import polars as pl
 

@@ -163,7 +163,7 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
     name = str(name_or_folder)
     if name in REGISTRY:
         if not REGISTRY[name].files:
-            return _generated(name)
+            return _generate_dataset(name)
         folder = find_dataset(name)
         if folder is None:
             expected = f"'fitcarl data get {name}' first, or FITCARL_DATA set to the folder that contains it"
@@ -214,12 +214,12 @@ def download_dataset(
         raw = _raw_files(entry, source, FILT if base_url is None else base_url, on_progress)
         dataset = split_facts(read_icews(raw, name), swap=entry.swap)
     else:
-        dataset = _generated(name)
+        dataset = _generate_dataset(name)
     write_dataset(dataset, folder, overwrite=overwrite)
     return folder
 
 
-def _generated(name: str) -> Dataset:
+def _generate_dataset(name: str) -> Dataset:
     """A generated dataset. The generator is in a later layer, so it is imported by name on demand."""
     module, _, function = _GENERATORS[name].partition(":")
     return split_facts(getattr(import_module(module), function)().facts, name=name)

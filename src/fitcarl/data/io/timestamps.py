@@ -98,7 +98,7 @@ def read_timestamps(texts: Sequence[str], granularity: str = "auto") -> Timestam
     if kind == "integer" and granularity == "auto" and (dates := _compact_dates(texts)):
         kind, texts = "date", dates
     if kind == "integer" and granularity not in _UNITS:
-        return _integers(texts, None if granularity in ("auto", "integer") else int(granularity))
+        return _integer_timestamps(texts, None if granularity in ("auto", "integer") else int(granularity))
     if granularity != "auto" and granularity not in _UNITS:
         raise InputError(
             f"times are not integers, which granularity {granularity} needs", found=texts[0], expected="an integer"
@@ -188,7 +188,7 @@ def _coarsest(moments: NDArray[np.datetime64], kind: str) -> Granularity:
     return "day"
 
 
-def _integers(texts: Sequence[str], step: int | None) -> Timestamps:
+def _integer_timestamps(texts: Sequence[str], step: int | None) -> Timestamps:
     for text in texts:
         if len(text.lstrip("-")) > _DIGITS:
             raise InputError("a time out of range", found=text, expected=f"an integer of at most {_DIGITS} digits")

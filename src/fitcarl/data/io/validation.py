@@ -28,10 +28,10 @@ def validate(dataset: Dataset, folder: str | Path = "") -> None:
             written to.
     """
     place = Path(folder)
-    _check_names(place / ENTITIES, dataset.vocabulary.entities)
-    _check_names(place / RELATIONS, dataset.vocabulary.relations)
+    _check_unique_names(place / ENTITIES, dataset.vocabulary.entities)
+    _check_unique_names(place / RELATIONS, dataset.vocabulary.relations)
     for name, facts in _fact_tables(dataset):
-        _check_ids(place / name, facts, dataset)
+        _check_fact_ids(place / name, facts, dataset)
     if not len(dataset.background):
         raise InputError(
             "no facts", file=place / BACKGROUND, expected="at least one row: subject, relation, object, time"
@@ -66,7 +66,7 @@ def _error(problem: str, file: Path, row: int, field: str, found: object, expect
     return InputError(problem, file=file, row=row + 1, field=field, found=found, expected=expected)
 
 
-def _check_names(file: Path, names: Sequence[str]) -> None:
+def _check_unique_names(file: Path, names: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
         if problem := name_problem(name):
@@ -77,7 +77,7 @@ def _check_names(file: Path, names: Sequence[str]) -> None:
         raise InputError("no names", file=file, expected="at least one row: id, name")
 
 
-def _check_ids(file: Path, facts: Quadruples, dataset: Dataset) -> None:
+def _check_fact_ids(file: Path, facts: Quadruples, dataset: Dataset) -> None:
     entities, relations = len(dataset.vocabulary.entities), len(dataset.vocabulary.relations)
     for field, ids, count in (
         ("subject", facts.subject, entities),

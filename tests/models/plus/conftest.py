@@ -1,4 +1,4 @@
-"""A tiny world, split, and what is counted on it."""
+"""A tiny split world and its statistics."""
 
 from __future__ import annotations
 

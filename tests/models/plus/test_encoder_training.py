@@ -1,4 +1,4 @@
-"""How the encoder is trained, kept, and read with a run."""
+"""Training of the encoder, its cache, and its file in a run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def data(dataset: Dataset, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_those_who_play_newcomers_are_never_met(
+def test_encoder_never_sees_pseudo_unseen_entities(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = configure("plus", ["training.tasks=both"], shots=3)
@@ -95,7 +95,7 @@ def test_unwritable_cache_is_skipped(context: GraphContext, tmp_path: Path, capl
 
 
 @pytest.mark.parametrize("steps", [1, 2, 9, 10, 11])
-def test_any_number_of_steps_will_do(context: GraphContext, steps: int) -> None:
+def test_any_number_of_updates_works(context: GraphContext, steps: int) -> None:
     config = EncoderConfig(dim=4, max_updates=steps, min_updates=1, batch_size=16)
     names = Names.empty(context.graph.entities)
     assert torch.isfinite(train_encoder(context.graph, 1 / 24, names, config, 0, shots=5).entity).all()
@@ -109,7 +109,7 @@ def test_equal_seeds_give_equal_encoders(context: GraphContext) -> None:
     assert math.isfinite(float(one.entity.sum()))
 
 
-def test_a_stop_before_the_first_episode_loses_nothing(data: Path, tmp_path: Path) -> None:
+def test_stop_during_encoder_training_can_be_resumed(data: Path, tmp_path: Path) -> None:
     settings = [
         "encoder.max_updates=5",
         "encoder.min_updates=5",
@@ -119,12 +119,12 @@ def test_a_stop_before_the_first_episode_loses_nothing(data: Path, tmp_path: Pat
     ]
     asked: list[int] = []
 
-    def at_the_third_step() -> bool:
+    def at_third_update() -> bool:
         asked.append(1)
         return len(asked) == 3
 
     with pytest.raises(TrainingInterrupted, match="before the first episode"):
-        train(data, out=tmp_path / "run", episodes=1, settings=settings, stop=at_the_third_step)
+        train(data, out=tmp_path / "run", episodes=1, settings=settings, stop=at_third_update)
     assert not RunFolder(tmp_path / "run").encoder.exists()
     told: list[str] = []
     run = resume(tmp_path / "run", note=told.append)
@@ -135,11 +135,11 @@ def test_a_stop_before_the_first_episode_loses_nothing(data: Path, tmp_path: Pat
         Run.load(run.folder.path)
 
 
-def test_a_support_of_itself_and_of_the_asked_fact_is_never_drawn() -> None:
+def test_support_excludes_self_loops_and_the_query_fact() -> None:
     base = Quadruples(*np.array([(0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 3), (1, 0, 2, 3)], dtype=np.int32).T)
     graph = TemporalGraph.from_facts(base, 3, RelationIds(1))
-    rehearsal = EncoderBatches(graph, 1.0, Names.empty(3), EncoderConfig(batch_size=500), shots=3)
-    edge, support, known = rehearsal._draw(np.random.default_rng(0))
+    batches = EncoderBatches(graph, 1.0, Names.empty(3), EncoderConfig(batch_size=500), shots=3)
+    edge, support, known = batches._draw(np.random.default_rng(0))
     subject = np.repeat(np.arange(3), np.diff(graph.base.offsets))[edge]
     assert len(edge)
     assert known.any(1).all()
@@ -148,51 +148,51 @@ def test_a_support_of_itself_and_of_the_asked_fact_is_never_drawn() -> None:
     assert not (known & (graph.base.target[support] == graph.base.target[edge][:, None])).any()
 
 
-def test_newcomers_come_without_a_name_as_often_as_said() -> None:
+def test_name_dropout_is_the_share_of_queries_without_name() -> None:
     texts = [f"Police {i % 2}" for i in range(50)]
     ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
     graph = TemporalGraph.from_facts(ring, 50, RelationIds(1))
-    names, everybody = Names.from_texts(texts, graph), np.arange(50).repeat(20)
-    for nameless, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)):
-        config = EncoderConfig(dim=4, name_dropout=nameless)
-        rehearsal = EncoderBatches(graph, 1.0, names, config, shots=3)
-        encoder = SupportEncoder(config, 50, 2, torch.from_numpy(rehearsal.telling))
-        said = rehearsal._name(encoder, everybody, np.random.default_rng(0)).detach()
-        assert float((said != 0).any(1).float().mean()) == pytest.approx(share, abs=0.05)
+    names, subjects = Names.from_texts(texts, graph), np.arange(50).repeat(20)
+    for dropout, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)):
+        config = EncoderConfig(dim=4, name_dropout=dropout)
+        batches = EncoderBatches(graph, 1.0, names, config, shots=3)
+        encoder = SupportEncoder(config, 50, 2, torch.from_numpy(batches.word_weight))
+        embedding = batches._names(encoder, subjects, np.random.default_rng(0)).detach()
+        assert float((embedding != 0).any(1).float().mean()) == pytest.approx(share, abs=0.05)
 
 
-def test_a_loss_that_is_no_number_is_said_and_not_kept(context: GraphContext, tmp_path: Path) -> None:
+def test_encoder_with_non_finite_loss_is_not_cached(context: GraphContext, tmp_path: Path) -> None:
     names = Names.empty(context.graph.entities)
     config = EncoderConfig(dim=8, max_updates=60, min_updates=60, batch_size=32, learning_rate=1e30)
-    with pytest.raises(FitcarlError, match=r"smaller encoder\.rate"):
+    with pytest.raises(FitcarlError, match=r"smaller encoder\.learning_rate"):
         load_or_train_encoder(context.graph, 1.0, names, config, 0, 3, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_of_an_older_version_says_so(data: Path, tmp_path: Path) -> None:
+def test_statistics_of_an_older_version_are_reported(data: Path, tmp_path: Path) -> None:
     settings = ["features.encoder=off", "policy.queries_per_episode=20"]
     run = train(data, out=tmp_path / "run", episodes=1, settings=settings)
     assert not run.folder.encoder.exists()
     parts, about = read_tensors(run.folder.statistics)
-    del parts["day_relation"]
+    del parts["event_relation"]
     write_tensors(run.folder.statistics, parts, about)
     with pytest.raises(InputError, match=r"older version.*train it again"):
         Run.load(run.folder.path)
 
 
-def test_an_encoder_of_another_shape_says_so(data: Path, tmp_path: Path) -> None:
+def test_encoder_of_another_shape_is_reported(data: Path, tmp_path: Path) -> None:
     run = train(data, out=tmp_path / "run", episodes=1, settings=TINY)
     parts, about = read_tensors(run.folder.encoder)
-    parts["kin"] = parts["kin"][:, :-1].contiguous()
+    parts["key_embedding"] = parts["key_embedding"][:, :-1].contiguous()
     write_tensors(run.folder.encoder, parts, about)
     with pytest.raises(InputError, match=r"encoder.safetensors.*older version.*train it again"):
         Run.load(run.folder.path)
 
 
-def test_the_time_left_is_told_from_the_episodes_alone(
+def test_remaining_time_is_estimated_from_episodes_alone(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long the encoder took, it is done by then."""
+    """The training time of the encoder is not part of the estimate."""
     monkeypatch.setattr(
         trainer, "load_or_train_encoder", lambda *given, **ways: (load_or_train_encoder(*given, **ways)[0], 1e6)
     )

@@ -1,3 +1,5 @@
+"""Graph statistics against naive counts."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -10,9 +12,9 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.action_features import gap_buckets
-from fitcarl.models.plus.kernels import count_followers, gap_bucket
-from fitcarl.models.plus.statistics import BUCKETS, GraphStatistics, compute_statistics
+from fitcarl.models.plus.gaps import BUCKETS, gap_bucket, gap_buckets
+from fitcarl.models.plus.kernels import count_cooccurrences
+from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
 
 RELATIONS = RelationIds(2)
 FACTS = st.lists(
@@ -27,7 +29,7 @@ def statistics_of(facts: list[tuple[int, int, int, int]], entities: int = 4) -> 
     return compute_statistics(quadruples, graph, Concepts.none(entities))
 
 
-def test_gaps_fall_into_nine_ranges_that_mirror_each_other() -> None:
+def test_gap_buckets_are_symmetric() -> None:
     gaps = np.arange(-60, 61, dtype=np.int32)
     buckets = [gap_bucket(int(gap)) for gap in gaps]
     assert buckets == gap_buckets(gaps).tolist()
@@ -38,13 +40,13 @@ def test_gaps_fall_into_nine_ranges_that_mirror_each_other() -> None:
 
 
 @given(FACTS)
-def test_companions_are_counted_as_by_hand(facts: list[tuple[int, int, int, int]]) -> None:
+def test_cooccurrence_counts_match_a_naive_count(facts: list[tuple[int, int, int, int]]) -> None:
     near, ever, total = np.zeros((BUCKETS, 2, 2)), np.zeros((2, 2)), np.zeros(2)
     ordered = sorted(facts, key=lambda fact: (fact[0], fact[2], fact[3]))
     pairs = Counter((s, o) for s, _, o, _ in ordered)
     offsets = np.concatenate(([0], np.cumsum([pairs[pair] for pair in sorted(pairs)]))).astype(np.int64)
     columns = Quadruples.from_rows(ordered)
-    count_followers(offsets, columns.relation, columns.time, 1.0, 100, near, ever, total)
+    count_cooccurrences(offsets, columns.relation, columns.time, 1.0, 100, near, ever, total)
 
     by_hand = np.zeros_like(near)
     by_hand_ever = np.zeros_like(ever)
@@ -60,29 +62,29 @@ def test_companions_are_counted_as_by_hand(facts: list[tuple[int, int, int, int]
 
 
 @given(FACTS)
-def test_objects_of_a_relation_are_listed_with_their_times(facts: list[tuple[int, int, int, int]]) -> None:
+def test_event_index_lists_objects_of_a_relation_with_times(facts: list[tuple[int, int, int, int]]) -> None:
     statistics = statistics_of(facts)
     both = [(s, r, o, t) for s, r, o, t in facts] + [(o, r + 2, s, t) for s, r, o, t in facts]
     for relation in range(4):
         low, high = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
-        objects = statistics.keys[low:high] % 4
+        objects = statistics.object_keys[low:high] % 4
         assert objects.tolist() == sorted({o for _, r, o, _ in both if r == relation})
         for place in range(low, high):
-            times = statistics.key_times[statistics.key_offsets[place] : statistics.key_offsets[place + 1]]
-            wanted = statistics.keys[place] % 4
+            times = statistics.object_times[statistics.object_offsets[place] : statistics.object_offsets[place + 1]]
+            wanted = statistics.object_keys[place] % 4
             assert times.tolist() == sorted(t for _, r, o, t in both if (r, o) == (relation, wanted))
 
 
-def test_what_follows_gets_a_higher_rate_than_what_does_not() -> None:
+def test_following_relation_has_a_higher_rate() -> None:
     facts = [(a, 0, a + 1, 10 * a) for a in range(0, 60, 2)] + [(a, 1, a + 1, 10 * a + 5) for a in range(0, 60, 2)]
     statistics = statistics_of(facts, 61)
     after, before = gap_bucket(5), gap_bucket(-5)
-    assert statistics.follows[after, 0, 1] > statistics.follows[before, 0, 1] + 2
-    assert statistics.ever[0, 1] > statistics.ever[0, 0] + 2
+    assert statistics.cooccurrence_rate[after, 0, 1] > statistics.cooccurrence_rate[before, 0, 1] + 2
+    assert statistics.pair_rate[0, 1] > statistics.pair_rate[0, 0] + 2
 
 
-def test_what_is_long_past_has_faded_to_nothing() -> None:
-    table = statistics_of([(0, 0, 1, 0)]).fades
+def test_decay_table_ends_with_zero() -> None:
+    table = statistics_of([(0, 0, 1, 0)]).decay
     np.testing.assert_allclose(table[20], np.exp(-20 / np.array([1, 3, 7, 20, 60, 90])), rtol=1e-5)
     assert table[-2].max() > 0
     assert not table[-1].any()

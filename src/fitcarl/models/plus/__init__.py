@@ -1,1 +1,1 @@
-"""Preset ``plus``: the same agent, with a policy that counts what usually follows what, trained by likelihood."""
+"""Model ``plus``: graph statistics, a support encoder and a small policy, trained by likelihood."""

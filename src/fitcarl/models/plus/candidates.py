@@ -1,4 +1,4 @@
-"""The entities that anything speaks for as an answer, with all the evidence there is."""
+"""Candidate answers of a batch of queries, with their features."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from numpy.typing import NDArray
 from fitcarl.core.arrays import offsets_of
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.data.dataset import MetaSet
-from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, EncoderScorer
-from fitcarl.models.plus.features.accumulate import Edges, EncoderScores, KernelStatistics, QueryBatch
-from fitcarl.models.plus.features.collect import gather
-from fitcarl.models.plus.features.normalise import EVIDENCE
+from fitcarl.models.plus.features.accumulate import Accumulator
+from fitcarl.models.plus.features.collect import collect
+from fitcarl.models.plus.features.inputs import Edges, EncoderScores, FeatureInputs, KernelStatistics, QueryBatch
+from fitcarl.models.plus.features.normalise import normalised_features
 from fitcarl.models.plus.statistics import GraphStatistics
+from fitcarl.models.support import PaddedSupport, SupportFacts
 from fitcarl.tasks.task import Queries
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """How many candidates are looked at closely."""
+    """How many candidates of a query get features."""
 
-    most: int
-    """Those that most speaks for."""
-    extra: int = 0
-    """So many of the others, drawn at random to stand for all of them; for learning only."""
+    size: int
+    """Candidates with the highest preselection score."""
+    sampled: int = 0
+    """Further candidates, drawn at random to represent all others; for training only."""
     seed: int = 0
 
 
@@ -39,97 +41,95 @@ class Candidates:
     offsets: NDArray[np.int64]
     """int64 [queries + 1]."""
     entity: Ids
-    """int32 [listed], distinct within a query."""
+    """int32 [candidates], distinct within a query."""
     features: NDArray[np.float32]
-    """float32 [listed, EVIDENCE]."""
+    """float32 [candidates, features], in the order of ``FEATURES``."""
     weight: NDArray[np.float32]
-    """float32 [listed]: the log of how many a candidate stands for; 0 unless they were sampled."""
+    """float32 [candidates]: the log of how many candidates each represents; 0 unless it was sampled."""
 
 
-def candidates(
+def collect_candidates(
     graph: TemporalGraph,
     support: MetaSet,
     statistics: GraphStatistics,
     queries: Queries,
     shortlist: Shortlist,
-    reader: EncoderScorer | None = None,
+    encoder_scorer: EncoderScorer | None = None,
 ) -> Candidates:
-    """Everybody who is met in some way, the most promising first.
+    """Shortlisted candidates of every query, highest preselection score first, with normalised features.
 
-    Facts are read from the background and the supports laid over it; a query's own fact is in neither.
+    Args:
+        graph: The background with the support facts as overlay; the fact of a query is in neither.
+        support: Support facts of the query entities.
+        statistics: Statistics of the background.
+        queries: The queries; answers are only used to keep them in a sample.
+        shortlist: How many candidates to keep.
+        encoder_scorer: Scores of the encoder; without it the encoder features are 0.
     """
-    asked = _asked(graph, support, queries)
-    said = (
-        EncoderScores.nothing(len(queries))
-        if reader is None
-        else _read(reader, graph, support, statistics.days_per_tick, queries)
-    )
-    width = shortlist.most + shortlist.extra
-    size = np.zeros(len(queries), dtype=np.int64)
+    inputs, weight = feature_inputs(graph, support, statistics, queries, shortlist, encoder_scorer)
+    return Candidates(inputs.offsets, inputs.entity, normalised_features(inputs), weight)
+
+
+def feature_inputs(
+    graph: TemporalGraph,
+    support: MetaSet,
+    statistics: GraphStatistics,
+    queries: Queries,
+    shortlist: Shortlist,
+    encoder_scorer: EncoderScorer | None = None,
+) -> tuple[FeatureInputs, NDArray[np.float32]]:
+    """The candidates of ``collect_candidates`` with the inputs of their features, and their weights."""
+    facts = SupportFacts.of_queries(support, queries, graph.relations)
+    batch, base, kernel_statistics = _query_batch(facts, queries), _edges(graph.base), _kernel_statistics(statistics)
+    scores = EncoderScores.empty(len(queries))
+    if encoder_scorer is not None:
+        scores = _encoder_scores(encoder_scorer, padded_support(facts, queries), statistics.days_per_tick, queries)
+    width = shortlist.size + shortlist.sampled
+    counts = np.zeros(len(queries), dtype=np.int64)
     entity = np.empty((len(queries), width), dtype=np.int32)
     weight = np.zeros((len(queries), width), dtype=np.float32)
-    features = np.empty((len(queries), width, EVIDENCE), dtype=np.float32)
+    accumulators = np.empty((len(queries), width, len(Accumulator)), dtype=np.float32)
     given = (
-        *(asked, _edges(graph.base), _edges(graph.overlay), _counts(statistics)),
-        said,
-        *(shortlist.most, shortlist.extra, shortlist.seed),
-        *(size, entity, weight, features),
+        *(batch, base, _edges(graph.overlay), kernel_statistics, scores),
+        *(shortlist.size, shortlist.sampled, shortlist.seed),
+        *(counts, entity, weight, accumulators),
     )
-    parallel_for(split_range(len(queries)), lambda _, low, high: gather(low, high, *given))
-    there = np.arange(width) < size[:, None]
-    return Candidates(offsets_of(size), entity[there], features[there], weight[there])
+    parallel_for(split_range(len(queries)), lambda _, low, high: collect(low, high, *given))
+    kept = np.arange(width) < counts[:, None]
+    found = offsets_of(counts), entity[kept], accumulators[kept]
+    return FeatureInputs(batch, base, kernel_statistics, scores, *found), weight[kept]
 
 
-def supports_of(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.int64], Quadruples]:
-    """Which of the support's entities asks each query, and all the support's facts as seen from their owners."""
-    slot = np.full(graph.entities, -1, dtype=np.int64)
-    slot[support.entities] = np.arange(len(support.entities))
-    owner = slot[queries.entity]
-    if np.any(owner < 0):
-        raise ValueError("a query about an entity that is not in the support")
-    return owner, support.facts.seen_from(support.entity_of_fact, graph.relations)
+def padded_support(facts: SupportFacts, queries: Queries) -> PaddedSupport:
+    """The support facts of each query in a table of at least one column; padding repeats the query entity."""
+    return facts.padded(int(facts.counts.max(initial=1)), queries.entity)
 
 
-def support_table(graph: TemporalGraph, support: MetaSet, queries: Queries) -> tuple[NDArray[np.bool_], Ids, Ids, Ids]:
-    """Which facts each query's entity has, [queries, K]: known, and where, through what and when they lead."""
-    owner, turned = supports_of(graph, support, queries)
-    counts = np.diff(support.offsets)[owner]
-    column = np.arange(int(counts.max(initial=1)))
-    known = column < counts[:, None]
-    row = np.where(known, support.offsets[owner][:, None] + column, 0)
-    entity = np.where(known, turned.object[row], queries.entity[:, None]).astype(np.int32)
-    return known, entity, turned.relation[row], turned.time[row]
-
-
-def _read(
-    reader: EncoderScorer, graph: TemporalGraph, support: MetaSet, days: float, queries: Queries
+def _encoder_scores(
+    scorer: EncoderScorer, support: PaddedSupport, days_per_tick: float, queries: Queries
 ) -> EncoderScores:
-    known, entity, relation, time = support_table(graph, support, queries)
-    asking = EncoderInput(
+    gap = (queries.time[:, None] - support.time) * days_per_tick
+    given = EncoderInput(
         relation=torch.from_numpy(queries.relation.astype(np.int64)),
-        known=torch.from_numpy(known),
-        support_entity=torch.from_numpy(entity.astype(np.int64)),
-        support_relation=torch.from_numpy(relation.astype(np.int64)),
-        gap=torch.from_numpy(((queries.time[:, None] - time) * days).astype(np.float32)),
-        name=reader.name_of(queries.entity),
+        known=torch.from_numpy(support.known),
+        support_entity=torch.from_numpy(support.entity.astype(np.int64)),
+        support_relation=torch.from_numpy(support.relation.astype(np.int64)),
+        gap=torch.from_numpy(gap.astype(np.float32)),
+        name=scorer.name_embedding(queries.entity),
     )
-    return reader.read(asking, queries.entity, queries.time)
+    return scorer.score(given, queries.entity, queries.time)
 
 
-def _asked(graph: TemporalGraph, support: MetaSet, queries: Queries) -> QueryBatch:
-    owner, turned = supports_of(graph, support, queries)
-    facts = np.diff(support.offsets)[owner]
-    offsets = offsets_of(facts)
-    row = np.arange(offsets[-1]) + np.repeat(support.offsets[owner] - offsets[:-1], facts)
+def _query_batch(facts: SupportFacts, queries: Queries) -> QueryBatch:
     return QueryBatch(
         entity=np.ascontiguousarray(queries.entity),
         relation=np.ascontiguousarray(queries.relation),
         time=np.ascontiguousarray(queries.time),
         answer=np.ascontiguousarray(queries.answer),
-        offsets=offsets,
-        support_relation=turned.relation[row],
-        support_entity=turned.object[row],
-        support_time=turned.time[row],
+        offsets=facts.offsets,
+        support_relation=facts.relation,
+        support_entity=facts.entity,
+        support_time=facts.time,
     )
 
 
@@ -137,17 +137,17 @@ def _edges(adjacency: Adjacency) -> Edges:
     return Edges(adjacency.offsets, adjacency.relation, adjacency.target, adjacency.time)
 
 
-def _counts(statistics: GraphStatistics) -> KernelStatistics:
+def _kernel_statistics(statistics: GraphStatistics) -> KernelStatistics:
     concepts, names = statistics.concepts, statistics.names
-    held = {name: getattr(statistics, name) for name in KernelStatistics._fields if hasattr(statistics, name)}
+    same = {name: getattr(statistics, name) for name in KernelStatistics._fields if hasattr(statistics, name)}
     return KernelStatistics(
-        **held,
+        **same,
         concept_offsets=concepts.offsets,
         concept_ids=concepts.ids,
         word_offsets=names.offsets,
         word_ids=names.words,
         word_weight=names.weight,
-        home=names.home,
+        place=names.place,
         role=names.role,
         affinity=names.affinity,
         role_fit=names.role_fit,

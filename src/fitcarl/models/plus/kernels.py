@@ -1,4 +1,4 @@
-"""The compiled loops of preset ``plus``: counting on the background, and features of every choice an agent has."""
+"""Compiled loops of model ``plus``: counting on the background, and features of path actions."""
 
 from __future__ import annotations
 
@@ -8,99 +8,109 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.graph.kernels import inverse_relation, lower_bound
+from fitcarl.models.plus.gaps import BUCKETS, gap_bucket
+
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-
-@njit(cache=True, nogil=True)
-def gap_bucket(gap: float) -> int:
-    """Which of nine ranges a signed gap in days falls in: 4 is the same tick, lower ones are negative gaps."""
-    size = abs(gap)
-    if size == 0:
-        return 4
-    place = 1 if size <= 2 else 2 if size <= 10 else 3 if size <= 45 else 4
-    return 4 + place if gap > 0 else 4 - place
+_CUTOFF = 6
+"""Time scales beyond which exp(-gap / scale) is left out of a sum."""
 
 
 @njit(cache=True, nogil=True)
-def count_followers(
+def count_cooccurrences(
     pair_offsets: Longs,
     relation: Ints,
     time: Ints,
-    days: float,
+    days_per_tick: float,
     reach: int,
-    followers: Floats,
-    anything: Floats,
+    near: Floats,
+    ever: Floats,
     facts: Floats,
 ) -> None:
-    """Counts, for facts of one pair of entities, how often r_s comes with r_q at a gap (in buckets, and at all).
+    """Counts how often a fact of r_s has another fact of its entity pair with relation r_q.
 
-    ``followers[bucket, r_s, r_q]`` and ``anything[r_s, r_q]`` count facts of r_s that have such a companion,
-    ``facts[r_s]`` all of them; a tick is so many ``days``. Facts of a pair come together, by time; for gaps only the
-    ``reach`` facts before and after one are looked at, so that pairs with very many facts take linear time.
+    Args:
+        pair_offsets: Facts of pair p are ``pair_offsets[p]:pair_offsets[p + 1]``, ascending in time.
+        relation: Relation of each fact.
+        time: Time of each fact, in ticks.
+        days_per_tick: Days per tick.
+        reach: Facts before and after a fact that are compared by gap, which bounds the time for large pairs.
+        near: [BUCKETS, r_s, r_q], out: facts of r_s with such a companion at a gap.
+        ever: [r_s, r_q], out: facts of r_s with such a companion at any gap.
+        facts: [r_s], out: all facts of r_s.
     """
     relations = len(facts)
-    seen = np.full((9, relations), -1, dtype=np.int64)
-    times_there = np.zeros(relations, dtype=np.int64)
+    seen = np.full((BUCKETS, relations), -1, dtype=np.int64)
+    relation_count = np.zeros(relations, dtype=np.int64)
     for pair in range(len(pair_offsets) - 1):
         low, high = pair_offsets[pair], pair_offsets[pair + 1]
         for i in range(low, high):
-            times_there[relation[i]] += 1
+            relation_count[relation[i]] += 1
         for i in range(low, high):
             mine = relation[i]
             facts[mine] += 1
             for j in range(max(low, i - reach), min(high, i + reach + 1)):
                 if i == j:
                     continue
-                bucket = gap_bucket((time[j] - time[i]) * days)
+                bucket = gap_bucket((time[j] - time[i]) * days_per_tick)
                 if seen[bucket, relation[j]] != i:
                     seen[bucket, relation[j]] = i
-                    followers[bucket, mine, relation[j]] += 1
-        # Whether a companion exists at all depends on the pair's relations only.
+                    near[bucket, mine, relation[j]] += 1
+        # Whether a companion exists at all depends only on the relations of the pair.
         for i in range(low, high):
             other = relation[i]
-            count = times_there[other]
+            count = relation_count[other]
             if count > 0:
-                times_there[other] = -count  # each relation of the pair once
+                relation_count[other] = -count  # handles each relation of the pair once
                 for j in range(low, high):
                     if relation[j] != other or count > 1:
-                        anything[relation[j], other] += 1
+                        ever[relation[j], other] += 1
         for i in range(low, high):
-            times_there[relation[i]] = 0
+            relation_count[relation[i]] = 0
 
 
 @njit(cache=True, nogil=True)
-def count_excitement(
-    offsets: Longs, relation: Ints, target: Ints, time: Ints, days: float, reach: int, near: Floats, facts: Floats
+def count_excitation(
+    offsets: Longs,
+    relation: Ints,
+    target: Ints,
+    time: Ints,
+    days_per_tick: float,
+    reach: int,
+    near: Floats,
+    facts: Floats,
 ) -> None:
-    """Counts how often one who was met through r is met through r_q, by somebody else, at a gap (in buckets).
+    """Counts how often the object of a fact of r is the object of a fact of r_q with another subject at a gap.
 
-    Edges stand with the one who was met, so the relation through which it was met is the inverse of theirs.
+    Edges are stored with the object, so the relation of the original fact is the inverse of the edge's relation.
+    ``near[bucket, r, r_q]`` and ``facts[r]`` are filled; ``reach`` edges before and after each edge are compared.
     """
     relations = len(facts)
-    half = relations // 2
-    for met in range(len(offsets) - 1):
-        low, high = offsets[met], offsets[met + 1]
+    for entity in range(len(offsets) - 1):
+        low, high = offsets[entity], offsets[entity + 1]
         for i in range(low, high):
-            mine = (relation[i] + half) % relations
+            mine = inverse_relation(relation[i], relations)
             facts[mine] += 1
             for j in range(max(low, i - reach), min(high, i + reach + 1)):
                 if target[j] != target[i]:
-                    near[gap_bucket((time[j] - time[i]) * days), mine, (relation[j] + half) % relations] += 1
+                    bucket = gap_bucket((time[j] - time[i]) * days_per_tick)
+                    near[bucket, mine, inverse_relation(relation[j], relations)] += 1
 
 
 @njit(cache=True, nogil=True)
-def rule_slot(first: int, second: int, asked: int, relations: int, slots: int) -> int:
-    """Where the rule (r_1, r_2) → r_q is counted; a hash, because most of the cube is empty."""
-    key = np.uint64((first * relations + second) * relations + asked)
+def rule_slot(first: int, second: int, query: int, relations: int, slots: int) -> int:
+    """The position of rule (r_1, r_2) → r_q in the rule tables; a hash, because most of the cube is empty."""
+    key = np.uint64((first * relations + second) * relations + query)
     key = (key ^ (key >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((key >> np.uint64(20)) % np.uint64(slots))  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)
 def count_rules(
-    asked: Ints,
+    query_relation: Ints,
     answer: Ints,
     first: Ints,
     relation: Ints,
@@ -112,44 +122,26 @@ def count_rules(
     pair_hits: Floats,
     relations: int,
 ) -> None:
-    """Counts how often a second step along r_2, after a first along r_1, ends at the answer of a query about r_q."""
-    for i in range(len(asked)):
+    """Counts how often a second hop along r_2, after a first along r_1, ends at the answer of a query about r_q."""
+    for i in range(len(query_relation)):
         for a in range(1, count[i]):
-            if entity[i, a] < 0:  # back to where the walk began, which no agent may go
+            if entity[i, a] < 0:  # back to the query entity, which is never a valid hop
                 continue
-            slot = rule_slot(first[i], relation[i, a], asked[i], relations, len(tries))
+            slot = rule_slot(first[i], relation[i, a], query_relation[i], relations, len(tries))
             hit = entity[i, a] == answer[i]
             tries[slot] += 1
-            pair_tries[relation[i, a], asked[i]] += 1
+            pair_tries[relation[i, a], query_relation[i]] += 1
             if hit:
                 hits[slot] += 1
-                pair_hits[relation[i, a], asked[i]] += 1
+                pair_hits[relation[i, a], query_relation[i]] += 1
 
 
 @njit(cache=True, nogil=True)
-def _place(keys: Longs, key: int) -> int:
-    low, high = 0, len(keys)
-    while low < high:
-        middle = (low + high) // 2
-        if keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(keys) and keys[low] == key else -1
-
-
-@njit(cache=True, nogil=True)
-def _activity(times: Ints, low: int, high: int, now: int, scale: float) -> float:
-    """Σ exp(-|t - now| / scale) over ascending times[low:high], those beyond six scales left out."""
+def _decayed_count(times: Ints, low: int, high: int, now: int, scale: float) -> float:
+    """Σ exp(-|t - now| / scale) over the ascending times[low:high], without those beyond ``_CUTOFF`` scales."""
     total = 0.0
-    reach = 6 * scale
-    left, right = low, high
-    while left < right:
-        middle = (left + right) // 2
-        if times[middle] < now - reach:
-            left = middle + 1
-        else:
-            right = middle
+    reach = _CUTOFF * scale
+    left = lower_bound(times, low, high, int(np.ceil(now - reach)))
     while left < high and times[left] <= now + reach:
         total += np.exp(-abs(times[left] - now) / scale)
         left += 1
@@ -164,9 +156,9 @@ def describe_entities(
     now: Ints,
     query: Longs,
     entity: Ints,
-    keys: Longs,
-    key_offsets: Longs,
-    key_times: Ints,
+    object_keys: Longs,
+    object_offsets: Longs,
+    object_times: Ints,
     degree: Ints,
     concept_offsets: Longs,
     concept_ids: Ints,
@@ -175,19 +167,20 @@ def describe_entities(
     entities: int,
     out: Floats,
 ) -> None:
-    """What can be said of each candidate entity, whatever path leads to it: columns 0 to 6 of ``out``.
+    """Features of the entity o that an action leads to: the first columns of ``out``, in this order.
 
-    log counts of (r_q, o): in all, and near t_q at three scales; log degree; concept fit; ever an object of r_q.
+    Log-counts of (r_q, o): in total and near t_q at three scales; log-degree; concept fit; ever an object of r_q.
     """
     for i in range(low, high):
         q = query[i]
         node = entity[i]
-        place = _place(keys, np.int64(relation[q]) * entities + node)
-        if place >= 0:
-            first, end = key_offsets[place], key_offsets[place + 1]
+        key = np.int64(relation[q]) * entities + node
+        place = lower_bound(object_keys, 0, len(object_keys), key)
+        if place < len(object_keys) and object_keys[place] == key:
+            first, end = object_offsets[place], object_offsets[place + 1]
             out[i, 0] = np.log1p(end - first)
             for s in range(3):
-                out[i, 1 + s] = np.log(_activity(key_times, first, end, now[q], scales[s]) + 0.01) + 4.6
+                out[i, 1 + s] = np.log(_decayed_count(object_times, first, end, now[q], scales[s]) + 0.01) + 4.6
             out[i, 6] = 1.0
         out[i, 4] = np.log1p(degree[node])
         total = 0.0
@@ -197,16 +190,16 @@ def describe_entities(
 
 
 @njit(cache=True, nogil=True)
-def hash_rules(first: Ints, second: Ints, asked: Ints, relations: int, slots: int, out: Longs) -> None:
-    """``rule_slot`` for every second step, [states, actions]."""
+def hash_rules(first: Ints, second: Ints, query: Ints, relations: int, slots: int, out: Longs) -> None:
+    """``rule_slot`` of every second hop, [states, actions]."""
     for i in range(second.shape[0]):
         for a in range(second.shape[1]):
-            out[i, a] = rule_slot(first[i], second[i, a], asked[i], relations, slots)
+            out[i, a] = rule_slot(first[i], second[i, a], query[i], relations, slots)
 
 
 @njit(cache=True, nogil=True)
 def multiplicity(values: Ints, out: Floats) -> None:
-    """How often each value stands in its row."""
+    """How often each value occurs in its row."""
     for i in range(values.shape[0]):
         for a in range(values.shape[1]):
             total = 0

@@ -1,4 +1,4 @@
-"""How an agent of preset ``plus`` chooses: small networks over features, and probabilities that add up over paths."""
+"""The policy of model ``plus``: small networks over features, and probabilities that add up over paths."""
 
 from __future__ import annotations
 
@@ -9,81 +9,91 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fitcarl.models.plus.action_features import FIRST, QUERY, SECOND, ActionFeatures
-from fitcarl.models.plus.features.normalise import EVIDENCE, FAMILIES
+from fitcarl.models.plus.action_features import FIRST_HOP, QUERY, SECOND_HOP, ActionFeatures
+from fitcarl.models.plus.features.table import FEATURES
 
-_FLOOR = 1e-6
+_MIN_PROBABILITY = 1e-6
+"""Added to probabilities before the logarithm: some answers have no path, and some are no candidate."""
+_MIN_PATH_LOGPROB = -20.0
+"""Limits the division by the probability of choosing any path."""
 
 
 @dataclass(frozen=True)
 class LogProbs:
-    """Log-probabilities of every way to end a walk."""
+    """Log-probabilities of every outcome of a query."""
 
     stop: Tensor
-    """[queries, K]: go along a fact of the support and stop there."""
-    go: Tensor
-    """[queries, K, n + 1]: go on from there and stop; column 0 is -inf."""
-    crowd: Tensor
-    """[listed]: follow the crowd."""
+    """[queries, K]: follow a support fact and stop at its entity."""
+    second_hop: Tensor
+    """[queries, K, n + 1]: follow a support fact, make a second hop and stop; column 0 is -inf."""
+    candidates: Tensor
+    """[candidates]: choose a candidate without a path."""
     start: Tensor
-    """[queries, K + 1]: the first choice alone: a fact of the support, or (last) the crowd."""
+    """[queries, K + 1]: the first choice: a support fact or, in the last column, the candidates."""
 
 
 class PlusPolicy(nn.Module):
-    """First step, stopping, second step and crowd: four small networks over features."""
+    """Networks that score the first hop, stopping, the second hop, the candidates and the choice between them."""
 
-    def __init__(self, hidden: int = 32, hidden_crowd: int = 64, without: Collection[str] = ()) -> None:
-        """``without`` names families of evidence that are not looked at."""
+    def __init__(self, hidden: int = 32, hidden_candidates: int = 64, disabled: Collection[str] = ()) -> None:
+        """Creates networks with random weights.
+
+        Args:
+            hidden: Width of the networks that choose a hop.
+            hidden_candidates: Width of the network that scores a candidate.
+            disabled: Feature families whose columns are set to 0.
+        """
         super().__init__()
-        columns = [family not in without for family, size in FAMILIES.items() for _ in range(size)]
-        self._used = torch.tensor(columns, dtype=torch.float32)
-        self.first = _network(FIRST, hidden)
-        self.stop = _network(FIRST, hidden)
-        self.go = _network(SECOND, hidden)
-        self.crowd = _network(EVIDENCE, hidden_crowd)
-        self.ask_crowd = _network(QUERY, hidden)
+        self._enabled = torch.tensor([feature.family not in disabled for feature in FEATURES], dtype=torch.float32)
+        self.first_hop = _network(FIRST_HOP, hidden)
+        self.stop = _network(FIRST_HOP, hidden)
+        self.second_hop = _network(SECOND_HOP, hidden)
+        self.candidates = _network(len(FEATURES), hidden_candidates)
+        self.gate = _network(QUERY, hidden)
 
-    def forward(self, choices: ActionFeatures) -> LogProbs:
-        """log p of all ends of all walks of every query."""
-        queries, shots = choices.entity.shape
-        first = torch.from_numpy(choices.first)
-        known = torch.from_numpy(choices.known)
-        start = self.first(first).squeeze(-1).masked_fill(~known, float("-inf"))
-        nobody = torch.from_numpy(np.diff(choices.crowd.offsets) == 0).unsqueeze(1)
-        ask = self.ask_crowd(torch.from_numpy(choices.query)).masked_fill(nobody, float("-inf"))
-        start = torch.cat([start, ask], 1).log_softmax(1)
+    def forward(self, actions: ActionFeatures) -> LogProbs:
+        """Log-probabilities of all outcomes of every query."""
+        queries, shots = actions.entity.shape
+        first_hop = torch.from_numpy(actions.first_hop)
+        known = torch.from_numpy(actions.known)
+        start = self.first_hop(first_hop).squeeze(-1).masked_fill(~known, float("-inf"))
+        no_candidates = torch.from_numpy(np.diff(actions.candidates.offsets) == 0).unsqueeze(1)
+        gate = self.gate(torch.from_numpy(actions.query)).masked_fill(no_candidates, float("-inf"))
+        start = torch.cat([start, gate], 1).log_softmax(1)
 
-        stop = self.stop(first).view(queries * shots, 1)
-        go = self.go(torch.from_numpy(choices.second[:, 1:])).squeeze(-1)
-        then = torch.cat([stop, go], 1).masked_fill(~torch.from_numpy(choices.open), float("-inf")).log_softmax(1)
+        stop = self.stop(first_hop).view(queries * shots, 1)
+        second_hop = self.second_hop(torch.from_numpy(actions.second_hop[:, 1:])).squeeze(-1)
+        allowed = torch.from_numpy(actions.allowed)
+        then = torch.cat([stop, second_hop], 1).masked_fill(~allowed, float("-inf")).log_softmax(1)
         then = then.view(queries, shots, -1) + start[:, :shots, None]
 
-        crowd = self.crowd(torch.from_numpy(choices.crowd.features) * self._used).squeeze(-1)
-        weighed = crowd + torch.from_numpy(choices.crowd.weight)
-        offsets = torch.from_numpy(choices.crowd.offsets)
-        owner = torch.repeat_interleave(torch.arange(queries), offsets.diff())
-        # index_select, because the gradient of plain indexing adds up in an order that threads decide
-        level = (start[:, shots] - _segment_logsumexp(weighed, owner, queries)).index_select(0, owner)
-        nothing = torch.full_like(then[:, :, :1], float("-inf"))
-        return LogProbs(then[:, :, 0], torch.cat([nothing, then[:, :, 1:]], 2), crowd + level, start)
+        score = self.candidates(torch.from_numpy(actions.candidates.features) * self._enabled).squeeze(-1)
+        weighted = score + torch.from_numpy(actions.candidates.weight)
+        offsets = torch.from_numpy(actions.candidates.offsets)
+        query = torch.repeat_interleave(torch.arange(queries), offsets.diff())
+        # index_select, because the gradient of plain indexing is summed in an order that depends on threads
+        level = (start[:, shots] - _segment_logsumexp(weighted, query, queries)).index_select(0, query)
+        blank = torch.full_like(then[:, :, :1], float("-inf"))
+        return LogProbs(then[:, :, 0], torch.cat([blank, then[:, :, 1:]], 2), score + level, start)
 
 
-def log_likelihood(mass: LogProbs, choices: ActionFeatures, answer: Tensor) -> tuple[Tensor, Tensor]:
-    """log p(answer) [queries], summed over all that ends there: in all, and among walks alone.
+def log_likelihood(log_probs: LogProbs, actions: ActionFeatures, answer: Tensor) -> tuple[Tensor, Tensor]:
+    """log p(answer), summed over all outcomes that end there.
 
-    Both are floored, since some answers have no walk, and some nothing at all.
+    Returns:
+        [queries]: over all outcomes, and over paths alone given that a path is chosen. Both have a lower limit.
     """
-    queries, shots = choices.entity.shape
-    there = torch.from_numpy(choices.entity) == answer[:, None]
-    there &= torch.from_numpy(choices.known)
-    beyond = torch.from_numpy(choices.space.entity).view(queries, shots, -1) == answer[:, None, None]
-    walked = mass.stop.exp().masked_fill(~there, 0).sum(1)
-    walked = walked + mass.go.exp().masked_fill(~beyond, 0).sum((1, 2))
-    owner = torch.repeat_interleave(torch.arange(queries), torch.from_numpy(choices.crowd.offsets).diff())
-    found = torch.nonzero(torch.from_numpy(choices.crowd.entity) == answer[owner]).squeeze(1)
-    total = walked.index_add(0, owner[found], mass.crowd.index_select(0, found).exp())
-    on_foot = mass.start[:, :shots].logsumexp(1).clamp_min(-20)
-    return (total + _FLOOR).log(), (walked * (-on_foot).exp() + _FLOOR).log()
+    queries, shots = actions.entity.shape
+    stops = torch.from_numpy(actions.entity) == answer[:, None]
+    stops &= torch.from_numpy(actions.known)
+    hops = torch.from_numpy(actions.space.entity).view(queries, shots, -1) == answer[:, None, None]
+    by_path = log_probs.stop.exp().masked_fill(~stops, 0).sum(1)
+    by_path = by_path + log_probs.second_hop.exp().masked_fill(~hops, 0).sum((1, 2))
+    query = torch.repeat_interleave(torch.arange(queries), torch.from_numpy(actions.candidates.offsets).diff())
+    found = torch.nonzero(torch.from_numpy(actions.candidates.entity) == answer[query]).squeeze(1)
+    total = by_path.index_add(0, query[found], log_probs.candidates.index_select(0, found).exp())
+    any_path = log_probs.start[:, :shots].logsumexp(1).clamp_min(_MIN_PATH_LOGPROB)
+    return (total + _MIN_PROBABILITY).log(), (by_path * (-any_path).exp() + _MIN_PROBABILITY).log()
 
 
 def _network(features: int, hidden: int) -> nn.Sequential:
@@ -92,7 +102,8 @@ def _network(features: int, hidden: int) -> nn.Sequential:
     )
 
 
-def _segment_logsumexp(values: Tensor, owner: Tensor, segments: int) -> Tensor:
-    top = torch.full((segments,), float("-inf")).scatter_reduce(0, owner, values.detach(), "amax")
+def _segment_logsumexp(values: Tensor, segment: Tensor, segments: int) -> Tensor:
+    """[segments]: logsumexp of the values of each segment."""
+    top = torch.full((segments,), float("-inf")).scatter_reduce(0, segment, values.detach(), "amax")
     top = torch.nan_to_num(top, neginf=0.0)
-    return torch.zeros(segments).index_add(0, owner, (values - top[owner]).exp()).clamp_min(1e-30).log() + top
+    return torch.zeros(segments).index_add(0, segment, (values - top[segment]).exp()).clamp_min(1e-30).log() + top

@@ -1,4 +1,4 @@
-"""Preset ``plus`` as a scorer: answers are sums over walks and the crowd, and the best walks explain them."""
+"""Model ``plus`` as a scorer: scores are sums over paths and candidates, and the best paths explain them."""
 
 from __future__ import annotations
 
@@ -16,56 +16,70 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.action_features import ActionFeatures, action_features, gap_buckets
+from fitcarl.models.plus.action_features import ActionFeatures, action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer
+from fitcarl.models.plus.gaps import gap_buckets
 from fitcarl.models.plus.policy import LogProbs, PlusPolicy
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.scoring.path import ExplanationPath, make_step
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
-_ROWS_AT_ONCE = 300_000  # bounds memory: choices whose features are held at once, about 600 bytes each
+_MAX_ROWS = 300_000
+"""Actions and candidates whose features are held at once, about 600 bytes each; bounds memory."""
+_MIN_SCORE = 1e-300
+"""Added before the logarithm of a sum of probabilities."""
 
 
 class PlusScorer:
-    """Scores with the probability that a walk, or the crowd, ends at an entity."""
+    """Scores entities by the log-probability that the policy ends at them."""
 
     def __init__(
         self,
         policy: PlusPolicy,
         background: TemporalGraph,
         statistics: GraphStatistics,
-        size: int,
+        action_count: int,
         shortlist: int,
-        reader: EncoderScorer | None = None,
+        encoder_scorer: EncoderScorer | None = None,
     ) -> None:
+        """Wraps trained parts.
+
+        Args:
+            policy: The trained policy.
+            background: The graph to answer on.
+            statistics: Statistics of that graph.
+            action_count: Edges per second hop, nearest in time to t_q.
+            shortlist: Candidates per query that get features.
+            encoder_scorer: Scores of the encoder, if there is one.
+        """
         self.name = "fitcarl (plus+names)" if statistics.names.used else "fitcarl (plus)"
         self._policy = policy
         self._background = background
         self._statistics = statistics
-        self._size = size
+        self._action_count = action_count
         self._shortlist = Shortlist(shortlist)
-        self._reader = reader
-        self._last: tuple[MetaSet, TemporalGraph] | None = None
-        self._kept: tuple[MetaSet, Queries, tuple[ActionFeatures, LogProbs]] | None = None
+        self._encoder_scorer = encoder_scorer
+        self._last_graph: tuple[MetaSet, TemporalGraph] | None = None
+        self._last_query: tuple[MetaSet, Queries, tuple[ActionFeatures, LogProbs]] | None = None
 
     def score(self, task: Task, queries: Queries) -> Scores:
-        """Every entity that some walk or the crowd ends at, with the log of its probability."""
+        """Every entity at which a path or a candidate ends, with the log of its total probability."""
         parts = []
-        said = self._background.entities // 20 if self._reader is not None else 0
-        cost = np.full(len(queries), self._shortlist.most + 4 * self._size + said)
-        for piece in batches(cost, _ROWS_AT_ONCE):
+        encoder_cost = self._background.entities // 20 if self._encoder_scorer is not None else 0
+        cost = np.full(len(queries), self._shortlist.size + 4 * self._action_count + encoder_cost)
+        for piece in batches(cost, _MAX_ROWS):
             part = queries.take(piece)
-            walks = Walks.of(*self._walk(task.support, part))
-            summed = Scores.summed(walks.query, walks.entity, np.exp(walks.score), len(part), self._background.entities)
-            parts.append(Scores(summed.offsets, summed.entity, np.log(np.maximum(summed.score, 1e-300))))
+            ends = Outcomes.from_policy(*self._evaluate(task.support, part))
+            summed = Scores.summed(ends.query, ends.entity, np.exp(ends.score), len(part), self._background.entities)
+            parts.append(Scores(summed.offsets, summed.entity, np.log(np.maximum(summed.score, _MIN_SCORE))))
         return Scores.concat(parts)
 
     def explain(
         self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, limit: int = 3
     ) -> list[ExplanationPath]:
-        """The most probable walks of one query that end at an entity, best first, then what it did with others."""
+        """The most probable paths of one query that end at an entity, best first, then a context fact of it."""
         return self.explain_all(task, query, [entity], vocabulary, calendar, limit)[0]
 
     def explain_all(
@@ -77,54 +91,53 @@ class PlusScorer:
         calendar: Calendar,
         limit: int = 3,
     ) -> list[list[ExplanationPath]]:
-        """The same for several entities; the walks are made once."""
-        options, mass = self._walk(task.support, query)
-        walks = Walks.of(options, mass)
-        told = self._told(walks, int(query.entity[0]))
-        order = np.lexsort((-walks.score, walks.shot < 0))
-        order = order[told[order]]
-        ends = walks.entity[order]
+        """``explain`` for several entities; the paths are computed once."""
+        actions, log_probs = self._evaluate(task.support, query)
+        ends = Outcomes.from_policy(actions, log_probs)
+        explainable = self._explainable(ends, int(query.entity[0]))
+        order = np.lexsort((-ends.score, ends.shot < 0))
+        order = order[explainable[order]]
+        ordered = ends.entity[order]
         return [
             [
-                self._path(options, mass, query, walks, int(place), vocabulary, calendar)
-                for place in order[ends == entity][:limit]
+                self._path(actions, log_probs, query, ends, int(place), vocabulary, calendar)
+                for place in order[ordered == entity][:limit]
             ]
             for entity in entities
         ]
 
-    def _told(self, walks: Walks, asking: int) -> NDArray[np.bool_]:
-        """Which ends can be told as facts: all walks, and of the crowd those who ever met anybody but the asking."""
+    def _explainable(self, ends: Outcomes, query_entity: int) -> NDArray[np.bool_]:
+        """Which outcomes can be shown as facts: all paths, and candidates with a fact without the query entity."""
         base = self._background.base
-        met = base.degree(walks.entity)
-        met -= np.bincount(base.target[base.offsets[asking] : base.offsets[asking + 1]], minlength=len(base.offsets))[
-            walks.entity
-        ]
-        told: NDArray[np.bool_] = (walks.shot >= 0) | (met > 0)
-        return told
+        own = base.target[base.offsets[query_entity] : base.offsets[query_entity + 1]]
+        facts = base.degree(ends.entity)
+        facts -= np.bincount(own, minlength=len(base.offsets))[ends.entity]
+        explainable: NDArray[np.bool_] = (ends.shot >= 0) | (facts > 0)
+        return explainable
 
     def _path(
         self,
-        options: ActionFeatures,
-        mass: LogProbs,
+        actions: ActionFeatures,
+        log_probs: LogProbs,
         query: Queries,
-        walks: Walks,
+        ends: Outcomes,
         place: int,
         vocabulary: Vocabulary,
         calendar: Calendar,
     ) -> ExplanationPath:
-        start, end, score = int(query.entity[0]), int(walks.entity[place]), float(walks.score[place])
-        shot, column = int(walks.shot[place]), int(walks.column[place])
+        start, end, score = int(query.entity[0]), int(ends.entity[place]), float(ends.score[place])
+        shot, column = int(ends.shot[place]), int(ends.column[place])
         hops: list[tuple[int, int, int, int]] = []
         if shot < 0:
-            hops.append(self._telling_fact(int(query.relation[0]), end, int(query.time[0]), start))
+            hops.append(self._context_fact(int(query.relation[0]), end, int(query.time[0]), start))
         else:
-            middle = int(options.entity[0, shot])
-            hops.append((start, int(options.relation[0, shot]), middle, int(options.time[0, shot])))
+            middle = int(actions.entity[0, shot])
+            hops.append((start, int(actions.relation[0, shot]), middle, int(actions.time[0, shot])))
             if column > 0:
-                space = options.space
+                space = actions.space
                 hops.append((middle, int(space.relation[shot, column]), end, int(space.time[shot, column])))
-        # The first choice, and where the walk goes on, what it chose there; stopping is part of the whole only.
-        start_score = float(mass.start[0, shot])
+        # The probabilities of the first and of the second choice; stopping only counts in the probability of the path.
+        start_score = float(log_probs.start[0, shot])
         chances = [math.exp(start_score)] + [math.exp(score - start_score)] * (len(hops) - 1)
         if shot < 0:
             chances = [math.exp(score)]
@@ -132,66 +145,68 @@ class PlusScorer:
         names = vocabulary.entities
         return ExplanationPath(names[start], names[end], score, tuple(steps), is_context=shot < 0)
 
-    def _telling_fact(self, relation: int, entity: int, now: int, asking: int) -> tuple[int, int, int, int]:
-        """Of the background facts in which somebody else met this entity, the one that most often comes with r_q.
+    def _context_fact(self, relation: int, entity: int, now: int, query_entity: int) -> tuple[int, int, int, int]:
+        """The background fact of a candidate, without the query entity, that excites r_q most at t_q.
 
-        Which relation it goes along and how far from t_q it is decide; there is one, see ``_told``.
+        It is chosen by its relation and its gap to t_q; ``_explainable`` ensures that there is one.
         """
         base, relations = self._background.base, self._background.relations
         low, high = base.offsets[entity], base.offsets[entity + 1]
-        edges = np.arange(low, high)[base.target[low:high] != asking]
-        met_through = relations.inverse(base.relation[edges])
+        edges = np.arange(low, high)[base.target[low:high] != query_entity]
+        direct = relations.inverse(base.relation[edges])
         gap = (now - base.time[edges]) * self._statistics.days_per_tick
-        rate = self._statistics.excites[gap_buckets(gap), met_through, relation]
+        rate = self._statistics.excitation[gap_buckets(gap), direct, relation]
         edge = int(edges[np.lexsort((np.abs(gap), -rate))[0]])
         return int(base.target[edge]), int(relations.inverse(base.relation[edge])), entity, int(base.time[edge])
 
-    def _walk(self, support: MetaSet, queries: Queries) -> tuple[ActionFeatures, LogProbs]:
-        """All that can be done and how probable it is; of a single query the last is kept, to be explained next."""
-        kept = self._kept
-        if kept is not None and kept[0] is support and kept[1].asks_the_same(queries):
-            return kept[2]
-        if self._last is None or self._last[0] is not support:
-            self._last = support, self._background.with_facts(support.facts)
-        given = self._statistics, queries, self._size, self._shortlist, self._reader
-        options = action_features(self._last[1], support, *given)
+    def _evaluate(self, support: MetaSet, queries: Queries) -> tuple[ActionFeatures, LogProbs]:
+        """Actions and log-probabilities; those of the last single query are kept, since an explanation may follow."""
+        last = self._last_query
+        if last is not None and last[0] is support and last[1].asks_the_same(queries):
+            return last[2]
+        if self._last_graph is None or self._last_graph[0] is not support:
+            self._last_graph = support, self._background.with_facts(support.facts)
+        given = self._statistics, queries, self._action_count, self._shortlist, self._encoder_scorer
+        actions = action_features(self._last_graph[1], support, *given)
         with torch.no_grad():
-            found = options, self._policy(options)
-        self._kept = (support, queries, found) if len(queries) == 1 else None
+            found = actions, self._policy(actions)
+        self._last_query = (support, queries, found) if len(queries) == 1 else None
         return found
 
 
 @dataclass(frozen=True, eq=False)
-class Walks:
-    """Every way to end, by a walk or with the crowd, as flat columns."""
+class Outcomes:
+    """Every outcome of a batch of queries, by a path or by a candidate, as flat columns."""
 
     query: NDArray[np.int64]
     shot: NDArray[np.int64]
-    """Which fact of the support the walk begins with; -1 for the crowd."""
+    """The support fact of the first hop; -1 for a candidate without a path."""
     column: NDArray[np.int64]
-    """Which action it goes on with; 0 for stopping."""
+    """The action of the second hop; 0 for stopping."""
     entity: Ids
     score: NDArray[np.float64]
     """Log-probability."""
 
     @classmethod
-    def of(cls, options: ActionFeatures, mass: LogProbs) -> Walks:
-        queries, shots = options.entity.shape
-        query, shot = np.nonzero(options.known)
-        state, column = np.nonzero(options.open[:, 1:] & options.known.reshape(-1, 1))
+    def from_policy(cls, actions: ActionFeatures, log_probs: LogProbs) -> Outcomes:
+        """The outcomes of a batch with their log-probabilities."""
+        queries, shots = actions.entity.shape
+        query, shot = np.nonzero(actions.known)
+        state, column = np.nonzero(actions.allowed[:, 1:] & actions.known.reshape(-1, 1))
         column = column + 1
-        owner = np.repeat(np.arange(queries), np.diff(options.crowd.offsets))
-        nobody = np.full(len(owner), -1)
+        of_candidate = np.repeat(np.arange(queries), np.diff(actions.candidates.offsets))
+        no_shot = np.full(len(of_candidate), -1)
+        ends = actions.entity[query, shot], actions.space.entity[state, column], actions.candidates.entity
         return cls(
-            np.concatenate([query, state // shots, owner]),
-            np.concatenate([shot, state % shots, nobody]),
-            np.concatenate([np.zeros_like(query), column, np.zeros_like(owner)]),
-            np.concatenate([options.entity[query, shot], options.space.entity[state, column], options.crowd.entity]),
+            np.concatenate([query, state // shots, of_candidate]),
+            np.concatenate([shot, state % shots, no_shot]),
+            np.concatenate([np.zeros_like(query), column, np.zeros_like(of_candidate)]),
+            np.concatenate(ends),
             np.concatenate(
                 [
-                    mass.stop.numpy()[query, shot],
-                    mass.go.numpy().reshape(queries * shots, -1)[state, column],
-                    mass.crowd.numpy(),
+                    log_probs.stop.numpy()[query, shot],
+                    log_probs.second_hop.numpy().reshape(queries * shots, -1)[state, column],
+                    log_probs.candidates.numpy(),
                 ]
             ).astype(np.float64),
         )

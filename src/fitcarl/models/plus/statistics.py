@@ -1,4 +1,4 @@
-"""What usually follows what: counts on the background graph, and on nothing else."""
+"""Graph statistics: counts on the background graph, turned into log-rates and indices."""
 
 from __future__ import annotations
 
@@ -14,162 +14,183 @@ from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.features.accumulate import FADES
-from fitcarl.models.plus.kernels import count_excitement, count_followers, count_rules
+from fitcarl.models.plus.features.inputs import DECAY_DAYS
+from fitcarl.models.plus.gaps import BUCKETS, WIDTHS
+from fitcarl.models.plus.kernels import count_cooccurrences, count_excitation, count_rules
 from fitcarl.models.plus.names import Names
-from fitcarl.models.plus.spectral import company, habits
+from fitcarl.models.plus.spectral import entity_embedding, relation_profile
 
-BUCKETS = 9
-_WIDTHS = np.array([200, 35, 8, 2, 1, 2, 8, 35, 200], dtype=np.float64)
-"""Days that fall into each bucket; the outermost are open and stand for a few hundred."""
 _RULE_SLOTS = 1 << 22
+"""Size of the hashed rule tables; far more than the rules that occur in a graph of some hundred relations."""
 _RULE_QUERIES = 60_000
-_FIRST_STEPS = 2
-_COMPANIONS = 200
-"""Facts of a pair before and after one that are looked at for gaps."""
-_EVENTS = 60
-"""Facts of an entity before and after one that are looked at for what comes with it."""
-_LONGEST_GAP = 400.0
-"""Days after which what happened is forgotten."""
-_PRIOR = 5.0
-"""Facts that a relation is taken to have had before any was counted, spread as over all relations."""
+"""Background facts that are asked as queries to count rules."""
+_RULE_BATCH = 4096
+_RULE_ACTIONS = 50
+"""Second hops that are tried per first hop, nearest in time."""
+_FIRST_HOPS = 2
+"""Random first hops per query."""
+_PAIR_REACH = 200
+"""Facts of an entity pair before and after a fact that are compared with it by gap."""
+_EVENT_REACH = 60
+"""Edges of an entity before and after an edge that are compared with it for excitation."""
+_MAX_GAP = 400.0
+"""Days after which a past event has no weight."""
+_RATE_PRIOR = 5.0
+"""Pseudo-facts of each relation, distributed as over all relations: rates of rare relations stay near the mean."""
+_EXCITATION_PRIOR = 20.0
+"""The same for excitation, which counts many event pairs per fact and is noisier per fact."""
+_RULE_PRIOR = 20.0
+"""Pseudo-tries of each rule at the mean hit rate: a rule needs about so many tries to be believed."""
+_RULE_HITS, _RULE_TRIES = 1, 100
+"""Pseudo-counts of the mean hit rate, which keep it above 0 on a graph with few paths."""
+_MIN_RATE, _MIN_EXCITATION, _MIN_SHARE = 1e-7, 1e-8, 1e-5
+"""Added before the logarithm."""
+_ACTIVITY_DAYS = (2.0, 14.0, 90.0)
+"""Time scales of the activity of an action's target."""
 
-
-_COUNTED = (
-    *("follows", "ever", "second", "keys", "key_offsets", "key_times", "relation_offsets", "degree"),
-    *("concept_probability", "excites", "day_time", "day_source", "day_relation", "day_target"),
-    *("similar", "habit", "habit_of"),
+_STORED = (
+    *("cooccurrence_rate", "pair_rate", "second_hop_rate", "excitation", "concept_probability"),
+    *("object_keys", "object_offsets", "object_times", "relation_offsets", "degree"),
+    *("event_time", "event_source", "event_relation", "event_target"),
+    *("embedding", "entity_factors", "relation_factors"),
 )
-"""Parts of GraphStatistics that are stored as they are."""
+"""Fields of GraphStatistics that are stored unchanged."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraphStatistics:
-    """Counts turned into log-rates, looked up for every choice of an agent."""
+    """Log-rates and indices of a background graph, looked up by the features of candidates and actions."""
 
-    follows: NDArray[np.float32]
-    """float32 [9, 2R, 2R]: log-rate per day at which a pair seen with r_s is seen with r_q at a gap t_q - t_s."""
-    ever: NDArray[np.float32]
+    cooccurrence_rate: NDArray[np.float32]
+    """float32 [9, 2R, 2R]: log-rate per day of r_q for a pair seen with r_s, by bucket of the gap t_q - t_s."""
+    pair_rate: NDArray[np.float32]
     """float32 [2R, 2R]: log-share of facts of r_s whose pair is seen with r_q at any other time."""
-    rule: NDArray[np.float32]
-    """float32 [slots]: log-share of second steps r_2 after r_1 that end at the answer to r_q (hashed)."""
+    rule_rate: NDArray[np.float32]
+    """float32 [slots]: log-share of second hops r_2 after r_1 that end at the answer to r_q (hashed)."""
     rule_tries: NDArray[np.float32]
-    """float32 [slots]: log(1 + how often that was tried)."""
-    second: NDArray[np.float32]
+    """float32 [slots]: log(1 + tries) of the same rule."""
+    second_hop_rate: NDArray[np.float32]
     """float32 [2R, 2R]: the same share by r_2 and r_q alone."""
-    keys: NDArray[np.int64]
-    """int64 [pairs], ascending: r * entities + o for every object o that r ever had."""
-    key_offsets: NDArray[np.int64]
-    """int64 [pairs + 1] into ``key_times``."""
-    key_times: Ids
+    object_keys: NDArray[np.int64]
+    """int64 [pairs], ascending: r * entities + o for every object o of relation r."""
+    object_offsets: NDArray[np.int64]
+    """int64 [pairs + 1] into ``object_times``."""
+    object_times: Ids
     """int32 [edges], ascending within a pair."""
     relation_offsets: NDArray[np.int64]
-    """int64 [2R + 1] into ``keys``: the objects of each relation."""
+    """int64 [2R + 1] into ``object_keys``: the objects of each relation."""
     degree: Ids
     """int32 [entities]."""
     concepts: Concepts
     concept_probability: NDArray[np.float64]
     """P(c | r), float64 [2R, concepts]."""
-    excites: NDArray[np.float32]
-    """float32 [9, 2R, 2R]: log-rate per day at which one who was met through r is met through r_q by somebody else."""
-    day_time: Ids
-    """int32 [edges], ascending: the background's edges by time, with their ends and relations beside."""
-    day_source: Ids
-    day_relation: Ids
-    day_target: Ids
-    similar: NDArray[np.float32]
-    """float32 [entities, d], of length 1: entities with the same company point the same way."""
-    habit: NDArray[np.float32]
-    """float32 [entities, h]; with ``habit_of`` a smooth guess of log(1 + count) of (r, o), met or not."""
-    habit_of: NDArray[np.float32]
+    excitation: NDArray[np.float32]
+    """float32 [9, 2R, 2R]: log-rate per day of r_q, with another subject, for an object seen with r at a gap."""
+    event_time: Ids
+    """int32 [edges], ascending: the edges of the background by time; the next three fields are parallel to it."""
+    event_source: Ids
+    event_relation: Ids
+    event_target: Ids
+    embedding: NDArray[np.float32]
+    """float32 [entities, d], rows of length 1: the spectral embedding; entities with the same neighbours are close."""
+    entity_factors: NDArray[np.float32]
+    """float32 [entities, h]; the product with ``relation_factors`` approximates log(1 + count) of (r, o)."""
+    relation_factors: NDArray[np.float32]
     """float32 [2R, h]."""
     names: Names
-    """Those of nobody unless they are switched on."""
+    """Empty unless names are switched on."""
     days_per_tick: float
-    """How many days a tick is."""
-    scales: NDArray[np.float64]
-    """Ticks over which activity fades, three of them."""
 
     @property
     def entities(self) -> int:
         return len(self.degree)
 
-    @cached_property
-    def rate(self) -> NDArray[np.float32]:
-        """float32 [2R, 9, 2R]: exp of ``excites`` by r_q, so that what one query looks up lies together."""
-        return np.ascontiguousarray(np.exp(self.excites).transpose(2, 0, 1))
+    @property
+    def activity_scales(self) -> NDArray[np.float64]:
+        """float64 [3]: time scales of the activity of an action's target, in ticks."""
+        return np.array(_ACTIVITY_DAYS) / self.days_per_tick
 
     @cached_property
-    def fades(self) -> NDArray[np.float32]:
-        """float32 [ticks, 6]: exp(-gap / scale) for the scales of ``FADES``; where all is faded, it is 0."""
-        gap = np.arange(int(_LONGEST_GAP / self.days_per_tick) + 2) * self.days_per_tick
-        table = np.exp(-gap[:, None] / np.array(FADES))
+    def excitation_rate(self) -> NDArray[np.float32]:
+        """float32 [2R, 9, 2R]: exp of ``excitation`` with r_q first, so that the entries of a query are contiguous."""
+        return np.ascontiguousarray(np.exp(self.excitation).transpose(2, 0, 1))
+
+    @cached_property
+    def decay(self) -> NDArray[np.float32]:
+        """float32 [ticks, scales]: exp(-gap / scale) for the scales of ``DECAY_DAYS``; the last row is 0."""
+        gap = np.arange(int(_MAX_GAP / self.days_per_tick) + 2) * self.days_per_tick
+        table = np.exp(-gap[:, None] / np.array(DECAY_DAYS))
         table[-1] = 0
         return table.astype(np.float32)
 
     def with_parts(self, **parts: Any) -> GraphStatistics:
         """The same rates with other names or another event index; derived tables are kept."""
         other = replace(self, **parts)
-        other.__dict__.update({"rate": self.rate, "fades": self.fades})
+        other.__dict__.update({"excitation_rate": self.excitation_rate, "decay": self.decay})
         return other
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that was counted, to be stored; rules as those that were ever tried, which are few."""
-        held = {name: getattr(self, name) for name in _COUNTED}
-        tried = np.flatnonzero(self.rule_tries)
-        usual = self.rule[np.argmin(self.rule_tries)]
-        rules = {"tried": tried, "tries": self.rule_tries[tried], "shares": np.append(self.rule[tried], usual)}
-        return held | rules | {"days_per_tick": np.array([self.days_per_tick])}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, names: Names) -> GraphStatistics:
-        """What ``arrays`` gave; concepts and names come from elsewhere. A missing part raises a KeyError."""
-        shares, days = arrays["shares"], float(arrays["days_per_tick"][0])
-        rule, tries = np.full(_RULE_SLOTS, shares[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
-        rule[arrays["tried"]], tries[arrays["tried"]] = shares[:-1], arrays["tries"]
-        held = {name: arrays[name] for name in _COUNTED}
-        return cls(
-            rule=rule,
-            rule_tries=tries,
-            concepts=concepts,
-            names=names,
-            days_per_tick=days,
-            scales=_scales(days),
-            **held,
-        )
-
-    def matches(self, graph: TemporalGraph) -> bool:
-        """Whether these can be of that graph's background: compiled loops check no bounds."""
-        n, entities, edges = graph.relations.directed, graph.entities, len(graph.base)
-        square = (n, n)
-        return (
-            self.follows.shape == self.excites.shape == (BUCKETS, *square)
-            and self.ever.shape == self.second.shape == square
-            and self.concept_probability.shape == (n, len(self.concepts.names))
-            and len(self.degree) == len(self.similar) == len(self.habit) == entities
-            and len(self.habit_of) == n
-            and self.habit.shape[1] == self.habit_of.shape[1]
-            and all(len(part) == edges for part in (self.key_times, self.day_time, self.day_source, self.day_target))
-            and len(self.day_relation) == edges
-            and len(self.key_offsets) == len(self.keys) + 1
-            and len(self.relation_offsets) == n + 1
-            and self.relation_offsets[-1] == len(self.keys)
-            and self.key_offsets[-1] == edges
-            and np.array_equal(self.degree, np.diff(graph.base.offsets))
-        )
-
     def with_capacity(self, extra: int) -> GraphStatistics:
-        """The same counts with room for so many more entities, which nobody has met yet."""
-        relation, entity = np.divmod(self.keys, self.entities)
+        """The same statistics with rows for ``extra`` more entities, which have no edges."""
+        relation, entity = np.divmod(self.object_keys, self.entities)
         ends = self.concepts.offsets
         return replace(
             self,
-            keys=relation * (self.entities + extra) + entity,
+            object_keys=relation * (self.entities + extra) + entity,
             degree=np.append(self.degree, np.zeros(extra, dtype=np.int32)),
-            similar=_with_rows(self.similar, extra),
-            habit=_with_rows(self.habit, extra),
+            embedding=_with_rows(self.embedding, extra),
+            entity_factors=_with_rows(self.entity_factors, extra),
             concepts=replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1]))),
             names=self.names.with_capacity(extra),
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All statistics as named arrays, to be stored; of the rule tables only the slots that were tried."""
+        stored = {name: getattr(self, name) for name in _STORED}
+        tried = np.flatnonzero(self.rule_tries)
+        default = self.rule_rate[np.argmin(self.rule_tries)]
+        rules = {
+            "rule_slots": tried,
+            "rule_tries": self.rule_tries[tried],
+            "rule_rates": np.append(self.rule_rate[tried], default),
+        }
+        return stored | rules | {"days_per_tick": np.array([self.days_per_tick])}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, names: Names) -> GraphStatistics:
+        """The inverse of ``arrays``; concepts and names are stored elsewhere.
+
+        Raises:
+            KeyError: If an array is missing.
+        """
+        rates, slots = arrays["rule_rates"], arrays["rule_slots"]
+        rule, tries = np.full(_RULE_SLOTS, rates[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
+        rule[slots], tries[slots] = rates[:-1], arrays["rule_tries"]
+        return cls(
+            rule_rate=rule,
+            rule_tries=tries,
+            concepts=concepts,
+            names=names,
+            days_per_tick=float(arrays["days_per_tick"][0]),
+            **{name: arrays[name] for name in _STORED},
+        )
+
+    def matches(self, graph: TemporalGraph) -> bool:
+        """Whether the shapes are those of the graph's background; compiled loops check no bounds."""
+        n, entities, edges = graph.relations.directed, graph.entities, len(graph.base)
+        events = (self.event_time, self.event_source, self.event_relation, self.event_target)
+        return (
+            self.cooccurrence_rate.shape == self.excitation.shape == (BUCKETS, n, n)
+            and self.pair_rate.shape == self.second_hop_rate.shape == (n, n)
+            and self.concept_probability.shape == (n, len(self.concepts.names))
+            and len(self.degree) == len(self.embedding) == len(self.entity_factors) == entities
+            and len(self.relation_factors) == n
+            and self.entity_factors.shape[1] == self.relation_factors.shape[1]
+            and all(len(part) == edges for part in (self.object_times, *events))
+            and len(self.object_offsets) == len(self.object_keys) + 1
+            and len(self.relation_offsets) == n + 1
+            and self.relation_offsets[-1] == len(self.object_keys)
+            and self.object_offsets[-1] == edges
+            and np.array_equal(self.degree, np.diff(graph.base.offsets))
         )
 
 
@@ -177,122 +198,128 @@ def compute_statistics(
     background: Quadruples,
     graph: TemporalGraph,
     concepts: Concepts,
-    days: float = 1.0,
+    days_per_tick: float = 1.0,
     seed: int = 0,
     names: Names | None = None,
 ) -> GraphStatistics:
-    """All statistics of a background, whose graph is given bare and whose tick is so many days."""
+    """All statistics of a background.
+
+    Args:
+        background: The facts, each once.
+        graph: The same facts, indexed, without an overlay.
+        concepts: Concepts of the entities.
+        days_per_tick: Days per tick of the timestamps.
+        seed: Seed of the queries on which rules are counted.
+        names: Words of the entity names; none by default.
+    """
     relations = graph.relations
     both = background.both_directions(relations)
-    follows, ever = _followers(both, graph.entities, relations, days)
-    rule, rule_tries, second = _rules(both, graph, seed)
-    habit, habit_of = habits(graph)
+    cooccurrence_rate, pair_rate = _cooccurrence(both, graph.entities, relations, days_per_tick)
+    rule_rate, rule_tries, second_hop_rate = _rules(both, graph, seed)
+    entity_factors, relation_factors = relation_profile(graph)
     return GraphStatistics(
-        follows=follows,
-        ever=ever,
-        rule=rule,
+        cooccurrence_rate=cooccurrence_rate,
+        pair_rate=pair_rate,
+        rule_rate=rule_rate,
         rule_tries=rule_tries,
-        second=second,
+        second_hop_rate=second_hop_rate,
         concepts=concepts,
         concept_probability=concept_distribution(background, concepts, relations),
-        excites=_excitement(graph, days),
-        similar=company(graph),
-        habit=habit,
-        habit_of=habit_of,
+        excitation=_excitation(graph, days_per_tick),
+        embedding=entity_embedding(graph),
+        entity_factors=entity_factors,
+        relation_factors=relation_factors,
         names=names or Names.empty(graph.entities),
-        days_per_tick=days,
-        scales=_scales(days),
+        days_per_tick=days_per_tick,
         **event_index(graph),
     )
 
 
 def event_index(graph: TemporalGraph) -> dict[str, Any]:
-    """Parts of GraphStatistics that are read off a graph: the times of each (relation, object), and edges by time."""
+    """Fields of GraphStatistics that index the edges of a graph: times by (relation, object), and edges by time."""
     edges, entities = graph.base.edges(), graph.entities
     key = edges.relation.astype(np.int64) * entities + edges.object
     order = np.lexsort((edges.time, key))
     keys, starts = np.unique(key[order], return_index=True)
     by_time = np.argsort(edges.time, kind="stable")
     return {
-        "keys": keys,
-        "key_offsets": np.append(starts, len(order)).astype(np.int64),
-        "key_times": edges.time[order],
+        "object_keys": keys,
+        "object_offsets": np.append(starts, len(order)).astype(np.int64),
+        "object_times": edges.time[order],
         "relation_offsets": np.searchsorted(keys, np.arange(graph.relations.directed + 1, dtype=np.int64) * entities),
         "degree": np.diff(graph.base.offsets).astype(np.int32),
-        "day_time": edges.time[by_time],
-        "day_source": edges.subject[by_time],
-        "day_relation": edges.relation[by_time],
-        "day_target": edges.object[by_time],
+        "event_time": edges.time[by_time],
+        "event_source": edges.subject[by_time],
+        "event_relation": edges.relation[by_time],
+        "event_target": edges.object[by_time],
     }
 
 
-def _excitement(graph: TemporalGraph, days: float) -> NDArray[np.float32]:
+def _excitation(graph: TemporalGraph, days_per_tick: float) -> NDArray[np.float32]:
     n, base = graph.relations.directed, graph.base
     near, facts = np.zeros((BUCKETS, n, n), dtype=np.float32), np.zeros(n)
-    count_excitement(base.offsets, base.relation, base.target, base.time, days, _EVENTS, near, facts)
-    usual = near.sum(1, keepdims=True) / max(facts.sum(), 1)
-    rate = (near + 4 * _PRIOR * usual) / (facts[:, None] + 4 * _PRIOR) / _WIDTHS[:, None, None]
-    return np.log(rate + 1e-8).astype(np.float32)
+    count_excitation(base.offsets, base.relation, base.target, base.time, days_per_tick, _EVENT_REACH, near, facts)
+    mean = near.sum(1, keepdims=True) / max(facts.sum(), 1)
+    rate = (near + _EXCITATION_PRIOR * mean) / (facts[:, None] + _EXCITATION_PRIOR) / WIDTHS[:, None, None]
+    return np.log(rate + _MIN_EXCITATION).astype(np.float32)
 
 
-def _followers(
-    both: Quadruples, entities: int, relations: RelationIds, days: float
+def _cooccurrence(
+    both: Quadruples, entities: int, relations: RelationIds, days_per_tick: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    both = both.take(both.subject != both.object)  # a self-loop is its own inverse's companion
+    """``cooccurrence_rate`` and ``pair_rate``."""
+    both = both.take(both.subject != both.object)  # a self-loop would be the companion of its own inverse
     pair = both.subject.astype(np.int64) * entities + both.object
     order = np.lexsort((both.time, pair))
     offsets = np.append(np.unique(pair[order], return_index=True)[1], len(order)).astype(np.int64)
     n = relations.directed
     near, ever, facts = np.zeros((BUCKETS, n, n)), np.zeros((n, n)), np.zeros(n)
-    count_followers(offsets, both.relation[order], both.time[order], days, _COMPANIONS, near, ever, facts)
-    usual = near.sum(1, keepdims=True) / max(facts.sum(), 1)
-    rate = (near + _PRIOR * usual) / (facts[:, None] + _PRIOR) / _WIDTHS[:, None, None]
-    usual_ever = ever.sum(0, keepdims=True) / max(facts.sum(), 1)
-    share = (ever + _PRIOR * usual_ever) / (facts[:, None] + _PRIOR)
-    return np.log(rate + 1e-7).astype(np.float32), np.log(share + 1e-5).astype(np.float32)
+    ordered = both.relation[order], both.time[order]
+    count_cooccurrences(offsets, *ordered, days_per_tick, _PAIR_REACH, near, ever, facts)
+    mean = near.sum(1, keepdims=True) / max(facts.sum(), 1)
+    rate = (near + _RATE_PRIOR * mean) / (facts[:, None] + _RATE_PRIOR) / WIDTHS[:, None, None]
+    mean_ever = ever.sum(0, keepdims=True) / max(facts.sum(), 1)
+    share = (ever + _RATE_PRIOR * mean_ever) / (facts[:, None] + _RATE_PRIOR)
+    return np.log(rate + _MIN_RATE).astype(np.float32), np.log(share + _MIN_SHARE).astype(np.float32)
 
 
 def _rules(
     both: Quadruples, graph: TemporalGraph, seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Tries second steps on facts of the background, each time as if the fact were asked for.
+    """``rule_rate``, ``rule_tries`` and ``second_hop_rate``, counted with background facts as queries.
 
-    The first step leads away from the fact's own pair, so the fact itself is on no path.
+    The first hop leads away from the pair of the fact, so the fact itself is on no path.
     """
     n = graph.relations.directed
     rng = np.random.default_rng(seed)
     tries, hits = np.zeros(_RULE_SLOTS), np.zeros(_RULE_SLOTS)
     pair_tries, pair_hits = np.zeros((n, n)), np.zeros((n, n))
     chosen = rng.permutation(len(both))[:_RULE_QUERIES]
-    for low in range(0, len(chosen), 4096):
-        asked = both.take(chosen[low : low + 4096])
-        for _ in range(_FIRST_STEPS):
-            # One edge of the asking entity at random; those to the answer itself would be copies.
-            start = graph.base.offsets[asked.subject]
-            edge = start + rng.integers(0, np.maximum(graph.base.degree(asked.subject), 1))
+    for low in range(0, len(chosen), _RULE_BATCH):
+        queries = both.take(chosen[low : low + _RULE_BATCH])
+        for _ in range(_FIRST_HOPS):
+            # One random edge of the query entity; an edge to the answer would be a copy.
+            start = graph.base.offsets[queries.subject]
+            edge = start + rng.integers(0, np.maximum(graph.base.degree(queries.subject), 1))
             middle, first = graph.base.target[edge], graph.base.relation[edge]
-            fine = (middle != asked.object) & (middle != asked.subject)
-            query = asked.take(fine)
-            space = action_space(graph, middle[fine], query.time, query.time, Nearest(), 50)
+            valid = (middle != queries.object) & (middle != queries.subject)
+            query = queries.take(valid)
+            space = action_space(graph, middle[valid], query.time, query.time, Nearest(), _RULE_ACTIONS)
             back = space.entity == query.subject[:, None]
             entity = np.where(back, -1, space.entity).astype(np.int32)
             count_rules(
-                *(query.relation, query.object, first[fine], space.relation, entity, space.mask.sum(1)),
+                *(query.relation, query.object, first[valid], space.relation, entity, space.mask.sum(1)),
                 *(tries, hits, pair_tries, pair_hits, n),
             )
-    usual = (hits.sum() + 1) / (tries.sum() + 100)  # never 0, however few paths there are
-    second = (pair_hits + 20 * usual) / (pair_tries + 20)
-    share = (hits + 20 * usual) / (tries + 20)
+    mean = (hits.sum() + _RULE_HITS) / (tries.sum() + _RULE_TRIES)
+    second_hop = (pair_hits + _RULE_PRIOR * mean) / (pair_tries + _RULE_PRIOR)
+    share = (hits + _RULE_PRIOR * mean) / (tries + _RULE_PRIOR)
     return (
         np.log(share).astype(np.float32),
         np.log1p(tries).astype(np.float32),
-        np.log(second).astype(np.float32),
+        np.log(second_hop).astype(np.float32),
     )
 
 
 def _with_rows(table: NDArray[np.float32], extra: int) -> NDArray[np.float32]:
     return np.concatenate([table, np.zeros((extra, table.shape[1]), dtype=table.dtype)])
-
-
-def _scales(days: float) -> NDArray[np.float64]:
-    return np.array([2.0, 14.0, 90.0]) / days

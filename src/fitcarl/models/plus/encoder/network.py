@@ -1,8 +1,8 @@
-"""The encoder of preset ``plus``: reads a support as a whole and says whom one with such a support deals with.
+"""The support encoder of model ``plus``: scores every entity as the answer to a query from the support facts.
 
-It has the place of the paper's time-aware Transformer. Facts of the support are weighed by attention that sees r_q and
-the time between; the sum is compared with every entity. What happened in the days around t_q is added: an entity that
-was met then by somebody whom the newcomer resembles is more likely.
+It takes the place of the paper's time-aware Transformer. Support facts are weighted by attention over r_q and the time
+gaps; the sum is compared with every entity. Events around t_q are added: the object of an event is more probable if the
+event's subject resembles the unseen entity.
 """
 
 from __future__ import annotations
@@ -18,27 +18,34 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fitcarl.config.schema import EncoderConfig
-from fitcarl.models.plus.encoder.temporal_memory import around, happened
-from fitcarl.models.plus.features.accumulate import EncoderScores
+from fitcarl.core.arrays import spans
+from fitcarl.models.plus.encoder.temporal_memory import EVENT_ARRAYS, TIME_BUCKETS, event_mass, event_window
+from fitcarl.models.plus.features.inputs import EncoderScores
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.statistics import GraphStatistics
 
-_SCALES = (3.0, 20.0, 100.0)
-_KIN = 32
-"""Directions that tell kin apart; fewer than those for answers, since every fact of some days is compared."""
-_LEAST_HOLDERS = 20
-"""Entities that must share a word before it means anything: a rarer one would only tell who somebody is."""
-_LIKELY = 100
-"""Entities that are put up for a closer look."""
-_NEVER = -30.0
-"""The bias of an entity that the encoder does not know."""
-_NOBODY = -1e4
-_DAY = ("day_time", "day_source", "day_relation", "day_target")
+_GAP_SCALES = (3.0, 20.0, 100.0)
+"""Days: the scales of the exponential features of a gap."""
+_KEY_DIM = 32
+"""Dimensions of the key embedding; fewer than of entities, since every event around t_q is compared."""
+_MIN_HOLDERS = 20
+"""Entities that must share a word before it is used: a rarer word would only identify entities."""
+_TOP = 100
+"""Most probable entities that become candidates."""
+_INIT_STD, _WORD_OUTPUT_STD = 0.3, 0.2
+"""Standard deviation of initial rows. Scores are products of two rows of 128 dimensions, so that these give logits with
+a spread of a few units; the words of a name are added to an entity's row and start smaller."""
+_INIT_DECAY = -2.0
+"""The initial log-weight of an event, which makes the memory a small correction at first."""
+_UNKNOWN_BIAS = -30.0
+"""The bias of entities without facts in training; they are never predicted."""
+_NO_FACTS_SCORE = -1e4
+"""The score of entities without any fact."""
 
 
 @dataclass(frozen=True)
 class EncoderInput:
-    """Queries as the encoder sees them; of the newcomer itself only its support and, if names count, its words."""
+    """Queries as the encoder sees them: of the unseen entity only its support facts and, if used, its name."""
 
     relation: Tensor
     """int64 [queries]: r_q."""
@@ -51,188 +58,200 @@ class EncoderInput:
     gap: Tensor
     """float32 [queries, K]: days from the fact to t_q."""
     name: Tensor
-    """float32 [queries, size]: what the newcomer's words say; zeros where nothing."""
+    """float32 [queries, dim]: the embedding of the unseen entity's name; 0 without a name."""
 
 
 class SupportEncoder(nn.Module):
-    """Two directions per query: one that answers point along, and one that the newcomer's kin point along."""
+    """Maps a query to two vectors: one compared with answers, and one compared with the subjects of events."""
 
-    def __init__(self, config: EncoderConfig, entities: int, relations: int, telling: Tensor | None = None) -> None:
-        """``relations`` are directed ones; ``telling`` says what each word counts, and is empty where names do not."""
+    def __init__(self, config: EncoderConfig, entities: int, relations: int, word_weight: Tensor | None = None) -> None:
+        """Creates an encoder with random weights.
+
+        Args:
+            config: Dimensions and dropout.
+            entities: Number of entities.
+            relations: Number of directed relations, 2R.
+            word_weight: float32 [words], the weight of each word of the names; empty or None without names.
+        """
         super().__init__()
-        size = config.dim
-        self.entity, self.kin = _rows(entities, size), _rows(entities, _KIN)
+        dim = config.dim
+        self.entity, self.key_embedding = _rows(entities, dim), _rows(entities, _KEY_DIM)
         self.bias = nn.Parameter(torch.zeros(entities))
-        self.support_relation, self.asked_relation = _rows(relations, size), _rows(relations, size)
-        self.gap = nn.Linear(3 + len(_SCALES), size)
-        self.fact = _network(3 * size, size, config.dropout)
-        self.attention = nn.Sequential(nn.Linear(4 * size, size), nn.ReLU(), nn.Linear(size, 1))
-        self.summary = _network(2 * size, size + _KIN, config.dropout)
-        self.between = nn.Parameter(torch.zeros(relations, relations))
-        self.fading = nn.Parameter(torch.full((5,), -2.0))
+        self.support_relation, self.query_relation = _rows(relations, dim), _rows(relations, dim)
+        self.gap = nn.Linear(3 + len(_GAP_SCALES), dim)
+        self.fact = _two_layers(3 * dim, dim, config.dropout)
+        self.attention = nn.Sequential(nn.Linear(4 * dim, dim), nn.ReLU(), nn.Linear(dim, 1))
+        self.summary = _two_layers(2 * dim, dim + _KEY_DIM, config.dropout)
+        self.relation_affinity = nn.Parameter(torch.zeros(relations, relations))
+        self.time_decay = nn.Parameter(torch.full((TIME_BUCKETS,), _INIT_DECAY))
         self.dropout = nn.Dropout(config.dropout)
-        self.telling: Tensor
-        self.register_buffer("telling", torch.zeros(0) if telling is None else telling.float())
-        self.words = len(self.telling)
+        self.word_weight: Tensor
+        self.register_buffer("word_weight", torch.zeros(0) if word_weight is None else word_weight.float())
+        self.words = len(self.word_weight)
         if self.words:
-            self.word_in, self.word_out = _rows(self.words, size), nn.Parameter(torch.randn(self.words, size) * 0.2)
-            self.name_summary = _network(2 * size, size + _KIN, 0.0)
+            self.word_input = _rows(self.words, dim)
+            self.word_output = nn.Parameter(torch.randn(self.words, dim) * _WORD_OUTPUT_STD)
+            self.name_summary = _two_layers(2 * dim, dim + _KEY_DIM, 0.0)
 
-    def forward(self, asking: EncoderInput) -> tuple[Tensor, Tensor]:
-        """The direction of answers, [queries, size], and the direction of kin, [queries, _KIN]."""
-        asked = _look_up(self.asked_relation, asking.relation)
-        where = self.dropout(_look_up(self.entity, asking.support_entity))
-        how = _look_up(self.support_relation, asking.support_relation)
-        fact = torch.cat([where, how, self.gap(_describe_gap(asking.gap))], -1)
-        weigh = self.attention(torch.cat([fact, asked[:, None].expand_as(where)], -1)).squeeze(-1)
-        weight = weigh.masked_fill(~asking.known, -1e9).softmax(-1)
+    def forward(self, given: EncoderInput) -> tuple[Tensor, Tensor]:
+        """The vectors compared with answers, [queries, dim], and with subjects of events, [queries, _KEY_DIM]."""
+        r_q = _look_up(self.query_relation, given.relation)
+        entity = self.dropout(_look_up(self.entity, given.support_entity))
+        relation = _look_up(self.support_relation, given.support_relation)
+        fact = torch.cat([entity, relation, self.gap(_gap_features(given.gap))], -1)
+        score = self.attention(torch.cat([fact, r_q[:, None].expand_as(entity)], -1)).squeeze(-1)
+        weight = score.masked_fill(~given.known, -1e9).softmax(-1)
         support = (weight[..., None] * self.fact(fact)).sum(1)
-        both = self.summary(torch.cat([support, asked], -1))
+        both = self.summary(torch.cat([support, r_q], -1))
         if self.words:
-            both = both + self.name_summary(torch.cat([self.dropout(asking.name), asked], -1))
-        return both[:, :-_KIN], both[:, -_KIN:]
+            both = both + self.name_summary(torch.cat([self.dropout(given.name), r_q], -1))
+        return both[:, :-_KEY_DIM], both[:, -_KEY_DIM:]
 
-    def name_of(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
-        """[entities, size]: what the words of these entities say about them as newcomers."""
+    def name_embedding(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
+        """[entities, dim]: embeddings of the names of unseen entities; 0 without names."""
         if not self.words:
             return torch.zeros(len(entities), self.entity.shape[1])
-        return words.sum(self.word_in, entities)
+        return words.sum(self.word_input, entities)
 
-    def rows(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
-        """[entities, size]: these entities as answers."""
+    def answer_rows(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
+        """[entities, dim]: the rows of entities as answers, their words included."""
         rows = self.entity.index_select(0, torch.from_numpy(entities.astype(np.int64)))
-        return rows + words.sum(self.word_out, entities) if self.words else rows
+        return rows + words.sum(self.word_output, entities) if self.words else rows
 
     def freeze(self, known: NDArray[np.bool_]) -> None:
-        """After learning: entities that the background does not know are nowhere and never an answer."""
+        """Ends training: rows of entities without background facts become 0, and they are never predicted."""
         unknown = torch.from_numpy(~known)
         with torch.no_grad():
-            self.entity[unknown], self.kin[unknown] = 0, 0
-            self.bias[unknown] = _NEVER
+            self.entity[unknown], self.key_embedding[unknown] = 0, 0
+            self.bias[unknown] = _UNKNOWN_BIAS
         self.eval().requires_grad_(requires_grad=False)
 
     def with_capacity(self, extra: int) -> SupportEncoder:
-        """The same with room for so many more entities that it does not know; what is not by entity is shared."""
+        """The same encoder with rows for ``extra`` more, unknown entities; all other weights are shared."""
         wide = copy(self)
         wide._parameters = dict(self._parameters)
-        for name, row in (("entity", self.entity), ("kin", self.kin)):
+        for name, row in (("entity", self.entity), ("key_embedding", self.key_embedding)):
             setattr(wide, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
-        wide.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), _NEVER)]))
+        wide.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), _UNKNOWN_BIAS)]))
         return wide
 
     @classmethod
     def from_state(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
-        """The encoder with these weights; a missing or misshapen part raises a RuntimeError or a KeyError."""
-        entities, size = state["entity"].shape
+        """The frozen encoder with these weights.
+
+        Raises:
+            KeyError: If a tensor is missing.
+            RuntimeError: If a tensor has the wrong shape.
+        """
+        entities, dim = state["entity"].shape
         with torch.random.fork_rng(devices=[]):
-            encoder = cls(EncoderConfig(dim=size), entities, len(state["between"]), state["telling"])
+            encoder = cls(EncoderConfig(dim=dim), entities, len(state["relation_affinity"]), state["word_weight"])
         encoder.load_state_dict(dict(state))
         return encoder.eval().requires_grad_(requires_grad=False)
 
     def matches(self, entities: int, relations: int, names: Names) -> bool:
+        """Whether the encoder has a row for every entity, relation and word."""
         words = len(names.weight) if names.used else 0
-        return (len(self.entity), len(self.between), self.words) == (entities, relations, words)
+        return (len(self.entity), len(self.relation_affinity), self.words) == (entities, relations, words)
 
 
 @dataclass(frozen=True)
 class Words:
-    """Which words each entity has and what each counts; those of a name count 1 together."""
+    """The words of each entity with their weights, which sum to 1 for a name."""
 
     offsets: NDArray[np.int64]
     ids: NDArray[np.int64]
     weight: NDArray[np.float32]
 
     @classmethod
-    def of(cls, names: Names, telling: NDArray[np.floating[Any]]) -> Words:
-        """The words of all names; ``telling`` is what each counts, [words] or empty."""
-        row = np.repeat(np.arange(len(names.home)), np.diff(names.offsets))
-        weight = telling[names.words] if len(telling) else np.zeros(len(names.words))
-        total = np.bincount(row, weights=weight, minlength=len(names.home))
+    def from_names(cls, names: Names, word_weight: NDArray[np.floating[Any]]) -> Words:
+        """The words of all names; ``word_weight`` is [words] or empty."""
+        row = np.repeat(np.arange(len(names.place)), np.diff(names.offsets))
+        weight = word_weight[names.words] if len(word_weight) else np.zeros(len(names.words))
+        total = np.bincount(row, weights=weight, minlength=len(names.place))
         return cls(
             names.offsets, names.words.astype(np.int64), (weight / np.maximum(total[row], 1e-6)).astype(np.float32)
         )
 
     def sum(self, table: Tensor, entities: NDArray[np.integer[Any]]) -> Tensor:
-        """[entities, size]: the weighed sum of the rows of each one's words."""
-        sizes = np.diff(self.offsets)[entities]
-        ends = np.cumsum(sizes)
-        place = np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.offsets[entities] - (ends - sizes), sizes)
-        owner = torch.from_numpy(np.repeat(np.arange(len(entities)), sizes))
+        """[entities, dim]: the weighted sum of the table's rows over the words of each entity."""
+        row, place = spans(self.offsets[entities], np.diff(self.offsets)[entities])
         rows = table.index_select(0, torch.from_numpy(self.ids[place]))
-        weighed = rows * torch.from_numpy(self.weight[place])[:, None]
-        return torch.zeros(len(entities), table.shape[1]).index_add(0, owner, weighed)
+        weighted = rows * torch.from_numpy(self.weight[place])[:, None]
+        return torch.zeros(len(entities), table.shape[1]).index_add(0, torch.from_numpy(row), weighted)
 
 
 def shared_word_weights(names: Names, known: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """float32 [words]: the weight of words that enough known entities share, 0 for others; empty without names."""
+    """float32 [words]: weights of words that enough known entities share, 0 for others; empty without names."""
     if not names.used:
         return np.zeros(0, dtype=np.float32)
     row = np.repeat(np.arange(len(known)), np.diff(names.offsets))
     holders = np.bincount(names.words[known[row]], minlength=len(names.weight))
-    return np.where(holders >= _LEAST_HOLDERS, names.weight, 0.0).astype(np.float32)
+    return np.where(holders >= _MIN_HOLDERS, names.weight, 0.0).astype(np.float32)
 
 
 class EncoderScorer:
-    """An encoder over what is known at present: a graph's facts by time, and the names of its entities."""
+    """An encoder with the events and names that are currently known."""
 
     def __init__(self, encoder: SupportEncoder, statistics: GraphStatistics) -> None:
-        self._encoder, self._days = encoder, statistics.days_per_tick
-        self._day = {name: getattr(statistics, name) for name in _DAY}
-        self._words = Words.of(statistics.names, encoder.telling.numpy())
-        everybody = np.arange(len(encoder.entity))
-        self._rows = encoder.rows(self._words, everybody).detach() if encoder.words else encoder.entity
+        self._encoder, self._days_per_tick = encoder, statistics.days_per_tick
+        self._events = {name: getattr(statistics, name) for name in EVENT_ARRAYS}
+        self._words = Words.from_names(statistics.names, encoder.word_weight.numpy())
+        everything = np.arange(len(encoder.entity))
+        self._rows = encoder.answer_rows(self._words, everything).detach() if encoder.words else encoder.entity
         present = torch.from_numpy(statistics.degree > 0)
-        familiar = encoder.bias > _NEVER
-        self._familiar = familiar & present
-        self._strange = ~familiar & present
+        trained = encoder.bias > _UNKNOWN_BIAS
+        self._trained = trained & present
+        self._untrained = ~trained & present
         self._absent = ~present
 
     @classmethod
     def optional(cls, encoder: SupportEncoder | None, statistics: GraphStatistics) -> EncoderScorer | None:
-        """A reader where there is an encoder."""
+        """A scorer if there is an encoder, otherwise None."""
         return None if encoder is None else cls(encoder, statistics)
 
-    def name_of(self, entities: NDArray[np.integer[Any]]) -> Tensor:
-        """[entities, size]: what their names say about them as newcomers."""
-        return self._encoder.name_of(self._words, entities)
+    def name_embedding(self, entities: NDArray[np.integer[Any]]) -> Tensor:
+        """[entities, dim]: embeddings of the names of unseen entities."""
+        return self._encoder.name_embedding(self._words, entities)
 
-    def read(self, asking: EncoderInput, entity: NDArray[np.int32], time: NDArray[np.int32]) -> EncoderScores:
-        """Log-shares of all entities; ``entity`` asks at ``time``, and facts of its own are not remembered.
+    def score(self, given: EncoderInput, entity: NDArray[np.int32], time: NDArray[np.int32]) -> EncoderScores:
+        """Log-probabilities of all entities; events of the query entity itself are excluded.
 
-        Entities that have facts now but had none when the encoder learned are taken to be average; those without any
-        fact are never an answer.
+        Entities that have facts now but had none in training get the mean score; entities without facts are never
+        predicted.
         """
-        encoder, everybody = self._encoder, np.arange(len(self._rows))
-        days = around(self._day, self._days, entity, asking.relation.numpy(), time, everybody)
+        encoder, everything = self._encoder, np.arange(len(self._rows))
+        window = event_window(self._events, self._days_per_tick, entity, given.relation.numpy(), time, everything)
         with torch.no_grad():
-            answers, kin = encoder(asking)
-            alone = answers @ self._rows.T + encoder.bias
-            if self._strange.any() and self._familiar.any():
-                alone[:, self._strange] = alone[:, self._familiar].mean(1, keepdim=True)
-            alone[:, self._absent] = _NOBODY
-            whole = alone + happened(days, kin, encoder.kin, encoder.between, encoder.fading).log1p()
-            likely = whole.topk(min(_LIKELY, len(everybody)), 1).indices.numpy().astype(np.int32)
-            return EncoderScores(alone.log_softmax(1).numpy(), whole.log_softmax(1).numpy(), likely)
+            answer, key = encoder(given)
+            support_only = answer @ self._rows.T + encoder.bias
+            if self._untrained.any() and self._trained.any():
+                support_only[:, self._untrained] = support_only[:, self._trained].mean(1, keepdim=True)
+            support_only[:, self._absent] = _NO_FACTS_SCORE
+            weights = encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
+            with_events = support_only + event_mass(window, key, *weights).log1p()
+            top = with_events.topk(min(_TOP, len(everything)), 1).indices.numpy().astype(np.int32)
+            return EncoderScores(support_only.log_softmax(1).numpy(), with_events.log_softmax(1).numpy(), top)
 
 
 def _frozen(values: Tensor) -> nn.Parameter:
     return nn.Parameter(values, requires_grad=False)
 
 
-def _describe_gap(gap: Tensor) -> Tensor:
+def _gap_features(gap: Tensor) -> Tensor:
     size = gap.abs()
-    fading = [torch.exp(-size / scale) for scale in _SCALES]
-    return torch.stack([size.log1p(), gap.sign(), (size == 0).float(), *fading], -1)
+    decayed = [torch.exp(-size / scale) for scale in _GAP_SCALES]
+    return torch.stack([size.log1p(), gap.sign(), (size == 0).float(), *decayed], -1)
 
 
 def _look_up(table: Tensor, ids: Tensor) -> Tensor:
-    # index_select, because the gradient of plain indexing adds up in an order that threads decide
+    # index_select, because the gradient of plain indexing is summed in an order that depends on threads
     return table.index_select(0, ids.flatten()).view(*ids.shape, table.shape[1])
 
 
-def _rows(count: int, size: int) -> nn.Parameter:
-    return nn.Parameter(torch.randn(count, size) * 0.3)
+def _rows(count: int, dim: int) -> nn.Parameter:
+    return nn.Parameter(torch.randn(count, dim) * _INIT_STD)
 
 
-def _network(inputs: int, outputs: int, dropout: float) -> nn.Sequential:
+def _two_layers(inputs: int, outputs: int, dropout: float) -> nn.Sequential:
     return nn.Sequential(nn.Linear(inputs, inputs), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inputs, outputs))

@@ -1,4 +1,4 @@
-"""What happened around the asked time, weighed by learned likenesses: the encoder's memory of dated facts."""
+"""The temporal memory of the encoder: events around t_q, weighted by learned similarities."""
 
 from __future__ import annotations
 
@@ -13,178 +13,202 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.core.parallel import parallel_for, split_range
-from fitcarl.models.plus.features.accumulate import Floats, Ints, Longs
+from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
-_AROUND = 2.0
-"""Days before and after t_q whose facts are remembered, or a tick where that is longer."""
-_MOST = 30000
-"""Facts around t_q that are remembered one by one; of more, a part stands for all."""
-_HIGHEST = 8.0
-"""The highest log-weight of a remembered fact."""
+EVENT_ARRAYS = ("event_time", "event_source", "event_relation", "event_target")
+"""Fields of GraphStatistics that the memory reads."""
+TIME_BUCKETS = 5
+"""Gaps to t_q that are told apart, from before to after."""
+_WINDOW_DAYS = 2.0
+"""Days before and after t_q whose events are read, or one tick if that is longer."""
+_MAX_EVENTS = 30000
+"""Events per query that are read one by one; of more, an evenly spaced sample represents all."""
+_MAX_LOG_WEIGHT = 8.0
+"""The highest log-weight of an event."""
 
 
-class Days(NamedTuple):
-    """The background's facts by time, and which of them lie around each query."""
+class EventWindow(NamedTuple):
+    """The events of the background by time, and those around each query."""
 
     entity: Longs
-    """Who asks; facts of its own are not remembered."""
+    """Query entities; their own events are excluded."""
     relation: Longs
     time: Longs
     first: Longs
     last: Longs
-    """Facts ``first[q]`` to ``last[q]`` lie around t_q."""
+    """Events ``first[q]:last[q]`` are around t_q."""
     stride: Longs
-    """Where ``stride[q]`` is n, every n-th of them stands for n."""
-    gaps: float
-    """How many of the five gaps a tick is."""
-    day_time: Ints
-    day_source: Ints
-    day_relation: Ints
-    day_target: Ints
-    place: Longs
-    """Column of an entity in the result; -1 for those that are left out."""
+    """If ``stride[q]`` is n, every n-th event represents n events."""
+    buckets_per_tick: float
+    event_time: Ints
+    event_source: Ints
+    event_relation: Ints
+    event_target: Ints
+    column: Longs
+    """The column of an entity in the result; -1 for entities that are left out."""
 
 
-class Weights(NamedTuple):
-    """What the log-weight of a fact (y, r, x) at some gap to t_q is added up from."""
+class EventWeights(NamedTuple):
+    """Terms of the log-weight of an event (y, r, x) at a gap to t_q."""
 
-    newcomer: Floats
-    """[queries, size]: where the newcomer's kin are to be found; its product with ``kin`` says how alike y is."""
-    kin: Floats
-    """[entities, size]: by y."""
-    between: Floats
-    """[2R, 2R]: by r_q and r."""
-    fading: Floats
-    """[5]: by the gap, from before to after."""
+    query: Floats
+    """[queries, dim]: the query vector; its product with ``key_embedding`` is the similarity of y."""
+    key_embedding: Floats
+    """[entities, dim], by y."""
+    relation_affinity: Floats
+    """[2R, 2R], by r_q and r."""
+    time_decay: Floats
+    """[TIME_BUCKETS], by the gap, from before to after."""
 
 
-def around(
-    day: Mapping[str, Any],
-    days: float,
+def event_window(
+    events: Mapping[str, Any],
+    days_per_tick: float,
     entity: NDArray[np.integer[Any]],
     relation: NDArray[np.int64],
     time: NDArray[np.integer[Any]],
-    place: NDArray[np.int64],
-    most: int = _MOST,
+    column: NDArray[np.int64],
+    max_events: int = _MAX_EVENTS,
     rng: np.random.Generator | None = None,
-) -> Days:
-    """What the loops need; ``day`` has the arrays of GraphStatistics that begin with ``day_``; a tick is ``days`` days.
+) -> EventWindow:
+    """The events around a batch of queries.
 
-    Where a query has more than ``most`` facts around it, about so many are taken; ``rng`` draws with which it begins.
+    Args:
+        events: The ``EVENT_ARRAYS`` of GraphStatistics.
+        days_per_tick: Days per tick.
+        entity: [queries], the query entities.
+        relation: [queries], r_q.
+        time: [queries], t_q in ticks.
+        column: [entities], the column of each entity in the result, -1 to leave it out.
+        max_events: Events per query beyond which a sample is read.
+        rng: Draws the first event of a sample; without it the sample begins with the first event.
     """
-    reach, when = max(1, int(_AROUND / days)), day["day_time"]
+    reach, when = max(1, int(_WINDOW_DAYS / days_per_tick)), events["event_time"]
     first, last = np.searchsorted(when, time - reach), np.searchsorted(when, time + reach + 1)
-    stride = np.maximum(1, -((first - last) // most))
+    stride = np.maximum(1, -((first - last) // max_events))
     if rng is not None:
         first = first + rng.integers(0, stride)
-    asked = entity.astype(np.int64), relation, time.astype(np.int64)
-    columns = when, day["day_source"], day["day_relation"], day["day_target"]
-    return Days(*asked, first, last, stride, 2 / reach, *columns, place)
+    queries = entity.astype(np.int64), relation, time.astype(np.int64)
+    buckets_per_tick = (TIME_BUCKETS - 1) / 2 / reach
+    arrays = (when, events["event_source"], events["event_relation"], events["event_target"])
+    return EventWindow(*queries, first, last, stride, buckets_per_tick, *arrays, column)
 
 
-def happened(days: Days, newcomer: Tensor, kin: Tensor, between: Tensor, fading: Tensor) -> Tensor:
-    """[queries, placed]: how much happened around t_q to each placed entity, by those whom the newcomer resembles.
+def event_mass(
+    window: EventWindow, query: Tensor, key_embedding: Tensor, relation_affinity: Tensor, time_decay: Tensor
+) -> Tensor:
+    """[queries, columns]: the total weight of the events around t_q with each entity as object, differentiable.
 
-    The sum of exp(newcomer[q] · kin[y] + between[r_q, r] + fading[gap]) over facts (y, r, x), with a gradient.
+    The sum of exp(query[q] · key_embedding[y] + relation_affinity[r_q, r] + time_decay[gap]) over events (y, r, x).
     """
-    mass: Tensor = _Happened.apply(days, newcomer, kin, between, fading)  # type: ignore[no-untyped-call]
+    mass: Tensor = _EventMass.apply(  # type: ignore[no-untyped-call]
+        window, query, key_embedding, relation_affinity, time_decay
+    )
     return mass
 
 
-class _Happened(torch.autograd.Function):
+class _EventMass(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, days: Days, *parts: Tensor) -> Tensor:
-        weights = Weights(*(part.detach().contiguous().numpy() for part in parts))
-        mass = np.zeros((len(weights.newcomer), int(days.place.max(initial=-1)) + 1), dtype=np.float32)
-        parallel_for(split_range(len(mass)), lambda _, low, high: _remember(low, high, days, weights, mass))
-        ctx.days, ctx.weights = days, weights
+    def forward(ctx: Any, window: EventWindow, *parts: Tensor) -> Tensor:
+        weights = EventWeights(*(part.detach().contiguous().numpy() for part in parts))
+        mass = np.zeros((len(weights.query), int(window.column.max(initial=-1)) + 1), dtype=np.float32)
+        parallel_for(split_range(len(mass)), lambda _, low, high: _accumulate(low, high, window, weights, mass))
+        ctx.window, ctx.weights = window, weights
         return torch.from_numpy(mass)
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, Tensor, Tensor, Tensor]:
-        days, weights = ctx.days, ctx.weights
-        queries, directions = weights.newcomer.shape
-        facts = int((-((days.first - days.last) // days.stride)).max(initial=0))
-        by_fact = np.zeros((queries, facts), dtype=np.float32)
-        by_relation = np.zeros((queries, len(weights.between)), dtype=np.float32)
-        by_gap = np.zeros((queries, len(weights.fading)), dtype=np.float32)
-        to_newcomer, to_kin = np.zeros_like(weights.newcomer), np.zeros_like(weights.kin)
-        given = days, weights, slope.contiguous().numpy(), by_fact, by_relation, by_gap, to_newcomer
-        parallel_for(split_range(queries), lambda _, low, high: _remember_back(low, high, *given))
-        # Several queries remember the same y: threads share the directions, so that the order of the sum is fixed.
+        window, weights = ctx.window, ctx.weights
+        queries, dim = weights.query.shape
+        events = int((-((window.first - window.last) // window.stride)).max(initial=0))
+        by_event = np.zeros((queries, events), dtype=np.float32)
+        by_relation = np.zeros((queries, len(weights.relation_affinity)), dtype=np.float32)
+        by_gap = np.zeros((queries, len(weights.time_decay)), dtype=np.float32)
+        to_query, to_key = np.zeros_like(weights.query), np.zeros_like(weights.key_embedding)
+        given = window, weights, slope.contiguous().numpy(), by_event, by_relation, by_gap, to_query
+        parallel_for(split_range(queries), lambda _, low, high: _accumulate_backward(low, high, *given))
+        # Several queries share a subject y: each thread takes some dimensions, so that the order of the sum is fixed.
         parallel_for(
-            split_range(directions, min_items=8),
-            lambda _, low, high: _kin_back(low, high, days, weights, by_fact, to_kin),
+            split_range(dim, min_items=8),
+            lambda _, low, high: _key_backward(low, high, window, weights, by_event, to_key),
         )
-        to_between = torch.zeros(weights.between.shape)
-        to_between = to_between.index_add(0, torch.from_numpy(days.relation), torch.from_numpy(by_relation))
-        grown = torch.from_numpy(to_newcomer), torch.from_numpy(to_kin), to_between, torch.from_numpy(by_gap).sum(0)
-        return None, *grown
+        to_affinity = torch.zeros(weights.relation_affinity.shape)
+        to_affinity = to_affinity.index_add(0, torch.from_numpy(window.relation), torch.from_numpy(by_relation))
+        return (
+            None,
+            torch.from_numpy(to_query),
+            torch.from_numpy(to_key),
+            to_affinity,
+            torch.from_numpy(by_gap).sum(0),
+        )
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _product(q: int, y: int, newcomer: Floats, kin: Floats) -> np.float32:
-    # rows are not taken out: numba would count references to them, which costs more than the sum
+def _product(q: int, y: int, query: Floats, key: Floats) -> np.float32:
+    # Rows are not sliced: numba would count references to them, which costs more than the sum.
     total = np.float32(0)
-    for z in range(newcomer.shape[1]):
-        total += newcomer[q, z] * kin[y, z]
+    for z in range(query.shape[1]):
+        total += query[q, z] * key[y, z]
     return total
 
 
 @njit(cache=True, nogil=True, inline="always")  # a call would count references to every array of both tuples
-def _weight(q: int, a: int, days: Days, weights: Weights) -> tuple[float, int]:
-    """The log-weight of fact a for query q, and which gap it has; -inf where it is passed over."""
-    y, x = days.day_source[a], days.day_target[a]
-    if days.place[x] < 0 or days.entity[q] in (x, y):
+def _log_weight(q: int, a: int, window: EventWindow, weights: EventWeights) -> tuple[float, int]:
+    """The log-weight of event a for query q, and the bucket of its gap; -inf if the event is excluded."""
+    y, x = window.event_source[a], window.event_target[a]
+    if window.column[x] < 0 or window.entity[q] in (x, y):
         return -math.inf, 0
-    gap = math.floor((days.day_time[a] - days.time[q]) * days.gaps + 2.5)
-    alike = _product(q, y, weights.newcomer, weights.kin)
-    return alike + weights.between[days.relation[q], days.day_relation[a]] + weights.fading[gap], gap
+    gap = math.floor((window.event_time[a] - window.time[q]) * window.buckets_per_tick + TIME_BUCKETS / 2)
+    similarity = _product(q, y, weights.query, weights.key_embedding)
+    affinity = weights.relation_affinity[window.relation[q], window.event_relation[a]]
+    return similarity + affinity + weights.time_decay[gap], gap
 
 
 @njit(cache=True, nogil=True)
-def _remember(low: int, high: int, days: Days, weights: Weights, out: Floats) -> None:
-    """Adds up, for queries low to high, what happened to every placed entity."""
+def _accumulate(low: int, high: int, window: EventWindow, weights: EventWeights, out: Floats) -> None:
+    """Adds up the weights of events by their object, for queries low to high."""
     for q in range(low, high):
-        stride = days.stride[q]
-        for a in range(days.first[q], days.last[q], stride):
-            weight, _ = _weight(q, a, days, weights)
+        stride = window.stride[q]
+        for a in range(window.first[q], window.last[q], stride):
+            weight, _ = _log_weight(q, a, window, weights)
             if weight > -math.inf:
-                out[q, days.place[days.day_target[a]]] += stride * math.exp(min(weight, _HIGHEST))
+                out[q, window.column[window.event_target[a]]] += stride * math.exp(min(weight, _MAX_LOG_WEIGHT))
 
 
 @njit(cache=True, nogil=True)
-def _remember_back(
+def _accumulate_backward(
     low: int,
     high: int,
-    days: Days,
-    weights: Weights,
+    window: EventWindow,
+    weights: EventWeights,
     slope: Floats,
-    by_fact: Floats,
+    by_event: Floats,
     by_relation: Floats,
     by_gap: Floats,
-    to_newcomer: Floats,
+    to_query: Floats,
 ) -> None:
-    """The gradient of ``_remember``, given that of its result: by fact, relation and gap for every query apart."""
+    """The gradient of ``_accumulate``, given that of its result: by event, relation and gap of every query."""
     for q in range(low, high):
-        stride = days.stride[q]
-        for nth, a in enumerate(range(days.first[q], days.last[q], stride)):
-            weight, gap = _weight(q, a, days, weights)
-            if -math.inf < weight < _HIGHEST:
-                step = np.float32(slope[q, days.place[days.day_target[a]]] * stride * math.exp(weight))
-                by_fact[q, nth] = step
-                by_relation[q, days.day_relation[a]] += step
+        stride = window.stride[q]
+        for nth, a in enumerate(range(window.first[q], window.last[q], stride)):
+            weight, gap = _log_weight(q, a, window, weights)
+            if -math.inf < weight < _MAX_LOG_WEIGHT:
+                step = np.float32(slope[q, window.column[window.event_target[a]]] * stride * math.exp(weight))
+                by_event[q, nth] = step
+                by_relation[q, window.event_relation[a]] += step
                 by_gap[q, gap] += step
-                for z in range(to_newcomer.shape[1]):
-                    to_newcomer[q, z] += step * weights.kin[days.day_source[a], z]
+                for z in range(to_query.shape[1]):
+                    to_query[q, z] += step * weights.key_embedding[window.event_source[a], z]
 
 
 @njit(cache=True, nogil=True)
-def _kin_back(low: int, high: int, days: Days, weights: Weights, by_fact: Floats, to_kin: Floats) -> None:
-    """Adds up, along directions low to high, the gradient of everybody who is remembered."""
-    for q in range(len(by_fact)):
-        for nth, a in enumerate(range(days.first[q], days.last[q], days.stride[q])):
-            step = by_fact[q, nth]
+def _key_backward(
+    low: int, high: int, window: EventWindow, weights: EventWeights, by_event: Floats, to_key: Floats
+) -> None:
+    """Adds up the gradient of the key embeddings, along dimensions low to high."""
+    for q in range(len(by_event)):
+        for nth, a in enumerate(range(window.first[q], window.last[q], window.stride[q])):
+            step = by_event[q, nth]
             if step != 0:
                 for z in range(low, high):
-                    to_kin[days.day_source[a], z] += step * weights.newcomer[q, z]
+                    to_key[window.event_source[a], z] += step * weights.query[q, z]

@@ -1,1 +1,1 @@
-"""The candidate features of model plus."""
+"""Candidate features: one table, its sources, and their normalisation."""

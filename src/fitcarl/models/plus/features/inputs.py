@@ -1,0 +1,100 @@
+"""Arrays that the feature kernels read: queries, edges, graph statistics and encoder scores."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fitcarl.models.plus.kernels import Floats, Ints, Longs
+
+DECAY_DAYS = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
+"""Time scales of the columns of ``GraphStatistics.decay``."""
+
+
+class Edges(NamedTuple):
+    """One adjacency, that of the background or that of the overlay."""
+
+    offsets: Longs
+    relation: Ints
+    target: Ints
+    time: Ints
+
+
+class KernelStatistics(NamedTuple):
+    """The arrays of GraphStatistics that kernels read; see there."""
+
+    cooccurrence_rate: Floats
+    pair_rate: Floats
+    rule_rate: Floats
+    second_hop_rate: Floats
+    object_keys: Longs
+    object_offsets: Longs
+    object_times: Ints
+    relation_offsets: Longs
+    event_time: Ints
+    event_source: Ints
+    event_target: Ints
+    concept_offsets: Longs
+    concept_ids: Ints
+    concept_probability: Floats
+    embedding: Floats
+    entity_factors: Floats
+    relation_factors: Floats
+    word_offsets: Longs
+    word_ids: Ints
+    word_weight: Floats
+    place: Ints
+    role: Ints
+    affinity: Floats
+    role_fit: Floats
+    days_per_tick: float
+    excitation_rate: Floats
+    decay: Floats
+
+
+class EncoderScores(NamedTuple):
+    """Log-probabilities of every entity as the answer to each query; no columns without an encoder."""
+
+    support_only: Floats
+    """float32 [queries, entities], from the support facts alone."""
+    with_events: Floats
+    """float32 [queries, entities], from the support facts and the events around t_q."""
+    top: Ints
+    """int32 [queries, n]: the most probable entities."""
+
+    @classmethod
+    def empty(cls, queries: int) -> EncoderScores:
+        """The scores of no encoder."""
+        blank = np.zeros((queries, 0), dtype=np.float32)
+        return cls(blank, blank, np.zeros((queries, 0), dtype=np.int32))
+
+
+class QueryBatch(NamedTuple):
+    """Queries with the support facts of each, as ragged rows."""
+
+    entity: Ints
+    relation: Ints
+    time: Ints
+    answer: Ints
+    """-1 if unknown; only used to keep the answer in a sample of candidates."""
+    offsets: Longs
+    """Support facts of query q are ``offsets[q]:offsets[q + 1]``."""
+    support_relation: Ints
+    support_entity: Ints
+    support_time: Ints
+
+
+class FeatureInputs(NamedTuple):
+    """Everything the features of a batch of queries and their candidates are computed from."""
+
+    queries: QueryBatch
+    base: Edges
+    statistics: KernelStatistics
+    encoder: EncoderScores
+    offsets: Longs
+    """Candidates of query q are ``offsets[q]:offsets[q + 1]``."""
+    entity: Ints
+    """int32 [candidates]."""
+    accumulators: Floats
+    """float32 [candidates, accumulators]."""

@@ -1,0 +1,345 @@
+"""Feature values that are looked up per candidate or per query rather than accumulated.
+
+A source function takes the inputs and a range of queries, and returns named values, float64 [candidates of the range].
+NaN means that the value does not exist for the candidate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numba import njit
+
+from fitcarl.graph.kernels import inverse_relation, lower_bound
+from fitcarl.models.plus.features.accumulate import Accumulator
+from fitcarl.models.plus.features.inputs import DECAY_DAYS, Edges, FeatureInputs, KernelStatistics, QueryBatch
+from fitcarl.models.plus.gaps import gap_bucket
+from fitcarl.models.plus.kernels import Floats, Ints, Longs
+
+Values = Mapping[str, Floats]
+
+_EDGES_PER_SIDE = 60
+"""Edges of a candidate before and after t_q that are read."""
+_NO_PAIR_RATE = -12.0
+"""The log-rate of no support fact at all."""
+_1D, _7D, _60D = (DECAY_DAYS.index(days) for days in (1.0, 7.0, 60.0))
+
+
+def neighbours(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """The share of the support facts that lead to the candidate."""
+    facts = np.repeat(np.diff(inputs.queries.offsets)[low:high], np.diff(inputs.offsets)[low:high])
+    linked = inputs.accumulators[inputs.offsets[low] : inputs.offsets[high], Accumulator.LINKED_FACTS]
+    return {"linked_share": linked / facts}
+
+
+def relation_popularity(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """The number of facts of the candidate with r_q in the other direction."""
+    (count,) = _blank(inputs, low, high, 1)
+    entities = len(inputs.base.offsets) - 1
+    _inverse_count(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, entities, count)
+    return {"inverse_count": count}
+
+
+def activity(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """Edges of the candidate: all of them, and decayed around t_q at three time scales."""
+    degree, day, week, months, excited = _blank(inputs, low, high, 5)
+    _activity(
+        *(low, high, inputs.queries, inputs.base, inputs.statistics, inputs.offsets, inputs.entity),
+        *(degree, day, week, months, excited),
+    )
+    return {"degree": degree, "activity_1d": day, "activity_7d": week, "activity_60d": months, "excitation": excited}
+
+
+def concepts(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """The highest P(c | r_q) of the candidate's concepts."""
+    (fit,) = _blank(inputs, low, high, 1)
+    _concept_fit(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, fit)
+    return {"concept_fit": fit}
+
+
+def similarity(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """Cosine similarity between the candidate and the support entities (spectral embedding): maximum and mean."""
+    best, mean = _blank(inputs, low, high, 2)
+    _similarity(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, best, mean)
+    return {"similarity_max": best, "similarity_mean": mean}
+
+
+def relation_profile(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """The approximation of log(1 + count) of (r_q, candidate) by low-rank factors."""
+    (product,) = _blank(inputs, low, high, 1)
+    _profile(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, product)
+    return {"relation_profile": product}
+
+
+def encoder(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """Log-probabilities of the encoder; NaN without an encoder."""
+    names = ("encoder_support_only", "encoder_with_events")
+    rows = slice(inputs.offsets[low], inputs.offsets[high])
+    if not inputs.encoder.with_events.shape[1]:
+        return {name: np.full(rows.stop - rows.start, np.nan) for name in names}
+    query = np.repeat(np.arange(low, high), np.diff(inputs.offsets)[low:high])
+    tables = inputs.encoder.support_only, inputs.encoder.with_events
+    return {
+        name: table[query, inputs.entity[rows]].astype(np.float64) for name, table in zip(names, tables, strict=True)
+    }
+
+
+def names(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """What the names of the candidate, the query entity and the support entities have in common."""
+    query_words, support_words = _blank(inputs, low, high, 2)
+    given = low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity
+    _shared_words(*given, query_words, support_words)
+    same, share, affinity, role = _blank(inputs, low, high, 4)
+    _places(*given, same, share, affinity, role)
+    return {
+        "query_words": query_words,
+        "support_words": support_words,
+        "same_place": same,
+        "support_place_share": share,
+        "place_affinity": affinity,
+        "role_fit": role,
+    }
+
+
+def query(inputs: FeatureInputs, low: int, high: int) -> Values:
+    """Values that are the same for all candidates of a query: size, age and fit of the support, and size of r_q."""
+    gap, facts, objects, fit, degree = (np.empty(high - low) for _ in range(5))
+    _query(low, high, inputs.queries, inputs.base, inputs.statistics, gap, facts, objects, fit, degree)
+    values = {
+        "support_gap": gap,
+        "support_size": facts,
+        "relation_objects": objects,
+        "support_relation_fit": fit,
+        "neighbour_degree": degree,
+    }
+    candidates = np.diff(inputs.offsets)[low:high]
+    return {name: np.repeat(value, candidates) for name, value in values.items()}
+
+
+def _blank(inputs: FeatureInputs, low: int, high: int, count: int) -> Floats:
+    return np.zeros((count, int(inputs.offsets[high] - inputs.offsets[low])))
+
+
+@njit(cache=True, nogil=True)
+def _inverse_count(
+    low: int,
+    high: int,
+    queries: QueryBatch,
+    statistics: KernelStatistics,
+    offsets: Longs,
+    entity: Ints,
+    entities: int,
+    out: Floats,
+) -> None:
+    keys = statistics.object_keys
+    for q in range(low, high):
+        relation = inverse_relation(queries.relation[q], statistics.pair_rate.shape[0])
+        first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
+        for i in range(offsets[q], offsets[q + 1]):
+            key = relation * np.int64(entities) + entity[i]
+            place = lower_bound(keys, first, end, key)
+            if place < end and keys[place] == key:
+                out[i - offsets[low]] = statistics.object_offsets[place + 1] - statistics.object_offsets[place]
+
+
+@njit(cache=True, nogil=True)
+def _activity(
+    low: int,
+    high: int,
+    queries: QueryBatch,
+    graph: Edges,
+    statistics: KernelStatistics,
+    offsets: Longs,
+    entity: Ints,
+    degree: Floats,
+    day: Floats,
+    week: Floats,
+    months: Floats,
+    excited: Floats,
+) -> None:
+    """Edges of each candidate around t_q, those with the query entity excluded, and their excitation of r_q."""
+    relations, decay = statistics.pair_rate.shape[0], statistics.decay
+    for q in range(low, high):
+        r, now, e = queries.relation[q], queries.time[q], queries.entity[q]
+        for i in range(offsets[q], offsets[q + 1]):
+            row = i - offsets[low]
+            first, end = graph.offsets[entity[i]], graph.offsets[entity[i] + 1]
+            degree[row] = end - first
+            here = lower_bound(graph.time, first, end, now)
+            for a in range(max(first, here - _EDGES_PER_SIDE), min(end, here + _EDGES_PER_SIDE)):
+                if graph.target[a] == e:
+                    continue
+                gap = now - graph.time[a]
+                size = min(abs(gap), len(decay) - 1)
+                day[row] += decay[size, _1D]
+                week[row] += decay[size, _7D]
+                months[row] += decay[size, _60D]
+                bucket = gap_bucket(gap * statistics.days_per_tick)
+                excited[row] += statistics.excitation_rate[r, bucket, inverse_relation(graph.relation[a], relations)]
+
+
+@njit(cache=True, nogil=True)
+def _concept_fit(
+    low: int, high: int, queries: QueryBatch, statistics: KernelStatistics, offsets: Longs, entity: Ints, out: Floats
+) -> None:
+    for q in range(low, high):
+        for i in range(offsets[q], offsets[q + 1]):
+            x, fit = entity[i], 0.0
+            for c in range(statistics.concept_offsets[x], statistics.concept_offsets[x + 1]):
+                fit = max(fit, statistics.concept_probability[queries.relation[q], statistics.concept_ids[c]])
+            out[i - offsets[low]] = fit
+
+
+@njit(cache=True, nogil=True)
+def _similarity(
+    low: int,
+    high: int,
+    queries: QueryBatch,
+    statistics: KernelStatistics,
+    offsets: Longs,
+    entity: Ints,
+    best: Floats,
+    mean: Floats,
+) -> None:
+    embedding = statistics.embedding
+    for q in range(low, high):
+        first, end = queries.offsets[q], queries.offsets[q + 1]
+        for i in range(offsets[q], offsets[q + 1]):
+            row = i - offsets[low]
+            best[row] = -1.0
+            for k in range(first, end):
+                cosine = 0.0
+                for z in range(embedding.shape[1]):
+                    cosine += embedding[queries.support_entity[k], z] * embedding[entity[i], z]
+                best[row] = max(best[row], cosine)
+                mean[row] += cosine / (end - first)
+
+
+@njit(cache=True, nogil=True)
+def _profile(
+    low: int, high: int, queries: QueryBatch, statistics: KernelStatistics, offsets: Longs, entity: Ints, out: Floats
+) -> None:
+    for q in range(low, high):
+        for i in range(offsets[q], offsets[q + 1]):
+            product = 0.0
+            for z in range(statistics.entity_factors.shape[1]):
+                product += statistics.entity_factors[entity[i], z] * statistics.relation_factors[queries.relation[q], z]
+            out[i - offsets[low]] = max(product, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _mark_words(x: int, statistics: KernelStatistics, value: float, mark: Floats) -> None:
+    for w in range(statistics.word_offsets[x], statistics.word_offsets[x + 1]):
+        mark[statistics.word_ids[w]] = value
+
+
+@njit(cache=True, nogil=True)
+def _marked_share(x: int, statistics: KernelStatistics, mark: Floats) -> float:
+    """The share of the weight of an entity's words that is marked."""
+    shared, total = 0.0, 1e-6
+    for w in range(statistics.word_offsets[x], statistics.word_offsets[x + 1]):
+        word = statistics.word_ids[w]
+        total += statistics.word_weight[word]
+        shared += statistics.word_weight[word] * mark[word]
+    return shared / total
+
+
+@njit(cache=True, nogil=True)
+def _shared_words(
+    low: int,
+    high: int,
+    queries: QueryBatch,
+    statistics: KernelStatistics,
+    offsets: Longs,
+    entity: Ints,
+    query_words: Floats,
+    support_words: Floats,
+) -> None:
+    """The share of the candidate's words that the query entity has, and that the support entities have."""
+    own, support = np.zeros(len(statistics.word_weight)), np.zeros(len(statistics.word_weight))
+    for q in range(low, high):
+        _mark_words(queries.entity[q], statistics, 1.0, own)
+        for k in range(queries.offsets[q], queries.offsets[q + 1]):
+            _mark_words(queries.support_entity[k], statistics, 1.0, support)
+        for i in range(offsets[q], offsets[q + 1]):
+            query_words[i - offsets[low]] = _marked_share(entity[i], statistics, own)
+            support_words[i - offsets[low]] = _marked_share(entity[i], statistics, support)
+        _mark_words(queries.entity[q], statistics, 0.0, own)
+        for k in range(queries.offsets[q], queries.offsets[q + 1]):
+            _mark_words(queries.support_entity[k], statistics, 0.0, support)
+
+
+@njit(cache=True, nogil=True)
+def _query_place(queries: QueryBatch, q: int, statistics: KernelStatistics) -> int:
+    """The place in the name of e' or, if it has none, the most frequent one of the support entities; -1 for none."""
+    place = statistics.place[queries.entity[q]]
+    most = 0
+    if place >= 0:
+        return place
+    for k in range(queries.offsets[q], queries.offsets[q + 1]):
+        candidate, times = statistics.place[queries.support_entity[k]], 0
+        for other in range(queries.offsets[q], queries.offsets[q + 1]):
+            times += statistics.place[queries.support_entity[other]] == candidate
+        if candidate >= 0 and times > most:
+            place, most = candidate, times
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _places(
+    low: int,
+    high: int,
+    queries: QueryBatch,
+    statistics: KernelStatistics,
+    offsets: Longs,
+    entity: Ints,
+    same: Floats,
+    share: Floats,
+    affinity: Floats,
+    role: Floats,
+) -> None:
+    """Whether the candidate has the place of e', the share of support entities that do, and the fit of both."""
+    for q in range(low, high):
+        home = _query_place(queries, q, statistics)
+        first, end = queries.offsets[q], queries.offsets[q + 1]
+        for i in range(offsets[q], offsets[q + 1]):
+            row = i - offsets[low]
+            place = statistics.place[entity[i]]
+            same[row] = affinity[row] = role[row] = np.nan
+            if place >= 0 and home >= 0:
+                same[row] = 1 if place == home else -1
+                affinity[row] = statistics.affinity[home, place]
+            if place >= 0:
+                for k in range(first, end):
+                    share[row] += (statistics.place[queries.support_entity[k]] == place) / (end - first)
+            if statistics.role[entity[i]] >= 0:
+                role[row] = statistics.role_fit[queries.relation[q], statistics.role[entity[i]]]
+
+
+@njit(cache=True, nogil=True)
+def _query(
+    low: int,
+    high: int,
+    queries: QueryBatch,
+    graph: Edges,
+    statistics: KernelStatistics,
+    gap: Floats,
+    facts: Floats,
+    objects: Floats,
+    fit: Floats,
+    degree: Floats,
+) -> None:
+    for q in range(low, high):
+        r, row = queries.relation[q], q - low
+        first, end = queries.offsets[q], queries.offsets[q + 1]
+        fit[row], gap[row], total = _NO_PAIR_RATE, np.inf, 0.0
+        for k in range(first, end):
+            fit[row] = max(fit[row], statistics.pair_rate[queries.support_relation[k], r])
+            gap[row] = min(gap[row], abs(queries.time[q] - queries.support_time[k]) * statistics.days_per_tick)
+            other = queries.support_entity[k]
+            total += math.log1p(graph.offsets[other + 1] - graph.offsets[other])
+        facts[row] = end - first
+        objects[row] = statistics.relation_offsets[r + 1] - statistics.relation_offsets[r]
+        degree[row] = total / (end - first)

@@ -1,0 +1,45 @@
+"""Buckets of signed time gaps in days, shared by the counting kernels, the statistics and the action features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+_EDGES = (2.0, 10.0, 45.0)
+"""Upper ends, in days and inclusive, of the first three buckets on each side; the fourth is open."""
+_OPEN_WIDTH = 200.0
+"""Days that an open bucket stands for when a count is turned into a rate per day."""
+SAME_TICK = len(_EDGES) + 1
+"""The bucket of gap 0."""
+BUCKETS = 2 * SAME_TICK + 1
+_SIDE = [*np.diff([0.0, *_EDGES]).tolist(), _OPEN_WIDTH]
+WIDTHS: NDArray[np.float64] = np.array([*_SIDE[::-1], 1.0, *_SIDE])
+"""float64 [BUCKETS]: days that fall into each bucket."""
+
+
+@njit(cache=True, nogil=True)
+def gap_bucket(gap: float) -> int:
+    """The bucket of a signed gap in days: ``SAME_TICK`` is gap 0, lower buckets are negative gaps."""
+    size = abs(gap)
+    if size == 0:
+        return SAME_TICK
+    place = 1
+    for edge in _EDGES:
+        place += size > edge
+    return SAME_TICK + place if gap > 0 else SAME_TICK - place
+
+
+def gap_buckets(gap: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
+    """``gap_bucket`` of every element of an array."""
+    out = np.empty(gap.shape, dtype=np.int64)
+    _fill_buckets(np.ascontiguousarray(gap, dtype=np.float64).ravel(), out.ravel())
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _fill_buckets(gap: NDArray[np.float64], out: NDArray[np.int64]) -> None:
+    for i in range(len(gap)):
+        out[i] = gap_bucket(gap[i])

@@ -1,4 +1,4 @@
-"""Predicting and explaining as people and scripts do it."""
+"""The commands ``predict``, ``explain`` and ``names``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def example(run: Path) -> dict[str, object]:
 
 @pytest.fixture(params=["bare", "headed", "csv"])
 def new(request: pytest.FixtureRequest, example: dict[str, object], tmp_path: Path) -> Path:
-    """The example's facts in a small file."""
+    """The facts of the example in a small file."""
     facts = [list(fact.values()) for fact in example["facts"]]  # type: ignore[attr-defined]
     comma = request.param == "csv"
     rows = facts if request.param == "bare" else [["subject", "relation", "object", "time"], *facts]
@@ -49,9 +49,7 @@ def one_line(outcome: Outcome, *parts: str) -> bool:
     return fine and all(part in outcome.stderr for part in parts)
 
 
-def test_predict_for_programs_has_the_keys_that_scripts_rely_on(
-    run: Path, example: dict[str, object], new: Path, fitcarl: Command
-) -> None:
+def test_predict_json_has_documented_keys(run: Path, example: dict[str, object], new: Path, fitcarl: Command) -> None:
     outcome = fitcarl("predict", run, "--facts", new, *asked(example), "--top", 4, "--json")
     assert outcome.code == 0
     found = json.loads(outcome.stdout)
@@ -67,13 +65,15 @@ def test_predict_for_programs_has_the_keys_that_scripts_rely_on(
 
 @pytest.mark.parametrize("new", ["bare"], indirect=True)
 class TestOneFile:
-    def test_predict_for_people(self, run: Path, example: dict[str, object], new: Path, fitcarl: Command) -> None:
+    def test_predict_prints_table_and_paths(
+        self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
+    ) -> None:
         outcome = fitcarl("predict", run, "--facts", new, *asked(example), "--top", 3)
         assert outcome.code == 0
         for part in (str(example["subject"]), str(example["relation"]), "share", "█", "▼", "3. "):
             assert part in outcome.stdout
 
-    def test_the_other_direction_is_another_question(
+    def test_object_query_predicts_subjects(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
     ) -> None:
         turned = ["--object", *asked(example)[1:]]
@@ -81,18 +81,18 @@ class TestOneFile:
         assert (found["query"]["subject"], found["query"]["object"]) == (None, example["subject"])
         assert found["answers"]
 
-    def test_explain_tells_one_answer_and_draws_it(
+    def test_explain_shows_and_draws_one_answer(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command, tmp_path: Path
     ) -> None:
         found = json.loads(fitcarl("predict", run, "--facts", new, *asked(example), "--json").stdout)["answers"][1]
         question = ["explain", run, "--facts", new, *asked(example), "--answer", found["entity"]]
-        told = json.loads(fitcarl(*question, "--json").stdout)
-        assert {key: told[key] for key in found} == found
+        explanation = json.loads(fitcarl(*question, "--json").stdout)
+        assert {key: explanation[key] for key in found} == found
         outcome = fitcarl(*question, "--svg", tmp_path / "why.svg")
         assert found["paths"][0]["text"] in outcome.stdout
         ElementTree.parse(tmp_path / "why.svg")
 
-    def test_a_fact_that_is_left_out_is_on_no_path(
+    def test_excluded_fact_is_on_no_path(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
     ) -> None:
         first = list(example["facts"][0].values())  # type: ignore[index]
@@ -103,7 +103,7 @@ class TestOneFile:
         assert steps
         assert first not in [[s["subject"], s["relation"], s["object"], s["time"]] for s in steps]
 
-    def test_mistakes_are_one_line(
+    def test_errors_are_one_line(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command, tmp_path: Path
     ) -> None:
         whole = ["predict", run, "--facts", new, *asked(example)]
@@ -120,16 +120,19 @@ class TestOneFile:
             ),
             ([*whole, "--object", "Ann"], ("either --subject or --object",)),
             ([*whole, "--without", "Ann | meets"], ("--without", "subject | relation | object | time")),
-            ([*whole, "--as-of", "1900-01-01"], ("field --as-of: a time too far from the background",)),
-            (["predict", run, *asked(example)], ("field --subject: nothing is known of this actor", "in --facts FILE")),
+            ([*whole, "--as-of", "1900-01-01"], ("field --as-of: time too far from the background",)),
+            (
+                ["predict", run, *asked(example)],
+                ("field --subject: no facts are known about this entity", "in --facts FILE"),
+            ),
             ([*whole[:-1], "someday"], ("field --at: not a date",)),
-            (["explain", *whole[1:], "--answer", example["subject"]], ("--answer", "about themselves")),
+            (["explain", *whole[1:], "--answer", example["subject"]], ("--answer", "its own answer")),
             ([*whole, "--without", "A | No deed | B | 2023-01-01"], ("field --without, relation: unknown relation",)),
             (["predict", run.parent, *asked(example)], ("is not a run",)),
             (["predict", run / "none", *asked(example)], ("no such run",)),
             (
                 [*whole, "--without", " | ".join(("A", str(example["relation"]), "B", "2023-01-01"))],
-                ("cannot be left",),
+                ("unknown fact",),
             ),
             (["explain", *whole[1:], "--answer", "Nobody at all"], ("field --answer: unknown entity",)),
             ([*whole, "--svg", tmp_path / "why.png"], ("--svg", "expected .svg")),
@@ -140,7 +143,7 @@ class TestOneFile:
             assert one_line(fitcarl(*arguments), *parts), arguments
 
 
-def test_columns_of_new_facts_are_chosen_as_elsewhere(
+def test_columns_of_new_facts_can_be_selected(
     run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path
 ) -> None:
     rows = [list(fact.values()) for fact in example["facts"]]  # type: ignore[attr-defined]
@@ -154,7 +157,7 @@ def test_columns_of_new_facts_are_chosen_as_elsewhere(
     assert one.stdout == other.stdout
 
 
-def test_a_header_with_names_of_its_own_is_not_taken_for_a_fact_without_a_word(
+def test_unusual_header_is_reported_with_hint(
     run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path
 ) -> None:
     rows = [["when", "who", "what", "whom"]]
@@ -166,16 +169,14 @@ def test_a_header_with_names_of_its_own_is_not_taken_for_a_fact_without_a_word(
     assert fitcarl(*ask, "--columns", "who,what,whom,when").code == 0
 
 
-def test_a_slip_in_a_known_name_is_told(
-    run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path
-) -> None:
+def test_probable_typo_is_reported(run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path) -> None:
     rows = [list(fact.values()) for fact in example["facts"]]  # type: ignore[attr-defined]
     known = next(end for row in rows for end in (row[0], row[2]) if end != example["subject"])
-    slip = known[:3] + known[4:]
+    typo = known[:3] + known[4:]
     file = tmp_path / "new.tsv"
-    file.write_text("".join("\t".join(row).replace(known, slip) + "\n" for row in rows), encoding="utf-8")
+    file.write_text("".join("\t".join(row).replace(known, typo) + "\n" for row in rows), encoding="utf-8")
     outcome = fitcarl("predict", run, "--facts", file, *asked(example), "--json")
-    assert outcome.stderr == f"note: {slip!r} is new to this run; did you mean {known!r}?\n"
+    assert outcome.stderr == f"note: {typo!r} is new to this run; did you mean {known!r}?\n"
 
 
 @pytest.mark.parametrize(
@@ -193,18 +194,18 @@ def test_a_slip_in_a_known_name_is_told(
         ("Harbour Union", None),
     ],
 )
-def test_slips_are_told_from_names_of_their_own(typed: str, meant: str | None) -> None:
+def test_likely_typos_differ_in_case_punctuation_or_one_letter(typed: str, meant: str | None) -> None:
     known = Vocabulary(("US", "Harbour Union", "Unit 7", "Bob", "दिल्ली"), ("Consult",))
     assert list(likely_typos([typed], known, "Ann")) == ([] if meant is None else [(typed, meant)])
 
 
-def test_a_newcomer_may_be_called_much_like_somebody() -> None:
+def test_query_entity_may_have_similar_name() -> None:
     known = Vocabulary(("Harbour Union",), ("Consult",))
     assert not list(likely_typos(["Harbour Unions"], known, "Harbour Unions"))
     assert list(likely_typos(["harbour union"], known, "harbour union"))
 
 
-def test_names_of_a_run_are_listed_and_found(run: Path, example: dict[str, object], fitcarl: Command) -> None:
+def test_names_lists_and_searches_names(run: Path, example: dict[str, object], fitcarl: Command) -> None:
     relations = fitcarl("names", run).stdout.splitlines()
     assert example["relation"] in relations
     entities = json.loads(fitcarl("names", run, "--kind", "entity", "--json").stdout)
@@ -219,13 +220,13 @@ def test_names_of_a_run_are_listed_and_found(run: Path, example: dict[str, objec
     assert one_line(fitcarl("names", run / "none"), "no such run")
 
 
-def test_asking_is_timed(run: Path, fitcarl: Command) -> None:
+def test_benchmark_ask_reports_times(run: Path, fitcarl: Command) -> None:
     found = json.loads(fitcarl("benchmark", "ask", "--run", run, "--questions", 5, "--json").stdout)
     assert found["n"] == 5
     assert found["threads"] == 1
     assert 0 < found["p50_ms"] <= found["p95_ms"]
 
 
-def test_explanations_are_only_measured_where_causes_are_known(run: Path, fitcarl: Command) -> None:
-    """The tiny world is another than the demo's."""
+def test_benchmark_explain_needs_demo_world(run: Path, fitcarl: Command) -> None:
+    """The tiny world is not the demo world."""
     assert one_line(fitcarl("benchmark", "explain", "--run", run), "was not trained on this demo world")

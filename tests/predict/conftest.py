@@ -1,4 +1,4 @@
-"""Small trained runs of both presets, and a newcomer with a few facts."""
+"""Small trained runs of both presets, and unseen entities with a few facts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ SHOTS = 3
 
 
 @dataclass(frozen=True)
-class Newcomer:
-    """An unseen actor of the test split under a name of its own, and a question about it."""
+class UnseenEntity:
+    """An unseen entity of the test split with its support facts and a query about it."""
 
     dataset: Dataset
     task: Task
     number: int
-    """Which of the task's queries the question is."""
+    """Index of the query in the task."""
     facts: list[Fact]
     query: Query
 
     def renamed(self, name: str) -> tuple[list[Fact], Query]:
-        """The same under another name."""
+        """The same facts and query under another name."""
         old, asked = self.query.entity, self.query
         facts = [Fact(*(name if part == old else part for part in fact)) for fact in self.facts]
         subject, object = (name, None) if asked.object is None else (None, name)
@@ -45,7 +45,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Embeddings are cached here, not in the home of whoever runs the tests."""
+    """A cache directory for the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FITCARL_HOME", str(tmp_path_factory.mktemp("home")))
         yield
@@ -63,25 +63,25 @@ def predictor(run: Run) -> Predictor:
 
 
 @pytest.fixture(scope="session")
-def newcomers(world: Path) -> list[Newcomer]:
-    """One question about each test actor."""
+def unseen_entities(world: Path) -> list[UnseenEntity]:
+    """One query about each unseen entity of the test split."""
     dataset = load_dataset(str(world))
     names, relations, label = dataset.vocabulary, dataset.vocabulary.relation_ids, dataset.calendar.label
     task = official_task(dataset.test, SHOTS, relations)
-    found: dict[int, Newcomer] = {}
-    for number, actor in enumerate(task.queries.entity.tolist()):
-        known = task.support.facts.take(task.support.entity_of_fact == actor)
+    found: dict[int, UnseenEntity] = {}
+    for number, entity in enumerate(task.queries.entity.tolist()):
+        known = task.support.facts.take(task.support.entity_of_fact == entity)
         facts = [Fact(names.entities[s], names.relations[r], names.entities[o], label(t)) for s, r, o, t in known]
-        relation, name = int(task.queries.relation[number]), names.entities[actor]
+        relation, name = int(task.queries.relation[number]), names.entities[entity]
         subject, object = (None, name) if relations.is_inverse(relation) else (name, None)
         asked = names.relations[relations.base(relation)]
-        question = Query(subject, object, asked, label(int(task.queries.time[number])), 5, 2)
-        repeats = any(fact.relation == asked and fact.time == question.at for fact in facts)
+        query = Query(subject, object, asked, label(int(task.queries.time[number])), 5, 2)
+        repeats = any(fact.relation == asked and fact.time == query.at for fact in facts)
         if not repeats:
-            found.setdefault(actor, Newcomer(dataset, task, number, facts, question))
+            found.setdefault(entity, UnseenEntity(dataset, task, number, facts, query))
     return list(found.values())
 
 
 @pytest.fixture(scope="session")
-def newcomer(newcomers: list[Newcomer]) -> Newcomer:
-    return newcomers[0]
+def unseen(unseen_entities: list[UnseenEntity]) -> UnseenEntity:
+    return unseen_entities[0]

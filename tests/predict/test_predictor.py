@@ -1,4 +1,4 @@
-"""A predictor says what its run says, to names the run never heard, and forgets what it is told to leave out."""
+"""Predictions for new and known entities, with observed, excluded and dated facts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 from fitcarl.data.dataset import MetaSet
 from fitcarl.errors import InputError
 from fitcarl.predict import Fact, Prediction, Predictor, Query
-from fitcarl.predict.support import MOST_FACTS
+from fitcarl.predict.support import MAX_SUPPORT
 from fitcarl.runs.run import Run
 from fitcarl.tasks.task import Task
-from tests.predict.conftest import Newcomer
+from tests.predict.conftest import UnseenEntity
 
 
 def same(one: Prediction, other: Prediction) -> bool:
-    """Equal but for the question and the last digits: sums are added up in another order."""
+    """Equal apart from the query and the last digits: sums are computed in another order."""
     entities = [answer.entity for answer in one] == [answer.entity for answer in other]
     paths = [[p.steps and p.text for p in a.paths] for a in one] == [
         [p.steps and p.text for p in a.paths] for a in other
@@ -27,7 +27,7 @@ def same(one: Prediction, other: Prediction) -> bool:
 
 
 def steps(prediction: Prediction) -> set[Fact]:
-    """Every fact on any path."""
+    """All facts on any path."""
     return {
         Fact(step.subject, step.relation, step.object, step.time)
         for answer in prediction
@@ -36,12 +36,12 @@ def steps(prediction: Prediction) -> set[Fact]:
     }
 
 
-def test_scores_are_those_of_the_run(predictor: Predictor, newcomers: list[Newcomer]) -> None:
-    for newcomer in newcomers[:3]:
-        [found] = predictor.answer([newcomer.query], newcomer.facts)
-        own = newcomer.task.support.entity_of_fact == newcomer.task.queries.entity[newcomer.number]
-        support = MetaSet(newcomer.task.support.entity_of_fact[own], newcomer.task.support.facts.take(own))
-        query = newcomer.task.queries.take(slice(newcomer.number, newcomer.number + 1))
+def test_scores_equal_those_of_the_run(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    for unseen in unseen_entities[:3]:
+        [found] = predictor.answer([unseen.query], unseen.facts)
+        own = unseen.task.support.entity_of_fact == unseen.task.queries.entity[unseen.number]
+        support = MetaSet(unseen.task.support.entity_of_fact[own], unseen.task.support.facts.take(own))
+        query = unseen.task.queries.take(slice(unseen.number, unseen.number + 1))
         answers = predictor.run.model.scorer().score(Task(support, query), query)
         score = dict(zip(answers.entity.tolist(), answers.score.tolist(), strict=True))
         index = predictor.run.vocabulary.entity_index
@@ -50,138 +50,138 @@ def test_scores_are_those_of_the_run(predictor: Predictor, newcomers: list[Newco
             assert answer.score == pytest.approx(score[index[answer.entity]], abs=1e-5)
 
 
-def test_a_name_nobody_has_heard_gets_the_same_answers(predictor: Predictor, newcomers: list[Newcomer]) -> None:
-    for newcomer in newcomers[:3]:
-        facts, question = newcomer.renamed("Somebody Else")
-        [known], [new] = predictor.answer([newcomer.query], newcomer.facts), predictor.answer([question], facts)
+def test_new_name_gets_same_answers_as_unseen_entity(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    for unseen in unseen_entities[:3]:
+        facts, query = unseen.renamed("New Name")
+        [known], [new] = predictor.answer([unseen.query], unseen.facts), predictor.answer([query], facts)
         assert [(a.entity, a.concepts) for a in new] == [(a.entity, a.concepts) for a in known]
         assert [a.score for a in new] == pytest.approx([a.score for a in known], abs=1e-5)
-        assert all(path.start == "Somebody Else" for answer in new for path in answer.paths)
+        assert all(path.start == "New Name" for answer in new for path in answer.paths)
 
 
-def test_room_grows_with_the_newcomers(predictor: Predictor, newcomer: Newcomer) -> None:
-    crowd = [Fact(f"Guest {number}", *newcomer.facts[0][1:]) for number in range(150)]
-    facts, question = newcomer.renamed("Somebody Else")
-    [found] = predictor.answer([question], [*crowd, *facts])
-    assert len(found) == question.top
+def test_capacity_grows_with_new_entities(predictor: Predictor, unseen: UnseenEntity) -> None:
+    others = [Fact(f"Guest {number}", *unseen.facts[0][1:]) for number in range(150)]
+    facts, query = unseen.renamed("New Name")
+    [found] = predictor.answer([query], [*others, *facts])
+    assert len(found) == query.top
 
 
-def test_the_same_call_gives_the_same_answer(predictor: Predictor, newcomer: Newcomer) -> None:
-    one, other = (predictor.answer([newcomer.query], newcomer.facts)[0].to_json() for _ in range(2))
+def test_predictions_are_deterministic(predictor: Predictor, unseen: UnseenEntity) -> None:
+    one, other = (predictor.answer([unseen.query], unseen.facts)[0].to_json() for _ in range(2))
     assert one == other
 
 
-def test_questions_asked_together_are_answered_as_if_alone(predictor: Predictor, newcomers: list[Newcomer]) -> None:
-    facts = [fact for newcomer in newcomers[:4] for fact in newcomer.facts]
-    questions = [newcomer.query for newcomer in newcomers[:4]]
-    questions += [replace(questions[0], at=predictor.calendar.label(3)), replace(questions[1], top=1, paths=0)]
-    together = predictor.answer(questions, facts)
-    for question, found in zip(questions, together, strict=True):
-        assert found.query is question
-        assert same(found, predictor.answer([question], facts)[0])
+def test_batched_queries_equal_single_queries(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    facts = [fact for unseen in unseen_entities[:4] for fact in unseen.facts]
+    queries = [unseen.query for unseen in unseen_entities[:4]]
+    queries += [replace(queries[0], at=predictor.calendar.label(3)), replace(queries[1], top=1, paths=0)]
+    together = predictor.answer(queries, facts)
+    for query, found in zip(queries, together, strict=True):
+        assert found.query is query
+        assert same(found, predictor.answer([query], facts)[0])
 
 
-def test_several_threads_get_what_one_gets(predictor: Predictor, newcomers: list[Newcomer]) -> None:
-    def ask(newcomer: Newcomer) -> dict[str, object]:
-        return predictor.answer([newcomer.query], newcomer.facts)[0].to_json()
+def test_concurrent_threads_get_same_answers(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    def ask(unseen: UnseenEntity) -> dict[str, object]:
+        return predictor.answer([unseen.query], unseen.facts)[0].to_json()
 
-    alone = [ask(newcomer) for newcomer in newcomers[:6]]
+    alone = [ask(unseen) for unseen in unseen_entities[:6]]
     with ThreadPoolExecutor(6) as pool:
-        assert list(pool.map(ask, newcomers[:6] * 3)) == alone * 3
+        assert list(pool.map(ask, unseen_entities[:6] * 3)) == alone * 3
 
 
-def test_observed_facts_count_until_they_are_forgotten(predictor: Predictor, newcomer: Newcomer) -> None:
-    asked = newcomer.query
+def test_observed_facts_are_used_until_forgotten(predictor: Predictor, unseen: UnseenEntity) -> None:
+    asked = unseen.query
     given = {"relation": asked.relation, "at": asked.at, "top": asked.top, "paths": asked.paths}
     ends = {"subject": asked.subject} if asked.object is None else {"object": asked.object}
-    assert predictor.observe(newcomer.facts) == len(newcomer.facts)
-    assert predictor.observe(newcomer.facts[:1]) == 0
-    assert predictor.observed == tuple(newcomer.facts)
-    assert same(predictor.ask(**ends, **given), predictor.answer([asked], newcomer.facts)[0])  # type: ignore[arg-type]
-    assert predictor.forget(facts=newcomer.facts[:1]) == 1
-    assert same(predictor.ask(**ends, **given), predictor.answer([asked], newcomer.facts[1:])[0])  # type: ignore[arg-type]
-    assert predictor.forget(asked.entity) == len(newcomer.facts) - 1
-    with pytest.raises(InputError, match="nothing is known of this actor"):
+    assert predictor.observe(unseen.facts) == len(unseen.facts)
+    assert predictor.observe(unseen.facts[:1]) == 0
+    assert predictor.observed == tuple(unseen.facts)
+    assert same(predictor.ask(**ends, **given), predictor.answer([asked], unseen.facts)[0])  # type: ignore[arg-type]
+    assert predictor.forget(facts=unseen.facts[:1]) == 1
+    assert same(predictor.ask(**ends, **given), predictor.answer([asked], unseen.facts[1:])[0])  # type: ignore[arg-type]
+    assert predictor.forget(asked.entity) == len(unseen.facts) - 1
+    with pytest.raises(InputError, match="no facts are known about this entity"):
         predictor.ask(**ends, **given)  # type: ignore[arg-type]
 
 
-def test_facts_that_cannot_be_used_are_observed_all_or_none(predictor: Predictor, newcomer: Newcomer) -> None:
-    broken = newcomer.facts[0]._replace(time="2024-02-31")
+def test_observe_is_atomic(predictor: Predictor, unseen: UnseenEntity) -> None:
+    broken = unseen.facts[0]._replace(time="2024-02-31")
     with pytest.raises(InputError, match="no such date"):
-        predictor.observe([*newcomer.facts, broken])
+        predictor.observe([*unseen.facts, broken])
     assert predictor.observed == ()
 
 
-def test_a_fact_left_out_is_as_good_as_never_observed(predictor: Predictor, newcomer: Newcomer) -> None:
-    left_out = newcomer.facts[0]
-    [without] = predictor.answer([replace(newcomer.query, without=(left_out,))], newcomer.facts)
-    assert same(without, predictor.answer([newcomer.query], newcomer.facts[1:])[0])
-    assert left_out not in steps(without)
+def test_excluded_fact_equals_unobserved_fact(predictor: Predictor, unseen: UnseenEntity) -> None:
+    excluded = unseen.facts[0]
+    [without] = predictor.answer([replace(unseen.query, without=(excluded,))], unseen.facts)
+    assert same(without, predictor.answer([unseen.query], unseen.facts[1:])[0])
+    assert excluded not in steps(without)
 
 
-def test_a_background_fact_can_be_left_out(predictor: Predictor, newcomers: list[Newcomer]) -> None:
+def test_background_fact_can_be_excluded(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
     tried = 0
-    for newcomer in newcomers:
-        [whole] = predictor.answer([newcomer.query], newcomer.facts)
-        for fact in sorted(steps(whole) - set(newcomer.facts))[:2]:
+    for unseen in unseen_entities:
+        [whole] = predictor.answer([unseen.query], unseen.facts)
+        for fact in sorted(steps(whole) - set(unseen.facts))[:2]:
             tried += 1
-            [without] = predictor.answer([replace(newcomer.query, without=(fact,))], newcomer.facts)
+            [without] = predictor.answer([replace(unseen.query, without=(fact,))], unseen.facts)
             assert fact not in steps(without)
             assert not same(whole, without)
     assert tried
-    assert same(whole, predictor.answer([newcomer.query], newcomer.facts)[0])
+    assert same(whole, predictor.answer([unseen.query], unseen.facts)[0])
 
 
-def test_leaving_out_every_fact_of_a_crowd_ends_it(predictor: Predictor, newcomer: Newcomer) -> None:
-    """An entity that somebody met once through a relation was never met through it without that fact."""
+def test_excluding_only_fact_of_candidate_removes_it_from_paths(predictor: Predictor, unseen: UnseenEntity) -> None:
+    """A (relation, object) pair with a single fact does not occur if that fact is excluded."""
     names, label = predictor.run.vocabulary, predictor.calendar.label
     facts = predictor.run.context.graph.background_facts()
     pairs, counts = np.unique(np.stack([facts.relation, facts.object], 1), axis=0, return_counts=True)
     relation, end = pairs[np.flatnonzero(counts == 1)[0]]
     [(s, r, o, t)] = facts.take((facts.relation == relation) & (facts.object == end))
     once = Fact(names.entities[s], names.relations[r], names.entities[o], label(t))
-    question = Query(newcomer.facts[0].subject, None, once.relation, once.time, 500, 1, without=(once,))
-    [found] = predictor.answer([question], newcomer.facts)
+    query = Query(unseen.facts[0].subject, None, once.relation, once.time, 500, 1, without=(once,))
+    [found] = predictor.answer([query], unseen.facts)
     assert once not in steps(found)
 
 
-def test_nothing_after_the_date_is_looked_at(predictor: Predictor, newcomers: list[Newcomer]) -> None:
-    for newcomer in newcomers[:4]:
-        known = sorted(fact.time for fact in newcomer.facts)
-        question = replace(newcomer.query, as_of=known[1])
-        [found] = predictor.answer([question], newcomer.facts)
+def test_as_of_ignores_later_facts(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    for unseen in unseen_entities[:4]:
+        known = sorted(fact.time for fact in unseen.facts)
+        query = replace(unseen.query, as_of=known[1])
+        [found] = predictor.answer([query], unseen.facts)
         assert all(fact.time <= known[1] for fact in steps(found))
-        earlier = [fact for fact in newcomer.facts if fact.time <= known[1]]
-        assert same(found, predictor.answer([question], earlier)[0])
+        earlier = [fact for fact in unseen.facts if fact.time <= known[1]]
+        assert same(found, predictor.answer([query], earlier)[0])
 
 
-def test_the_last_date_changes_nothing(predictor: Predictor, newcomer: Newcomer) -> None:
+def test_as_of_last_date_changes_nothing(predictor: Predictor, unseen: UnseenEntity) -> None:
     last = predictor.calendar.label(predictor.calendar.span - 1)
-    [dated] = predictor.answer([replace(newcomer.query, as_of=last)], newcomer.facts)
-    assert same(dated, predictor.answer([newcomer.query], newcomer.facts)[0])
+    [dated] = predictor.answer([replace(unseen.query, as_of=last)], unseen.facts)
+    assert same(dated, predictor.answer([unseen.query], unseen.facts)[0])
 
 
-def test_a_date_before_everything_is_refused(predictor: Predictor, newcomer: Newcomer) -> None:
-    with pytest.raises(InputError, match="nothing had happened yet"):
-        predictor.answer([replace(newcomer.query, as_of=predictor.calendar.label(-1))], newcomer.facts)
+def test_as_of_before_first_fact_is_rejected(predictor: Predictor, unseen: UnseenEntity) -> None:
+    with pytest.raises(InputError, match="time before the first fact"):
+        predictor.answer([replace(unseen.query, as_of=predictor.calendar.label(-1))], unseen.facts)
 
 
-def test_what_is_asked_is_not_looked_up(predictor: Predictor, newcomer: Newcomer) -> None:
-    """A question that a known fact answers is answered as if that fact were hidden, as the run's tests are."""
-    told = newcomer.facts[0]
-    actor = newcomer.query.entity
-    ends = (actor, None) if told.subject == actor else (None, actor)
-    question = Query(*ends, told.relation, told.time, 5, 2)
-    [found] = predictor.answer([question], newcomer.facts)
-    assert told not in steps(found)
-    assert same(found, predictor.answer([question], newcomer.facts[1:])[0])
-    with pytest.raises(InputError, match="nothing is known"):
-        predictor.answer([question], [told])
+def test_known_answer_is_hidden_from_its_query(predictor: Predictor, unseen: UnseenEntity) -> None:
+    """A fact that states the answer of the query is hidden, as in evaluation."""
+    known = unseen.facts[0]
+    entity = unseen.query.entity
+    ends = (entity, None) if known.subject == entity else (None, entity)
+    query = Query(*ends, known.relation, known.time, 5, 2)
+    [found] = predictor.answer([query], unseen.facts)
+    assert known not in steps(found)
+    assert same(found, predictor.answer([query], unseen.facts[1:])[0])
+    with pytest.raises(InputError, match="no facts are known"):
+        predictor.answer([query], [known])
 
 
-def test_nobody_is_an_answer_to_a_question_about_themselves(predictor: Predictor, newcomer: Newcomer) -> None:
-    [found] = predictor.answer([replace(newcomer.query, top=10_000, paths=0)], newcomer.facts)
-    assert newcomer.query.entity not in {answer.entity for answer in found}
+def test_answers_exclude_query_entity_and_are_ranked(predictor: Predictor, unseen: UnseenEntity) -> None:
+    [found] = predictor.answer([replace(unseen.query, top=10_000, paths=0)], unseen.facts)
+    assert unseen.query.entity not in {answer.entity for answer in found}
     assert predictor.run.calibration is not None
     assert sum(answer.share for answer in found) == pytest.approx(1 - predictor.run.calibration.unlisted_mass)
     assert [answer.rank for answer in found] == list(range(1, len(found) + 1))
@@ -192,15 +192,15 @@ def busiest(run: Run) -> str:
     return run.vocabulary.entities[int(np.argmax(np.diff(run.context.graph.base.offsets)))]
 
 
-def test_known_actors_answer_from_their_own_facts(predictor: Predictor) -> None:
-    actor, relation = busiest(predictor.run), predictor.relations[0]
-    forward, backward = Query(actor, None, relation, "2023-06-01"), Query(None, actor, relation, "2023-06-01")
+def test_known_entities_use_their_background_facts(predictor: Predictor) -> None:
+    entity, relation = busiest(predictor.run), predictor.relations[0]
+    forward, backward = Query(entity, None, relation, "2023-06-01"), Query(None, entity, relation, "2023-06-01")
     found = predictor.answer([forward, backward], [])
     assert all(len(prediction) for prediction in found)
-    assert actor not in {answer.entity for prediction in found for answer in prediction}
+    assert entity not in {answer.entity for prediction in found for answer in prediction}
 
 
-def test_a_known_fact_between_known_actors_is_left_out_of_its_own_question(predictor: Predictor) -> None:
+def test_background_fact_is_hidden_from_its_query(predictor: Predictor) -> None:
     names, label = predictor.run.vocabulary, predictor.calendar.label
     s, r, o, t = next(iter(predictor.run.context.graph.background_facts()))
     fact = Fact(names.entities[s], names.relations[r], names.entities[o], label(t))
@@ -208,98 +208,98 @@ def test_a_known_fact_between_known_actors_is_left_out_of_its_own_question(predi
     assert fact not in steps(found)
 
 
-def test_a_fact_between_known_actors_opens_paths(predictor: Predictor, newcomer: Newcomer) -> None:
-    """Somebody met on the way is observed to deal with another newcomer, who can be reached from then on."""
-    first = newcomer.facts[0]
-    middle = first.object if first.subject == newcomer.query.entity else first.subject
-    extra = Fact(middle, newcomer.query.relation, "Late Guest", newcomer.query.at)
-    place = predictor.explain_entity(newcomer.query, "Late Guest", [*newcomer.facts, extra])
-    assert place is not None or predictor.run.config.model == "fitcarl"  # whose small beam may not keep this path
+def test_observed_fact_between_other_entities_adds_paths(predictor: Predictor, unseen: UnseenEntity) -> None:
+    """A fact between a neighbour and another new entity makes that entity reachable."""
+    first = unseen.facts[0]
+    middle = first.object if first.subject == unseen.query.entity else first.subject
+    extra = Fact(middle, unseen.query.relation, "Late Guest", unseen.query.at)
+    answer = predictor.explain_entity(unseen.query, "Late Guest", [*unseen.facts, extra])
+    assert answer is not None or predictor.run.config.model == "fitcarl"  # its small beam may drop this path
     with pytest.raises(InputError, match="unknown entity"):
-        predictor.explain_entity(newcomer.query, "Late Guest", newcomer.facts)
+        predictor.explain_entity(unseen.query, "Late Guest", unseen.facts)
 
 
-def test_more_facts_than_a_question_looks_at(predictor: Predictor, newcomer: Newcomer) -> None:
-    first, label = newcomer.facts[0], predictor.calendar.label
-    many = [first._replace(time=label(tick)) for tick in range(MOST_FACTS + 30)]
-    questions = [replace(newcomer.query, at=label(tick), relation=predictor.relations[-1]) for tick in (0, 70)]
-    together = predictor.answer(questions, many)
-    for question, found in zip(questions, together, strict=True):
+def test_support_is_limited_to_nearest_facts(predictor: Predictor, unseen: UnseenEntity) -> None:
+    first, label = unseen.facts[0], predictor.calendar.label
+    many = [first._replace(time=label(tick)) for tick in range(MAX_SUPPORT + 30)]
+    queries = [replace(unseen.query, at=label(tick), relation=predictor.relations[-1]) for tick in (0, 70)]
+    together = predictor.answer(queries, many)
+    for query, found in zip(queries, together, strict=True):
         assert len(found)
-        assert same(found, predictor.answer([question], many)[0])
+        assert same(found, predictor.answer([query], many)[0])
 
 
 @pytest.mark.parametrize("at", ["2019-01-01", "2031-07-01"])
-def test_the_date_may_lie_outside_the_background(predictor: Predictor, newcomer: Newcomer, at: str) -> None:
-    late = newcomer.facts[0]._replace(time=at)
-    [found] = predictor.answer([replace(newcomer.query, at=at)], [*newcomer.facts[1:], late])
-    assert len(found) == newcomer.query.top
+def test_times_outside_the_background_are_accepted(predictor: Predictor, unseen: UnseenEntity, at: str) -> None:
+    late = unseen.facts[0]._replace(time=at)
+    [found] = predictor.answer([replace(unseen.query, at=at)], [*unseen.facts[1:], late])
+    assert len(found) == unseen.query.top
 
 
-def test_the_order_of_facts_does_not_matter(predictor: Predictor, newcomer: Newcomer) -> None:
-    one, other = (predictor.answer([newcomer.query], facts)[0] for facts in (newcomer.facts, newcomer.facts[::-1]))
+def test_order_of_facts_does_not_matter(predictor: Predictor, unseen: UnseenEntity) -> None:
+    one, other = (predictor.answer([unseen.query], facts)[0] for facts in (unseen.facts, unseen.facts[::-1]))
     assert same(one, other)
 
 
-def test_the_place_of_an_answer_is_its_place_among_all(predictor: Predictor, newcomer: Newcomer) -> None:
-    [found] = predictor.answer([newcomer.query], newcomer.facts)
+def test_explain_entity_equals_answer_of_prediction(predictor: Predictor, unseen: UnseenEntity) -> None:
+    [found] = predictor.answer([unseen.query], unseen.facts)
     third = found[2]
-    place = predictor.explain_entity(newcomer.query, third.entity, newcomer.facts, newcomer.query.paths)
-    assert place == third
-    assert predictor.explain(newcomer.query, third.entity, newcomer.facts, 1) == third.paths[:1]
+    answer = predictor.explain_entity(unseen.query, third.entity, unseen.facts, unseen.query.paths)
+    assert answer == third
+    assert predictor.explain(unseen.query, third.entity, unseen.facts, 1) == third.paths[:1]
 
 
-def test_paths_begin_at_the_actor_and_end_at_the_answer(predictor: Predictor, newcomers: list[Newcomer]) -> None:
-    for newcomer in newcomers[:5]:
-        [found] = predictor.answer([newcomer.query], newcomer.facts)
+def test_paths_connect_query_entity_and_answer(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    for unseen in unseen_entities[:5]:
+        [found] = predictor.answer([unseen.query], unseen.facts)
         for answer in found:
             assert answer.paths
             for path in answer.paths:
                 assert path.nodes[-1] == path.end == answer.entity
-                assert path.is_context or path.nodes[0] == newcomer.query.entity
+                assert path.is_context or path.nodes[0] == unseen.query.entity
 
 
-def test_the_example_of_a_run_can_be_asked(predictor: Predictor) -> None:
+def test_example_of_run_can_be_answered(predictor: Predictor) -> None:
     example = predictor.example()
     assert example is not None
     assert len(predictor.answer([example.query], example.facts)[0])
 
 
-def test_a_run_without_example_has_none(predictor: Predictor, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_run_without_example(predictor: Predictor, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = replace(predictor.run.folder, path=tmp_path_factory.mktemp("nothing"))
     assert Predictor(replace(predictor.run, folder=folder)).example() is None
 
 
-def test_what_is_known_can_be_looked_up(predictor: Predictor, newcomer: Newcomer) -> None:
+def test_knows_background_and_given_facts(predictor: Predictor, unseen: UnseenEntity) -> None:
     names, label = predictor.run.vocabulary, predictor.calendar.label
     s, r, o, t = next(iter(predictor.run.context.graph.background_facts()))
     assert predictor.knows((names.entities[s], names.relations[r], names.entities[o], label(t)))
-    assert predictor.knows(newcomer.facts[0], newcomer.facts)
-    assert not predictor.knows(newcomer.facts[0])
-    assert not predictor.knows(("Nobody", names.relations[0], "No one", label(0)))
+    assert predictor.knows(unseen.facts[0], unseen.facts)
+    assert not predictor.knows(unseen.facts[0])
+    assert not predictor.knows(("Unknown", names.relations[0], "Also unknown", label(0)))
 
 
-def test_mistakes_are_told_in_one_line_with_the_nearest_name(predictor: Predictor, newcomer: Newcomer) -> None:
-    relation, actor = newcomer.query.relation, newcomer.query.entity
+def test_errors_name_field_and_nearest_name(predictor: Predictor, unseen: UnseenEntity) -> None:
+    relation, entity = unseen.query.relation, unseen.query.entity
     for change, line in (
         ({"relation": relation[:-1] + "?"}, f"unknown relation.*did you mean.*{relation}"),
         ({"at": "yesterday"}, "field at: not a date"),
         ({"at": "9000-01-01"}, "too far from the background"),
         ({"as_of": "soon"}, "field as_of: not a date"),
-        ({"subject": actor + "x", "object": None}, "nothing is known of this actor.*did you mean"),
+        ({"subject": entity + "x", "object": None}, "no facts are known about this entity.*did you mean"),
     ):
         with pytest.raises(InputError, match=line):
-            predictor.answer([replace(newcomer.query, **change)], newcomer.facts)  # type: ignore[arg-type]
+            predictor.answer([replace(unseen.query, **change)], unseen.facts)  # type: ignore[arg-type]
 
 
-def test_a_question_has_one_end() -> None:
+def test_query_needs_exactly_one_of_subject_and_object() -> None:
     for subject, object in ((None, None), ("Ann", "Bob")):
-        with pytest.raises(InputError, match="a question has one end"):
+        with pytest.raises(InputError, match="incomplete query"):
             Query(subject, object, "meets", "2024-01-01")
     with pytest.raises(InputError, match="field top"):
         Query("Ann", None, "meets", "2024-01-01", top=0)
 
 
-def test_a_half_question_is_refused(predictor: Predictor) -> None:
+def test_missing_argument_is_rejected(predictor: Predictor) -> None:
     with pytest.raises(InputError, match="field at"):
         predictor.ask("Ann", "meets")

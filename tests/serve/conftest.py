@@ -1,4 +1,4 @@
-"""A tiny run that was trained for a moment, a service over it, and stores of both kinds."""
+"""A tiny trained run, a service for it, and stores of both kinds."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def predictor(run: Path) -> Predictor:
     predictor = Predictor.load(run)
     example = predictor.example()
     assert example is not None
-    predictor.answer([example.query], example.facts)  # loops are compiled now, not within a test's time limit
+    predictor.answer([example.query], example.facts)  # compile kernels now, outside the time limits of tests
     return predictor
 
 
 @pytest.fixture
 def serve(predictor: Predictor, tmp_path: Path) -> Iterator[Serve]:
-    """Makes clients of services over the tiny run; limits by name."""
+    """Creates clients of services for the tiny run; limits by name."""
     opened: list[tuple[TestClient, Store]] = []
 
-    def make(guard: AccessPolicy | None = None, pages: StaticFiles | None = None, **limits: float) -> TestClient:
+    def make(access: AccessPolicy | None = None, static: StaticFiles | None = None, **limits: float) -> TestClient:
         store = Store.open(tmp_path / "observed.sqlite")
         service = Service(predictor, store, Limits(**limits), threads=2)  # type: ignore[arg-type]
-        client = TestClient(create_app(service, guard, pages), raise_server_exceptions=False)
+        client = TestClient(create_app(service, access, static), raise_server_exceptions=False)
         client.__enter__()
         opened.append((client, store))
         return client
@@ -71,7 +71,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store can be opened, again and again; new for each test."""
+    """Location of a store that is empty at the start of each test."""
     if request.param == "sqlite":
         return str(tmp_path / "store.sqlite")
     url: str = request.getfixturevalue("postgres_url")
@@ -81,6 +81,6 @@ def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def _clear(url: str) -> None:
     store = Store.open(url)
-    for kept in list(store.all()):
-        store.remove(kept.id)
+    for stored in list(store.all()):
+        store.remove(stored.id)
     store.close()

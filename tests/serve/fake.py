@@ -1,4 +1,4 @@
-"""A worker that needs no model: it says what it was asked, after a while if told so."""
+"""A worker without a model that echoes its jobs."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fitcarl.predict import Fact, Query
+from fitcarl.predict.fact import CheckedFact
 from fitcarl.serve.workers.jobs import InvalidInputError, Job, Outcome
 
-FACT = Fact("newcomer", "Consult", "Peliland", "2023-05-01")
+FACT = Fact("Harbour Union", "Consult", "Peliland", "2023-05-01")
+CHECKED = CheckedFact("Harbour Union", "Consult", "Peliland", 120)
 
 
-def job(name: str = "newcomer", **changes: Any) -> Job:
+def job(name: str = "Harbour Union", **changes: Any) -> Job:
     return Job(Query(**{"subject": name, "object": None, "relation": "Consult", "at": "2023-06-01", **changes}))
 
 
 @dataclass
 class FakeWorker:
-    """Answers with the actor's name and what was known; a question whose relation is ``nonsense`` is a mistake."""
+    """Returns the query entity and the number of facts; a query with the relation ``nonsense`` is invalid."""
 
     wait: Callable[[], object] = lambda: None
     calls: list[list[Job]] = field(default_factory=list)
     threads: set[int] = field(default_factory=set)
 
-    def perform(self, jobs: Sequence[Job], facts: Sequence[Fact]) -> list[Outcome]:
+    def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> list[Outcome]:
         self.calls.append(list(jobs))
         self.threads.add(threading.get_ident())
         self.wait()
@@ -34,7 +36,7 @@ class FakeWorker:
             raise ZeroDivisionError
         return [self._outcome(one, facts) for one in jobs]
 
-    def _outcome(self, one: Job, facts: Sequence[Fact]) -> Outcome:
+    def _outcome(self, one: Job, facts: Sequence[CheckedFact]) -> Outcome:
         if one.query.relation == "nonsense":
             return InvalidInputError("unknown relation", "relation", "nonsense")
-        return json.dumps({"actor": one.query.entity, "at": one.query.at, "facts": len(facts)}).encode()
+        return json.dumps({"entity": one.query.entity, "at": one.query.at, "facts": len(facts)}).encode()

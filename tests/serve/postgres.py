@@ -1,4 +1,4 @@
-"""A real PostgreSQL for as long as the tests run, where its programs are installed."""
+"""A PostgreSQL server for the duration of the tests, if PostgreSQL is installed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OWNER = "postgres"
 
 
 def _programs() -> Path | None:
-    """The folder with initdb: of the newest version that Debian installed, or wherever it is found."""
+    """The folder that contains initdb: of the newest Debian package, or from the PATH."""
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
     found = installed[-1] if installed else shutil.which("initdb")
     return None if found is None else Path(found).parent
 
 
 def _owner() -> str | None:
-    """Whom the server runs as: it refuses to run as root."""
+    """The user that runs the server, which does not run as root."""
     if os.geteuid() != 0:
         return None
     try:
@@ -42,7 +42,7 @@ def server() -> Iterator[str]:
         pytest.skip("PostgreSQL is not installed here (no initdb)")
     pytest.importorskip("psycopg", reason="the driver for PostgreSQL is not installed: pip install 'fitcarl[postgres]'")
     owner = _owner()
-    with tempfile.TemporaryDirectory(prefix="fitcarl-pg-") as scratch:  # short: a socket's path has little room
+    with tempfile.TemporaryDirectory(prefix="fitcarl-pg-") as scratch:  # short: the path of a socket is limited
         folder = Path(scratch)
         if owner is not None:
             shutil.chown(folder, owner)
@@ -54,7 +54,7 @@ def server() -> Iterator[str]:
 
         data = str(folder / "data")
         run("initdb", "-D", data, "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-        # With its standard streams closed; a server that kept them would hold up whoever reads them to their end.
+        # Without inherited standard streams, which would block a reader of this process until the server ends.
         run(
             "pg_ctl",
             "-D",

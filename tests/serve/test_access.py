@@ -6,11 +6,11 @@ from fitcarl.serve.access import AccessPolicy, is_local
 from fitcarl.serve.errors import ApiError
 
 
-def status(guard: AccessPolicy, path: str = "/v1/model", **headers: str) -> int:
+def status(access: AccessPolicy, path: str = "/v1/model", **headers: str) -> int:
     try:
-        guard.check(path, headers)
-    except ApiError as refusal:
-        return refusal.status
+        access.check(path, headers)
+    except ApiError as error:
+        return error.status
     return 200
 
 
@@ -25,18 +25,18 @@ def status(guard: AccessPolicy, path: str = "/v1/model", **headers: str) -> int:
         ("", 401),
     ],
 )
-def test_a_token_is_asked_for_and_must_be_the_right_one(header: str, expected: int) -> None:
-    guard = AccessPolicy.of("0.0.0.0", "right")
-    assert status(guard, authorization=header, host="example.org") == expected
+def test_token_must_match(header: str, expected: int) -> None:
+    access = AccessPolicy.for_address("0.0.0.0", "right")
+    assert status(access, authorization=header, host="example.org") == expected
 
 
-def test_the_page_and_health_are_open_where_a_token_is_asked_for() -> None:
-    guard = AccessPolicy.of("127.0.0.1", "right")
-    assert status(guard, "/") == status(guard, "/assets/page.js") == status(guard, "/v1/health") == 200
-    assert status(guard, "/v1/docs") == status(guard, "/v1/metrics") == 401
+def test_explorer_and_health_need_no_token() -> None:
+    access = AccessPolicy.for_address("127.0.0.1", "right")
+    assert status(access, "/") == status(access, "/assets/page.js") == status(access, "/v1/health") == 200
+    assert status(access, "/v1/docs") == status(access, "/v1/metrics") == 401
 
 
-def test_a_token_of_any_characters_is_compared_without_failing() -> None:
+def test_token_with_non_ascii_characters_is_rejected() -> None:
     assert status(AccessPolicy(token="right"), authorization="Bearer ü€") == 401
 
 
@@ -53,17 +53,17 @@ def test_a_token_of_any_characters_is_compared_without_failing() -> None:
         ("", 400),
     ],
 )
-def test_a_local_service_answers_to_local_names_only(host: str, expected: int) -> None:
-    assert status(AccessPolicy.of("127.0.0.1", None, ["Here.example"]), host=host) == expected
+def test_local_service_accepts_local_host_names_only(host: str, expected: int) -> None:
+    assert status(AccessPolicy.for_address("127.0.0.1", None, ["Here.example"]), host=host) == expected
 
 
-def test_a_service_for_others_answers_to_any_name() -> None:
-    assert status(AccessPolicy.of("0.0.0.0", None), host="any.example") == 200
+def test_public_service_accepts_any_host_name() -> None:
+    assert status(AccessPolicy.for_address("0.0.0.0", None), host="any.example") == 200
 
 
 @pytest.mark.parametrize(
     ("host", "local"),
     [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("db", False)],
 )
-def test_what_only_this_machine_reaches_is_local(host: str, local: bool) -> None:
+def test_loopback_addresses_are_local(host: str, local: bool) -> None:
     assert is_local(host) is local

@@ -1,4 +1,4 @@
-"""The whole way on a tiny run: facts in, answers out, in the shapes that are documented."""
+"""The HTTP API on a tiny run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
 from fitcarl.predict import Fact, Predictor, Query
+from fitcarl.predict.schemas import ExampleSchema, ExplanationSchema, PredictionSchema
 from fitcarl.serve import schemas
-from fitcarl.serve.access import HEADERS, AccessPolicy
+from fitcarl.serve.access import SECURITY_HEADERS, AccessPolicy
 from fitcarl.serve.store import Store
 from tests.serve.conftest import Serve
 
@@ -22,14 +23,14 @@ FACTS = [
     {"subject": "Harbour Union", "relation": "Consult", "object": "Peliland", "time": "2023-05-01"},
     {"subject": "Heskonia", "relation": "Criticize or denounce", "object": "Harbour Union", "time": "2023-05-07"},
 ]
-ASKED = {"subject": "Harbour Union", "relation": "Consult", "at": "2023-06-01", "top": 5}
+QUERY = {"subject": "Harbour Union", "relation": "Consult", "at": "2023-06-01", "top": 5}
 PLAIN = [Fact(**fact) for fact in FACTS]
 
 
 def predict(client: TestClient, **changes: Any) -> Any:
-    answer = client.post("/v1/predict", json={**ASKED, **changes})
+    answer = client.post("/v1/predict", json={**QUERY, **changes})
     assert answer.status_code == 200, answer.text
-    schemas.Prediction.model_validate(answer.json())
+    PredictionSchema.model_validate(answer.json())
     return answer.json()
 
 
@@ -41,26 +42,26 @@ def scores(prediction: Any) -> list[float]:
     return [answer["score"] for answer in prediction["answers"]]
 
 
-def refused(answer: Any, status: int, field: str | None, says: str) -> list[str]:
-    """Checks an error's shape; gives the names it suggests."""
+def check_error(answer: Any, status: int, field: str | None, message: str) -> tuple[str, ...]:
+    """Checks an error response; returns the suggested names."""
     assert answer.status_code == status, answer.text
-    problem = schemas.Error.model_validate(answer.json()).error
+    problem = schemas.ErrorResponse.model_validate(answer.json()).error
     assert problem.field == field
-    assert re.search(says, problem.message), problem.message
+    assert re.search(message, problem.message), problem.message
     assert "\n" not in problem.message
     return problem.suggestions
 
 
-def test_a_new_actor_is_asked_about_with_facts_sent_along(client: TestClient, predictor: Predictor) -> None:
+def test_predict_uses_facts_of_request(client: TestClient, predictor: Predictor) -> None:
     found = predict(client, facts=FACTS)
-    question = Query("Harbour Union", None, "Consult", "2023-06-01", top=5)
-    assert found == predictor.answer([question], PLAIN)[0].to_json()
+    query = Query("Harbour Union", None, "Consult", "2023-06-01", top=5)
+    assert found == predictor.answer([query], PLAIN)[0].to_json()
     assert len(found["answers"]) == 5
     assert found["answers"][0]["paths"][0]["steps"]
     assert client.get("/v1/actors").json() == {"actors": []}
 
 
-def test_stored_facts_answer_as_those_sent_along_do(client: TestClient) -> None:
+def test_stored_facts_give_same_prediction_as_facts_of_request(client: TestClient) -> None:
     stored = client.post("/v1/observe", json={"facts": FACTS})
     assert stored.status_code == 201
     assert stored.json()["added"] == 2
@@ -68,7 +69,7 @@ def test_stored_facts_answer_as_those_sent_along_do(client: TestClient) -> None:
     assert client.post("/v1/observe", json={"facts": FACTS}).json()["added"] == 0
 
 
-def test_facts_sent_along_come_on_top_of_stored_ones(client: TestClient) -> None:
+def test_facts_of_request_are_added_to_stored_facts(client: TestClient) -> None:
     both = predict(client, facts=FACTS)
     client.post("/v1/observe", json={"facts": FACTS[:1]})
     assert predict(client) != both
@@ -76,56 +77,56 @@ def test_facts_sent_along_come_on_top_of_stored_ones(client: TestClient) -> None
     assert len(client.get("/v1/actors/Harbour Union").json()["facts"]) == 1
 
 
-def test_the_other_direction_what_if_and_as_of_are_answered(client: TestClient, predictor: Predictor) -> None:
+def test_object_query_without_and_as_of(client: TestClient, predictor: Predictor) -> None:
     body = {"object": "Harbour Union", "relation": "Consult", "at": "2023-06-01", "facts": FACTS, "paths": 0}
     assert client.post("/v1/predict", json=body).json()["query"]["object"] == "Harbour Union"
     without = predict(client, facts=FACTS, without=FACTS[:1])
     assert without["answers"] == predict(client, facts=FACTS[1:])["answers"]
-    question = Query("Harbour Union", None, "Consult", "2023-06-01", top=5, as_of="2023-05-03")
+    query = Query("Harbour Union", None, "Consult", "2023-06-01", top=5, as_of="2023-05-03")
     dated = predict(client, facts=FACTS, as_of="2023-05-03")
-    assert dated == predictor.answer([question], PLAIN)[0].to_json()
+    assert dated == predictor.answer([query], PLAIN)[0].to_json()
 
 
-def test_one_answer_is_explained_with_its_place(client: TestClient) -> None:
+def test_explain_returns_rank_share_and_paths(client: TestClient) -> None:
     second = predict(client, facts=FACTS)["answers"][1]
-    told = client.post("/v1/explain", json={**ASKED, "facts": FACTS, "entity": second["entity"]}).json()
-    schemas.Explanation.model_validate(told)
-    assert (told["rank"], told["share"], told["paths"]) == (2, second["share"], second["paths"])
-    nobody = client.post("/v1/explain", json={**ASKED, "facts": FACTS, "entity": "Pelilandd"})
-    assert "Peliland" in refused(nobody, 422, "entity", "unknown entity")
+    explanation = client.post("/v1/explain", json={**QUERY, "facts": FACTS, "entity": second["entity"]}).json()
+    ExplanationSchema.model_validate(explanation)
+    assert (explanation["rank"], explanation["share"], explanation["paths"]) == (2, second["share"], second["paths"])
+    unknown = client.post("/v1/explain", json={**QUERY, "facts": FACTS, "entity": "Pelilandd"})
+    assert "Peliland" in check_error(unknown, 422, "entity", "unknown entity")
 
 
-def test_actors_are_listed_shown_and_forgotten(client: TestClient) -> None:
-    kept = client.post("/v1/observe", json={"facts": FACTS}).json()["facts"]
-    actors = schemas.Actors.model_validate(client.get("/v1/actors").json()).actors
+def test_stored_entities_are_listed_shown_and_deleted(client: TestClient) -> None:
+    stored = client.post("/v1/observe", json={"facts": FACTS}).json()["facts"]
+    actors = schemas.ActorsResponse.model_validate(client.get("/v1/actors").json()).actors
     assert [(one.name, one.facts, one.known) for one in actors] == [
         ("Harbour Union", 2, False),
         ("Heskonia", 1, True),
         ("Peliland", 1, True),
     ]
-    assert client.get("/v1/actors/Harbour Union").json() == {"name": "Harbour Union", "known": False, "facts": kept}
-    assert client.delete(f"/v1/facts/{kept[0]['id']}").json() == {"removed": 1}
-    refused(client.delete(f"/v1/facts/{kept[0]['id']}"), 404, "id", "no stored fact")
+    assert client.get("/v1/actors/Harbour Union").json() == {"name": "Harbour Union", "known": False, "facts": stored}
+    assert client.delete(f"/v1/facts/{stored[0]['id']}").json() == {"removed": 1}
+    check_error(client.delete(f"/v1/facts/{stored[0]['id']}"), 404, "id", "no stored fact")
     assert client.delete("/v1/actors/Harbour Union").json() == {"removed": 1}
-    refused(client.delete("/v1/actors/Harbour Union"), 404, "name", "nothing is stored about 'Harbour Union'")
-    refused(client.get("/v1/actors/Harbour Union"), 404, "name", "nothing is stored")
+    check_error(client.delete("/v1/actors/Harbour Union"), 404, "name", "no facts are stored about 'Harbour Union'")
+    check_error(client.get("/v1/actors/Harbour Union"), 404, "name", "no facts are stored")
     assert client.get("/v1/actors/Peliland").json() == {"name": "Peliland", "known": True, "facts": []}
 
 
-def test_a_name_with_a_slash_has_its_page_too(client: TestClient) -> None:
+def test_entity_name_may_contain_slash(client: TestClient) -> None:
     fact = {**FACTS[0], "subject": "Port / Harbour (North)"}
     client.post("/v1/observe", json={"facts": [fact]})
     assert client.get("/v1/actors/Port%20%2F%20Harbour%20(North)").json()["name"] == fact["subject"]
 
 
-def test_times_are_stored_as_the_calendar_writes_them(client: TestClient) -> None:
-    kept = client.post("/v1/observe", json={"facts": [{**FACTS[0], "time": "2023-05-01T13:45"}]}).json()["facts"]
-    assert kept[0]["time"] == "2023-05-01"
+def test_stored_times_are_normalised(client: TestClient) -> None:
+    stored = client.post("/v1/observe", json={"facts": [{**FACTS[0], "time": "2023-05-01T13:45"}]}).json()["facts"]
+    assert stored[0]["time"] == "2023-05-01"
     assert client.post("/v1/observe", json={"facts": FACTS[:1]}).json()["added"] == 0
 
 
-def test_names_are_found_new_actors_first(client: TestClient) -> None:
-    busiest = schemas.Entities.model_validate(client.get("/v1/entities?limit=3").json()).entities
+def test_name_search_lists_new_entities_first(client: TestClient) -> None:
+    busiest = schemas.EntitiesResponse.model_validate(client.get("/v1/entities?limit=3").json()).entities
     assert len(busiest) == 3
     assert busiest[0].facts >= busiest[1].facts >= busiest[2].facts > 0
     assert busiest[0].concepts
@@ -133,33 +134,35 @@ def test_names_are_found_new_actors_first(client: TestClient) -> None:
     found = client.get("/v1/entities", params={"search": "pel"}).json()["entities"]
     assert found[0] == {"name": "Pelican Club", "concepts": [], "facts": 0, "observed": True}
     assert {"Peliland": True}.items() <= {one["name"]: one["observed"] for one in found}.items()
-    relations = schemas.Relations.model_validate(client.get("/v1/relations?limit=200").json()).relations
+    relations = schemas.RelationsResponse.model_validate(client.get("/v1/relations?limit=200").json()).relations
     assert sum(one.facts for one in relations) == client.get("/v1/model").json()["facts"]
     assert client.get("/v1/relations", params={"search": "consu"}).json()["relations"][0]["name"] == "Consult"
 
 
-def test_unknown_names_and_unreadable_times_are_refused_with_near_names(client: TestClient) -> None:
+def test_unknown_names_and_invalid_times_return_422_with_suggestions(client: TestClient) -> None:
     wrong = {**FACTS[1], "relation": "Consullt"}
-    assert "Consult" in refused(
+    assert "Consult" in check_error(
         client.post("/v1/observe", json={"facts": [FACTS[0], wrong]}), 422, "facts.1.relation", "unknown relation"
     )
     assert client.get("/v1/actors").json() == {"actors": []}
-    answer = client.post("/v1/predict", json={**ASKED, "facts": [{**FACTS[0], "time": "soon"}]})
-    refused(answer, 422, "facts.0.time", "not a date; found 'soon'")
-    answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS, "relation": "Consullt"})
-    assert "Consult" in refused(answer, 422, "relation", "unknown relation")
-    answer = client.post("/v1/predict", json={**ASKED, "subject": "Peliand"})
-    assert "Peliland" in refused(answer, 422, "subject", "nothing is known of this actor")
-    answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS, "at": "9999-12-31"})
-    refused(answer, 422, "at", "too far")
+    answer = client.post("/v1/predict", json={**QUERY, "facts": [{**FACTS[0], "time": "soon"}]})
+    check_error(answer, 422, "facts.0.time", "not a date; found 'soon'")
+    answer = client.post("/v1/predict", json={**QUERY, "facts": FACTS, "relation": "Consullt"})
+    assert "Consult" in check_error(answer, 422, "relation", "unknown relation")
+    answer = client.post("/v1/predict", json={**QUERY, "subject": "Peliand"})
+    assert "Peliland" in check_error(answer, 422, "subject", "no facts are known about this entity")
+    answer = client.post("/v1/predict", json={**QUERY, "facts": FACTS, "at": "9999-12-31"})
+    check_error(answer, 422, "at", "too far")
     example = client.get("/v1/example").json()
     unseen = example.get("subject") or example["object"]
-    answer = client.post("/v1/predict", json={**ASKED, "subject": unseen})
-    assert not refused(answer, 422, "subject", "nothing is known of this actor")  # a known name, spelt rightly
+    answer = client.post("/v1/predict", json={**QUERY, "subject": unseen})
+    assert not check_error(
+        answer, 422, "subject", "no facts are known about this entity"
+    )  # a known name, spelled correctly
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "says"),
+    ("changes", "field", "message"),
     [
         ({"object": "Peliland"}, None, "either subject or object"),
         ({"subject": None}, None, "either subject or object"),
@@ -176,43 +179,43 @@ def test_unknown_names_and_unreadable_times_are_refused_with_near_names(client: 
         ({"at": True}, "at", "valid"),
     ],
 )
-def test_what_the_body_lacks_or_has_too_much_of_is_named(
-    client: TestClient, changes: dict[str, Any], field: str | None, says: str
+def test_invalid_field_of_body_is_named(
+    client: TestClient, changes: dict[str, Any], field: str | None, message: str
 ) -> None:
-    answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS, **changes})
-    found = schemas.Error.model_validate(answer.json()).error.field
+    answer = client.post("/v1/predict", json={**QUERY, "facts": FACTS, **changes})
+    found = schemas.ErrorResponse.model_validate(answer.json()).error.field
     assert (found or "").split(".")[0] == (field or "")
-    refused(answer, 422, found, says)
+    check_error(answer, 422, found, message)
 
 
-def test_a_body_that_is_no_json_is_400(client: TestClient) -> None:
+def test_body_that_is_not_json_returns_400(client: TestClient) -> None:
     json = {"content-type": "application/json"}
-    refused(client.post("/v1/predict", content=b'{"subject": ', headers=json), 400, None, "not JSON")
-    refused(client.post("/v1/predict", content=b"[" * 100_000, headers=json), 400, None, "pars")
-    refused(client.post("/v1/predict", content=b'{"subject": "\\ud800"}', headers=json), 422, "subject", "valid")
-    refused(client.post("/v1/predict", content=b"\xff\xfe", headers=json), 400, None, "")
+    check_error(client.post("/v1/predict", content=b'{"subject": ', headers=json), 400, None, "not JSON")
+    check_error(client.post("/v1/predict", content=b"[" * 100_000, headers=json), 400, None, "pars")
+    check_error(client.post("/v1/predict", content=b'{"subject": "\\ud800"}', headers=json), 422, "subject", "valid")
+    check_error(client.post("/v1/predict", content=b"\xff\xfe", headers=json), 400, None, "")
 
 
-def test_a_body_that_does_not_say_it_is_json_is_415(client: TestClient) -> None:
+def test_other_content_type_returns_415(client: TestClient) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"):
         answer = client.post("/v1/observe", content=b'{"facts": []}', headers={"content-type": kind})
-        refused(answer, 415, None, "must be JSON")
+        check_error(answer, 415, None, "must be JSON")
     assert client.post("/v1/observe", content=b'{"facts": []}').status_code == 415
     kind = "Application/JSON; charset=utf-8"
     assert client.post("/v1/observe", content=b"{}", headers={"content-type": kind}).status_code == 422
 
 
-def test_a_wrong_method_is_told_the_right_ones(client: TestClient) -> None:
+def test_wrong_method_returns_allowed_methods(client: TestClient) -> None:
     assert client.put("/v1/actors/x").headers["allow"] == "DELETE, GET"
     assert client.get("/v1/predict").headers["allow"] == "POST"
 
 
-def test_more_than_can_be_done_is_refused_quickly_and_the_service_recovers(serve: Serve) -> None:
+def test_overload_returns_503_quickly_and_service_recovers(serve: Serve) -> None:
     client = serve(waiting=2)
 
     def ask(top: int) -> tuple[int, float]:
         began = perf_counter()
-        status = client.post("/v1/predict", json={**ASKED, "facts": FACTS, "top": top}).status_code
+        status = client.post("/v1/predict", json={**QUERY, "facts": FACTS, "top": top}).status_code
         return status, perf_counter() - began
 
     with ThreadPoolExecutor(32) as threads:
@@ -222,7 +225,7 @@ def test_more_than_can_be_done_is_refused_quickly_and_the_service_recovers(serve
     assert ask(1)[0] == 200
 
 
-def test_an_actor_and_the_store_can_be_full(serve: Serve) -> None:
+def test_limits_of_entity_and_store(serve: Serve) -> None:
     client = serve(facts_per_actor=2, stored_facts=4)
 
     def observe(subject: str, *days: int) -> Any:
@@ -230,22 +233,22 @@ def test_an_actor_and_the_store_can_be_full(serve: Serve) -> None:
         return client.post("/v1/observe", json={"facts": facts})
 
     assert observe("one", 1, 2).status_code == 201
-    refused(observe("one", 2, 3), 422, "facts", "'one' would have more than 2 facts")
+    check_error(observe("one", 2, 3), 422, "facts", "'one' would have more than 2 facts")
     assert observe("one", 1, 2).status_code == 201
-    assert observe("two", 1, 2).status_code == 201  # Peliland, which is known, may be met by any number
-    refused(observe("three", 1), 503, None, "the store is full")
+    assert observe("two", 1, 2).status_code == 201  # no limit for Peliland, which is known
+    check_error(observe("three", 1), 503, None, "the store is full")
     assert client.delete("/v1/actors/one").json() == {"removed": 2}
     assert observe("three", 1).status_code == 201
 
 
-def test_stored_facts_that_the_run_cannot_use_are_passed_over(client: TestClient, tmp_path: Any) -> None:
+def test_unusable_stored_facts_are_ignored(client: TestClient, tmp_path: Any) -> None:
     other = Store.open(tmp_path / "observed.sqlite")
     other.add([Fact("Harbour Union", "a relation of another run", "Peliland", "2023-05-01"), *PLAIN])
     other.close()
     assert predict(client) == predict(client, facts=FACTS)
 
 
-def test_many_at_once_get_the_answers_they_would_get_alone(client: TestClient) -> None:
+def test_concurrent_requests_get_same_answers_as_single_ones(client: TestClient) -> None:
     bodies = [{"facts": FACTS[: 1 + turn % 2], "top": 1 + turn % 5} for turn in range(40)]
     alone = [predict(client, **body) for body in bodies[:10]]
     with ThreadPoolExecutor(16) as threads:
@@ -253,66 +256,66 @@ def test_many_at_once_get_the_answers_they_would_get_alone(client: TestClient) -
     for found, expected in zip(together, alone * 4, strict=True):
         assert found["query"] == expected["query"]
         assert names(found) == names(expected)
-        # Questions that are computed together are added up in another order: the last digits may differ.
+        # Sums in batches are computed in another order: the last digits may differ.
         assert scores(found) == pytest.approx(scores(expected), abs=1e-5)
 
 
-def test_a_store_that_fails_is_503_and_no_traceback(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_failure_returns_503(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OperationalError("SELECT", {}, Exception("the disk is gone"))
 
     monkeypatch.setattr(Store, "mentioning", fail)
-    answer = client.post("/v1/predict", json={**ASKED, "facts": FACTS})
-    refused(answer, 503, None, "the store does not answer")
+    answer = client.post("/v1/predict", json={**QUERY, "facts": FACTS})
+    check_error(answer, 503, None, "the store is not available")
     assert answer.headers["retry-after"] == "1"
     assert client.get("/v1/health").status_code == 200
 
 
-def test_a_token_guards_everything_but_the_page_and_health(serve: Serve) -> None:
-    client = serve(guard=AccessPolicy(token="secret"))
+def test_token_is_required_except_for_explorer_and_health(serve: Serve) -> None:
+    client = serve(access=AccessPolicy(token="secret"))
     answer = client.get("/v1/model")
-    refused(answer, 401, None, "token")
+    check_error(answer, 401, None, "token")
     assert answer.headers["www-authenticate"] == "Bearer"
     assert client.get("/v1/model", headers={"authorization": "Bearer secret"}).status_code == 200
     assert client.get("/v1/health").status_code == client.get("/").status_code == 200
 
 
-def test_every_answer_has_the_security_headers_and_none_allows_other_origins(client: TestClient) -> None:
+def test_responses_have_security_headers_and_no_cors_headers(client: TestClient) -> None:
     asked = [client.get(path) for path in ("/", "/v1/health", "/v1/nothing", "/v1/openapi.json", "/v1/docs")]
     asked += [client.post("/v1/predict", content=b"{}"), client.put("/v1/predict", json={})]
     asked += [client.options("/v1/predict", headers={"origin": "https://evil.example"})]
     for answer in asked:
-        assert HEADERS.items() <= dict(answer.headers).items()
+        assert SECURITY_HEADERS.items() <= dict(answer.headers).items()
         assert not [name for name in answer.headers if name.startswith("access-control")]
     assert [answer.status_code for answer in asked] == [200, 200, 404, 200, 200, 415, 405, 405]
 
 
-def test_the_model_says_what_it_is_and_within_which_limits(client: TestClient, predictor: Predictor) -> None:
-    model = schemas.Model.model_validate(client.get("/v1/model").json())
+def test_model_describes_run_and_limits(client: TestClient, predictor: Predictor) -> None:
+    model = schemas.ModelResponse.model_validate(client.get("/v1/model").json())
     assert (model.preset, model.shots, model.data) == ("plus", 2, "tiny")
     assert (model.entities, model.relations) == (len(predictor.entities), len(predictor.relations))
     assert model.limits["top"] == 100
     assert model.signature.startswith("preset:plus|shots:2|data:tiny@")
 
 
-def test_the_example_can_be_asked(client: TestClient) -> None:
+def test_example_can_be_predicted(client: TestClient) -> None:
     example = client.get("/v1/example").json()
-    schemas.Example.model_validate(example)
+    ExampleSchema.model_validate(example)
     assert client.post("/v1/predict", json={**example, "top": 1}).status_code == 200
 
 
-def test_metrics_count_what_happened(client: TestClient) -> None:
+def test_metrics_count_requests_and_batches(client: TestClient) -> None:
     client.post("/v1/observe", json={"facts": FACTS})
     predict(client)
     text = client.get("/v1/metrics").text
     assert 'fitcarl_requests_total{method="POST",route="/v1/predict",status="200"} 1' in text
     assert 'fitcarl_request_seconds_count{route="/v1/observe"} 1' in text
-    assert "fitcarl_questions_per_call_count 1" in text
+    assert "fitcarl_queries_per_batch_count 1" in text
     assert "fitcarl_stored_facts 2" in text
     assert "fitcarl_waiting 0" in text
 
 
-def test_the_reference_names_every_route_and_loads_nothing(client: TestClient) -> None:
+def test_api_docs_list_all_routes_without_external_resources(client: TestClient) -> None:
     page = client.get("/v1/docs").text
     for path in client.get("/v1/openapi.json").json()["paths"]:
         assert path in page

@@ -1,4 +1,4 @@
-"""Questions that come together are answered together, and nobody waits for ever."""
+"""Concurrent jobs are batched, and limits on time and number hold."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pytest
 from fitcarl.serve.batching import Batcher
 from fitcarl.serve.errors import ApiError
 from fitcarl.serve.workers.jobs import InvalidInputError
-from tests.serve.fake import FACT, FakeWorker, job
+from tests.serve.fake import CHECKED, FakeWorker, job
 
-OTHER = (FACT._replace(object="Heskonia"),)
+OTHER = (CHECKED._replace(object="Heskonia"),)
 
 
 def running(worker: FakeWorker, work: Callable[[Batcher], Awaitable[object]], **settings: float) -> Batcher:
-    """Runs some questions against a batcher and stops it; gives it as it was at the end."""
+    """Runs some jobs with a batcher, stops it, and returns it."""
 
     async def main() -> Batcher:
-        given = {"threads": 2, "most_waiting": 64, "seconds": 5.0, **settings}
-        batcher = Batcher(worker, **given)  # type: ignore[arg-type]
+        arguments = {"threads": 2, "max_waiting": 64, "seconds": 5.0, **settings}
+        batcher = Batcher(worker, **arguments)  # type: ignore[arg-type]
         batcher.start()
         try:
             await work(batcher)
@@ -34,138 +34,138 @@ def running(worker: FakeWorker, work: Callable[[Batcher], Awaitable[object]], **
     return asyncio.run(main())
 
 
-def told(answers: list[bytes], what: str = "actor") -> list[object]:
-    return [json.loads(answer)[what] for answer in answers]
+def values(answers: list[bytes], key: str = "entity") -> list[object]:
+    return [json.loads(answer)[key] for answer in answers]
 
 
-def test_questions_about_the_same_facts_are_one_call() -> None:
+def test_queries_over_same_facts_are_one_call() -> None:
     worker = FakeWorker()
 
     async def work(batcher: Batcher) -> None:
-        asked = [batcher.ask(job(at=f"2023-06-0{day}"), (FACT,)) for day in range(1, 6)]
-        found = await asyncio.gather(*asked)
-        assert told(found, "at") == [f"2023-06-0{day}" for day in range(1, 6)]
+        jobs = [batcher.run(job(at=f"2023-06-0{day}"), (CHECKED,)) for day in range(1, 6)]
+        found = await asyncio.gather(*jobs)
+        assert values(found, "at") == [f"2023-06-0{day}" for day in range(1, 6)]
 
     running(worker, work)
     assert [len(call) for call in worker.calls] == [5]
 
 
-def test_identical_questions_are_asked_once_and_everybody_gets_the_answer() -> None:
+def test_identical_queries_share_one_result() -> None:
     worker = FakeWorker(wait=lambda: time.sleep(0.05))
 
     async def work(batcher: Batcher) -> None:
-        first = asyncio.gather(*(batcher.ask(job(), (FACT,)) for _ in range(4)))
-        await asyncio.sleep(0.03)  # the call is on its way; who comes now joins it
-        assert told([await batcher.ask(job(), (FACT,)), *await first]) == ["newcomer"] * 5
+        first = asyncio.gather(*(batcher.run(job(), (CHECKED,)) for _ in range(4)))
+        await asyncio.sleep(0.03)  # the call is running; a further identical job joins it
+        assert values([await batcher.run(job(), (CHECKED,)), *await first]) == ["Harbour Union"] * 5
 
     running(worker, work)
     assert worker.calls == [[job()]]
 
 
-def test_questions_about_other_facts_are_other_calls_and_see_their_own_facts() -> None:
+def test_queries_over_other_facts_are_other_calls() -> None:
     worker = FakeWorker()
 
     async def work(batcher: Batcher) -> None:
         found = await asyncio.gather(
-            batcher.ask(job(), (FACT,)), batcher.ask(job(), OTHER), batcher.ask(job(), (FACT, *OTHER))
+            batcher.run(job(), (CHECKED,)), batcher.run(job(), OTHER), batcher.run(job(), (CHECKED, *OTHER))
         )
-        assert told(found, "facts") == [1, 1, 2]
+        assert values(found, "facts") == [1, 1, 2]
 
     running(worker, work)
     assert [len(call) for call in worker.calls] == [1, 1, 1]
 
 
-def test_a_call_has_at_most_so_many_questions() -> None:
+def test_batch_size_is_limited() -> None:
     worker = FakeWorker()
 
     async def work(batcher: Batcher) -> None:
-        await asyncio.gather(*(batcher.ask(job(top=top), (FACT,)) for top in range(1, 8)))
+        await asyncio.gather(*(batcher.run(job(top=top), (CHECKED,)) for top in range(1, 8)))
 
-    running(worker, work, most_together=3)
+    running(worker, work, max_batch=3)
     assert sorted(len(call) for call in worker.calls) == [1, 3, 3]
 
 
-def test_one_bad_question_fails_alone() -> None:
+def test_invalid_query_fails_alone() -> None:
     worker = FakeWorker()
 
     async def work(batcher: Batcher) -> None:
-        asked = [batcher.ask(job(relation=relation), (FACT,)) for relation in ("Consult", "nonsense", "Accuse")]
-        fine, bad, also_fine = await asyncio.gather(*asked, return_exceptions=True)
-        assert isinstance(fine, bytes)
-        assert isinstance(also_fine, bytes)
-        assert isinstance(bad, InvalidInputError)
-        assert bad.found == "nonsense"
+        jobs = [batcher.run(job(relation=relation), (CHECKED,)) for relation in ("Consult", "nonsense", "Accuse")]
+        valid, invalid, also_valid = await asyncio.gather(*jobs, return_exceptions=True)
+        assert isinstance(valid, bytes)
+        assert isinstance(also_valid, bytes)
+        assert isinstance(invalid, InvalidInputError)
+        assert invalid.found == "nonsense"
 
     running(worker, work)
 
 
-def test_a_fault_of_the_model_reaches_who_asked_and_the_next_question_is_answered() -> None:
+def test_error_of_worker_is_raised_and_next_query_is_answered() -> None:
     async def work(batcher: Batcher) -> None:
         with pytest.raises(ZeroDivisionError):
-            await batcher.ask(job(relation="broken"), (FACT,))
-        assert told([await batcher.ask(job(), (FACT,))]) == ["newcomer"]
+            await batcher.run(job(relation="broken"), (CHECKED,))
+        assert values([await batcher.run(job(), (CHECKED,))]) == ["Harbour Union"]
 
     running(FakeWorker(), work)
 
 
-def test_one_question_too_many_is_refused_at_once_and_room_comes_back() -> None:
+def test_query_beyond_limit_fails_immediately_and_capacity_recovers() -> None:
     gate = threading.Event()
 
     async def work(batcher: Batcher) -> None:
-        waiting = [asyncio.create_task(batcher.ask(job(top=top), (FACT,))) for top in (1, 2)]
+        waiting = [asyncio.create_task(batcher.run(job(top=top), (CHECKED,))) for top in (1, 2)]
         await asyncio.sleep(0.01)
         began = time.perf_counter()
-        with pytest.raises(ApiError, match="busy: 2 questions") as refused:
-            await batcher.ask(job(), (FACT,))
-        assert refused.value.status == 503
+        with pytest.raises(ApiError, match="busy: 2 queries") as raised:
+            await batcher.run(job(), (CHECKED,))
+        assert raised.value.status == 503
         assert time.perf_counter() - began < 0.1
         gate.set()
         await asyncio.gather(*waiting)
-        assert told([await batcher.ask(job(), (FACT,))]) == ["newcomer"]
+        assert values([await batcher.run(job(), (CHECKED,))]) == ["Harbour Union"]
 
-    batcher = running(FakeWorker(wait=lambda: gate.wait(5)), work, most_waiting=2)
+    batcher = running(FakeWorker(wait=lambda: gate.wait(5)), work, max_waiting=2)
     assert batcher.waiting == 0
 
 
-def test_a_slow_answer_is_given_up_and_others_go_on() -> None:
+def test_slow_query_times_out_while_others_continue() -> None:
     gate = threading.Event()
     worker = FakeWorker(wait=lambda: worker.calls[-1][0].query.relation != "slow" or gate.wait(5))
 
     async def work(batcher: Batcher) -> None:
-        slow = asyncio.create_task(batcher.ask(job(relation="slow"), (FACT,)))
+        slow = asyncio.create_task(batcher.run(job(relation="slow"), (CHECKED,)))
         await asyncio.sleep(0.02)
-        assert told([await batcher.ask(job(), OTHER)]) == ["newcomer"]
-        with pytest.raises(ApiError, match=r"longer than 0\.2 seconds") as refused:
+        assert values([await batcher.run(job(), OTHER)]) == ["Harbour Union"]
+        with pytest.raises(ApiError, match=r"longer than 0\.2 seconds") as raised:
             await slow
-        assert refused.value.status == 503
+        assert raised.value.status == 503
         gate.set()
 
     running(worker, work, seconds=0.2)
 
 
-def test_what_nobody_waits_for_any_more_is_not_computed() -> None:
+def test_abandoned_query_is_not_computed() -> None:
     gate = threading.Event()
     worker = FakeWorker(wait=lambda: gate.wait(5))
 
     async def work(batcher: Batcher) -> None:
-        busy = asyncio.create_task(batcher.ask(job("busy"), (FACT,)))
+        busy = asyncio.create_task(batcher.run(job("busy"), (CHECKED,)))
         await asyncio.sleep(0.05)
         with pytest.raises(ApiError):
-            await batcher.ask(job("late"), OTHER)
+            await batcher.run(job("late"), OTHER)
         gate.set()
         await asyncio.gather(busy, return_exceptions=True)
-        assert told([await batcher.ask(job("next"), (FACT, *OTHER))]) == ["next"]
+        assert values([await batcher.run(job("next"), (CHECKED, *OTHER))]) == ["next"]
 
     running(worker, work, threads=1, seconds=0.15)
     assert [call[0].query.entity for call in worker.calls] == ["busy", "next"]
 
 
-def test_calls_run_on_as_many_threads_as_there_are_workers() -> None:
+def test_calls_run_concurrently_on_several_threads() -> None:
     together = threading.Barrier(2, timeout=5)
     worker = FakeWorker(wait=together.wait)
 
     async def work(batcher: Batcher) -> None:
-        await asyncio.gather(batcher.ask(job(), (FACT,)), batcher.ask(job(), OTHER))
+        await asyncio.gather(batcher.run(job(), (CHECKED,)), batcher.run(job(), OTHER))
 
     running(worker, work, threads=2)
     assert len(worker.threads) == 2

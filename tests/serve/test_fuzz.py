@@ -1,6 +1,6 @@
-"""The API stands what a machine thinks of: schemathesis against its own description, in a process of its own.
+"""Fuzzing of the API with schemathesis, driven by its OpenAPI document.
 
-``FITCARL_FUZZ_SECONDS=600 pytest tests/serve/test_fuzz.py -m slow`` goes on for ten minutes.
+``FITCARL_FUZZ_SECONDS=600 pytest tests/serve/test_fuzz.py -m slow`` runs for ten minutes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ pytestmark = [
 ]
 
 
-def test_no_request_makes_it_fail_or_answer_otherwise_than_described(start: Start, run: Path, tmp_path: Path) -> None:
+def test_fuzzed_requests_get_documented_responses(start: Start, run: Path, tmp_path: Path) -> None:
     served = start(run, "--store", tmp_path / "observed.sqlite")
     line = [Path(sys.executable).parent / "schemathesis", "run", f"{served.address}/v1/openapi.json", "--no-color"]
     line += ["--max-time", os.environ.get("FITCARL_FUZZ_SECONDS", "30"), "--continue-on-failure", "--warnings", "off"]
-    # A name or a date may fit the description and still be one that the run does not know.
+    # A name or a date may match the schema and still be unknown to the run.
     line += ["--exclude-checks", "positive_data_acceptance"]
     done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout

@@ -6,8 +6,8 @@ from fitcarl.serve.metrics import Metrics
 def test_requests_are_counted_by_route_and_status() -> None:
     metrics = Metrics()
     for seconds in (0.004, 0.02, 30.0):
-        metrics.request("POST", "/v1/predict", 200, seconds)
-    metrics.request("POST", "/v1/predict", 503, 0.001)
+        metrics.record_request("POST", "/v1/predict", 200, seconds)
+    metrics.record_request("POST", "/v1/predict", 503, 0.001)
     lines = metrics.text().splitlines()
     assert 'fitcarl_requests_total{method="POST",route="/v1/predict",status="200"} 3' in lines
     assert 'fitcarl_requests_total{method="POST",route="/v1/predict",status="503"} 1' in lines
@@ -18,16 +18,16 @@ def test_requests_are_counted_by_route_and_status() -> None:
     assert 'fitcarl_request_seconds_count{route="/v1/predict"} 4' in lines
 
 
-def test_a_value_on_a_bound_is_within_it() -> None:
+def test_histogram_bounds_are_inclusive() -> None:
     metrics = Metrics()
-    metrics.call(4)
-    assert 'fitcarl_questions_per_call_bucket{le="2"} 0' in metrics.text()
-    assert 'fitcarl_questions_per_call_bucket{le="4"} 1' in metrics.text()
+    metrics.record_batch(4)
+    assert 'fitcarl_queries_per_batch_bucket{le="2"} 0' in metrics.text()
+    assert 'fitcarl_queries_per_batch_bucket{le="4"} 1' in metrics.text()
 
 
-def test_large_counts_keep_their_last_digit_and_labels_are_escaped() -> None:
+def test_large_numbers_keep_all_digits_and_labels_are_escaped() -> None:
     metrics = Metrics()
-    metrics.gauge("fitcarl_stored_facts", "Facts.", lambda: 12_345_679)
-    metrics.request("GET", 'a"b\\c\nd', 200, 0.001)
+    metrics.set_gauge("fitcarl_stored_facts", "Facts.", lambda: 12_345_679)
+    metrics.record_request("GET", 'a"b\\c\nd', 200, 0.001)
     assert "fitcarl_stored_facts 12345679\n" in metrics.text()
     assert r'route="a\"b\\c\nd"' in metrics.text()

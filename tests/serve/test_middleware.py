@@ -1,4 +1,4 @@
-"""What happens to a request before anybody looks at what it asks."""
+"""Limits on request bodies, error responses and metrics of the middleware."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def answer(
     method: str = "POST",
     **limits: float,
 ) -> tuple[int, bytes]:
-    """Status and body for a request whose body comes in parts; after None, the client says nothing more."""
+    """Status and body of the response to a request whose body arrives in parts; after None nothing more arrives."""
     sent: list[Message] = []
     coming = iter(parts)
 
@@ -48,36 +48,36 @@ def answer(
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": "/v1/predict", "headers": headers}
-    gate = Middleware(app, AccessPolicy(), Limits(**limits), metrics or Metrics())  # type: ignore[arg-type]
-    asyncio.run(gate(scope, receive, send))
+    middleware = Middleware(app, AccessPolicy(), Limits(**limits), metrics or Metrics())  # type: ignore[arg-type]
+    asyncio.run(middleware(scope, receive, send))
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
-def test_a_body_in_parts_arrives_whole() -> None:
+def test_body_in_parts_is_joined() -> None:
     assert answer([b"one ", b"two ", b"three"]) == (200, b"one two three")
 
 
-def test_a_body_of_the_greatest_size_passes_and_one_byte_more_does_not() -> None:
+def test_body_size_limit_is_exact() -> None:
     assert answer([b"x" * 60, b"y" * 40], body_bytes=100)[0] == 200
     assert answer([b"x" * 60, b"y" * 41], body_bytes=100)[0] == 413
 
 
-def test_a_body_that_says_it_is_too_large_is_not_waited_for() -> None:
+def test_declared_size_over_limit_fails_immediately() -> None:
     assert answer([None], headers=[*JSON, (b"content-length", b"101")], body_bytes=100)[0] == 413
 
 
-def test_a_client_that_stops_sending_is_not_waited_for_for_ever() -> None:
+def test_slow_body_returns_408() -> None:
     assert answer([b"one", None], body_seconds=0.05)[0] == 408
 
 
-def test_a_fault_has_the_shape_of_every_error_and_is_counted() -> None:
+def test_internal_error_returns_500_without_details_and_is_counted() -> None:
     metrics = Metrics()
     status, body = answer([b"{}"], app=broken, metrics=metrics)
     assert (status, b'"error"' in body, b"ZeroDivision" in body) == (500, True, False)
     assert 'status="500"} 1' in metrics.text()
 
 
-def test_a_method_that_a_client_invents_makes_no_new_count() -> None:
+def test_unknown_methods_share_one_metric_label() -> None:
     metrics = Metrics()
     for method in ("BREW", "WHEN"):
         answer([b""], metrics=metrics, method=method)

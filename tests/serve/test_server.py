@@ -1,4 +1,4 @@
-"""The service as people start it: a process that is ready when it says so, ends in order, and forgets nothing."""
+"""``fitcarl serve`` as a process: readiness, graceful shutdown and durable facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fitcarl.errors import InputError
 from fitcarl.serve.server import address_of, listen
 
 FACT = {"subject": "Harbour Union", "relation": "Consult", "object": "Peliland", "time": "2023-05-01"}
-QUESTION = {"subject": "Harbour Union", "relation": "Consult", "at": "2023-06-01"}
+QUERY = {"subject": "Harbour Union", "relation": "Consult", "at": "2023-06-01"}
 
 
 class Served:
@@ -44,10 +44,10 @@ class Served:
         return answer.status, json.loads(text)
 
     def end(self, how: signal.Signals) -> tuple[int, str]:
-        """Sends a signal; gives the exit code and what was said on stderr."""
+        """Sends a signal; returns the exit code and stderr."""
         self.process.send_signal(how)
-        _, said = self.process.communicate(timeout=30)
-        return self.process.returncode, said
+        _, stderr = self.process.communicate(timeout=30)
+        return self.process.returncode, stderr
 
 
 Start = Callable[..., Served]
@@ -68,29 +68,29 @@ def start() -> Iterator[Start]:
         one.process.communicate()
 
 
-def test_an_acknowledged_fact_survives_kill_9(start: Start, run: Path, tmp_path: Path) -> None:
+def test_acknowledged_facts_survive_sigkill(start: Start, run: Path, tmp_path: Path) -> None:
     store = tmp_path / "observed.sqlite"
     first = start(run, "--store", store)
     assert first.address.startswith("http://127.0.0.1:")
     assert first.ask("GET", "/v1/health") == (200, {"status": "ok"})
-    status, kept = first.ask("POST", "/v1/observe", {"facts": [FACT]})
+    status, stored = first.ask("POST", "/v1/observe", {"facts": [FACT]})
     assert status == 201
     first.end(signal.SIGKILL)
 
     second = start(run, "--store", store, "--host", "0.0.0.0", FITCARL_TOKEN="")
-    assert second.ask("GET", "/v1/actors/Harbour%20Union")[1]["facts"] == kept["facts"]
-    assert second.ask("POST", "/v1/predict", QUESTION)[0] == 200
-    assert_ends_in_order(second, signal.SIGINT)
+    assert second.ask("GET", "/v1/actors/Harbour%20Union")[1]["facts"] == stored["facts"]
+    assert second.ask("POST", "/v1/predict", QUERY)[0] == 200
+    assert_graceful_shutdown(second, signal.SIGINT)
 
 
 @pytest.mark.slow
-def test_a_service_that_is_told_to_end_finishes_what_it_began(start: Start, run: Path, tmp_path: Path) -> None:
-    assert_ends_in_order(start(run, "--store", tmp_path / "s.sqlite", "--host", "0.0.0.0"), signal.SIGTERM)
+def test_sigterm_finishes_running_requests(start: Start, run: Path, tmp_path: Path) -> None:
+    assert_graceful_shutdown(start(run, "--store", tmp_path / "s.sqlite", "--host", "0.0.0.0"), signal.SIGTERM)
 
 
-def assert_ends_in_order(served: Served, how: signal.Signals) -> None:
-    """A request that has begun when the signal comes is answered; then the process ends with code 0."""
-    body = json.dumps({**QUESTION, "facts": [FACT]}).encode()
+def assert_graceful_shutdown(served: Served, how: signal.Signals) -> None:
+    """A request that is running when the signal arrives is answered; then the process exits with code 0."""
+    body = json.dumps({**QUERY, "facts": [FACT]}).encode()
     connection = http.client.HTTPConnection(urlsplit(served.address).netloc, timeout=30)
     connection.putrequest("POST", "/v1/predict")
     connection.putheader("Content-Type", "application/json")
@@ -102,13 +102,13 @@ def assert_ends_in_order(served: Served, how: signal.Signals) -> None:
     connection.send(body[10:])
     assert connection.getresponse().status == 200
     connection.close()
-    _, said = served.process.communicate(timeout=30)
+    _, stderr = served.process.communicate(timeout=30)
     assert served.process.returncode == 0
-    assert "warning: whoever reaches 0.0.0.0" in said
-    assert "Traceback" not in said
+    assert "warning: everyone who can reach 0.0.0.0" in stderr
+    assert "Traceback" not in stderr
 
 
-def test_a_port_that_is_taken_is_one_line() -> None:
+def test_occupied_port_is_reported() -> None:
     with listen("127.0.0.1", 0) as taken:
         taken.listen()
         port = taken.getsockname()[1]

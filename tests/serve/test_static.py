@@ -22,10 +22,10 @@ def web(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def browser(serve: Serve, web: Path) -> TestClient:
-    return serve(pages=StaticFiles(web))
+    return serve(static=StaticFiles(web))
 
 
-def test_files_come_with_their_types_and_may_be_kept_if_their_name_says_what_they_hold(browser: TestClient) -> None:
+def test_files_have_media_types_and_hashed_names_are_immutable(browser: TestClient) -> None:
     page, script, notices = (browser.get(path) for path in ("/", "/assets/index-DEADBEEF.js", "/NOTICES.txt"))
     assert page.text == browser.get("/index.html").text == "<!doctype html><title>explorer</title>"
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -35,7 +35,7 @@ def test_files_come_with_their_types_and_may_be_kept_if_their_name_says_what_the
     assert notices.headers["cache-control"] == "no-cache"
 
 
-def test_a_browser_that_has_a_page_is_told_so(browser: TestClient) -> None:
+def test_known_etag_returns_304(browser: TestClient) -> None:
     tag = browser.get("/").headers["etag"]
     again = browser.get("/", headers={"if-none-match": f'"other", W/{tag}'})
     assert (again.status_code, again.content) == (304, b"")
@@ -46,20 +46,20 @@ def test_a_browser_that_has_a_page_is_told_so(browser: TestClient) -> None:
 @pytest.mark.parametrize(
     "path", ["/../secret.txt", "/%2e%2e/secret.txt", "/assets/..%2f..%2fsecret.txt", "/assets", "/nothing"]
 )
-def test_nothing_outside_the_folder_can_be_asked_for(browser: TestClient, path: str) -> None:
+def test_files_outside_the_folder_are_not_served(browser: TestClient, path: str) -> None:
     answer = browser.get(path)
     assert answer.status_code == 404
     assert "secret" not in answer.text.replace("secret.txt", "")
     assert answer.json()["error"]["field"] is None
 
 
-def test_a_page_is_there_even_if_the_explorer_was_not_built(serve: Serve, tmp_path: Path) -> None:
-    answer = serve(pages=StaticFiles(tmp_path / "nothing")).get("/")
+def test_placeholder_page_if_explorer_was_not_built(serve: Serve, tmp_path: Path) -> None:
+    answer = serve(static=StaticFiles(tmp_path / "nothing")).get("/")
     assert answer.status_code == 200
     assert "make web" in answer.text
 
 
-def test_scripts_may_only_be_our_own(browser: TestClient) -> None:
+def test_content_security_policy_allows_own_scripts_only(browser: TestClient) -> None:
     policy = browser.get("/").headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "script-src" not in policy

@@ -1,4 +1,4 @@
-"""``fitcarl serve``: a run behind HTTP, with a store for observed facts and a page to look at."""
+"""``fitcarl serve``: HTTP service for a run, with a store for observed facts and the explorer."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ import typer
 from fitcarl.cli import console
 from fitcarl.errors import InputError, require_extra
 
-_PATIENCE = 3
-"""Times the limit of a question until a process is taken to hang: what it made by then is kept for who asks again."""
+_HANG_FACTOR = 3
+"""A worker process is considered hanging after this multiple of the time limit of a query."""
 
 
 def serve_run(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that 'fitcarl train' made.")],
-    host: Annotated[str, typer.Option("--host", help="The address to listen at; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free one.")] = 8000,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder created by 'fitcarl train'.")],
+    host: Annotated[str, typer.Option("--host", help="Address to listen at; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")] = 8000,
     store: Annotated[
         str | None,
-        typer.Option(
-            "--store", metavar="FILE|URL", help="Where observed facts are kept; RUN/observed.sqlite if not given."
-        ),
+        typer.Option("--store", metavar="FILE|URL", help="Store of observed facts. [default: RUN/observed.sqlite]"),
     ] = None,
     token: Annotated[
-        str | None, typer.Option("--token", envvar="FITCARL_TOKEN", help="What clients must send as bearer token.")
+        str | None, typer.Option("--token", envvar="FITCARL_TOKEN", help="Bearer token that clients must send.")
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="Answer to this name, too; may be repeated."),
+        typer.Option("--allow-host", metavar="NAME", help="Accept requests for this host name, too; repeatable."),
     ] = None,
     limit: Annotated[
-        list[str] | None, typer.Option("--limit", metavar="NAME=NUMBER", help="Change a limit; may be repeated.")
+        list[str] | None, typer.Option("--limit", metavar="NAME=NUMBER", help="Change a limit; repeatable.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes that answer; as many as cores if not given.")
+        int | None, typer.Option("--workers", min=1, help="Number of worker processes. [default: number of cores]")
     ] = None,
 ) -> None:
-    """Serve a run over HTTP and print the address when it is ready; Ctrl-C ends it."""
+    """Serve a run over HTTP and print the address when it is ready; stop with Ctrl-C."""
     require_extra("serve", "fastapi", "sqlalchemy", "uvicorn", needed_by="fitcarl serve")
     from fitcarl.core.parallel import thread_count
     from fitcarl.predict.predictor import Predictor
@@ -51,26 +49,31 @@ def serve_run(
     from fitcarl.serve.workers.pool import WorkerPool
 
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
-        raise InputError("not a token", field="--token", expected="visible ASCII characters")
-    limits = Limits.of(limit or ())
+        raise InputError("invalid token", field="--token", expected="visible ASCII characters")
+    limits = Limits.from_assignments(limit or ())
     workers = workers or thread_count()
-    with listen(host, port) as listening, WorkerPool(run, workers, _PATIENCE * limits.seconds) as crew:
+    with listen(host, port) as listening, WorkerPool(run, workers, _HANG_FACTOR * limits.seconds) as pool:
         predictor = Predictor.load(run)
-        kept = Store.open(store or run / "observed.sqlite")
-        service = Service(predictor, kept, limits, crew, workers)
-        if unusable := service.unusable():
+        facts = Store.open(store or run / "observed.sqlite")
+        service = Service(predictor, facts, limits, pool, workers)
+        if unusable := service.count_unusable():
             console.log.info(
-                f"warning: {unusable} stored facts do not fit this run (other relations or times) and are not used"
+                f"warning: {unusable} stored facts are ignored: their relation or time is unknown to this run"
             )
         if token is None and not is_local(host):
             console.log.info(
-                f"warning: whoever reaches {host} may read and change what is stored; --token asks for one"
+                f"warning: everyone who can reach {host} can read and change the stored facts; use --token"
             )
-        crew.wait_until_ready()
+        pool.wait_until_ready()
 
-        def ready() -> None:
-            console.log.info(f"serving {run}; Ctrl-C ends it")
+        def on_ready() -> None:
+            console.log.info(f"serving {run}; stop with Ctrl-C")
             typer.echo(address_of(listening, host))
 
-        serve(create_app(service, AccessPolicy.of(host, token, allow_host or ())), listening, ready, limits.seconds + 1)
-        kept.close()
+        serve(
+            create_app(service, AccessPolicy.for_address(host, token, allow_host or ())),
+            listening,
+            on_ready,
+            limits.seconds + 1,
+        )
+        facts.close()

@@ -129,6 +129,8 @@ class TemporalGraph:
         """A new graph with these facts in its overlay; facts that already exist are not added again."""
         wanted = _both_directions(facts, self.relations)
         new = wanted.take((self.base.find(wanted) < 0) & (self.overlay.find(wanted) < 0))
+        if not len(new):
+            return self
         rows = np.unique(np.concatenate([self.overlay.edges().rows(), new.rows()]), axis=0)
         over = Adjacency.from_edges(Quadruples.from_rows(rows), self.entities, self.relations)
         return TemporalGraph(self.relations, self.base, over)

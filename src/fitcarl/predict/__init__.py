@@ -1,4 +1,4 @@
-"""From facts about a new actor, by name, to explained answers."""
+"""Predictions with explanations, by name, from a trained run and facts about new entities."""
 
 from fitcarl.predict.example import Example
 from fitcarl.predict.fact import Fact

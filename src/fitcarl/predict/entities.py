@@ -1,4 +1,4 @@
-"""Ids for the names of one call, newcomers included, and near names for a name that is not known."""
+"""Entity ids for one call, including entities that only the given facts mention, and search for similar names."""
 
 from __future__ import annotations
 
@@ -10,120 +10,121 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.predict.fact import Fact
+from fitcarl.predict.fact import CheckedFact
 
-_FUZZY_FROM = 3
-"""Letters a name must have before it is compared letter by letter."""
-_NO_LETTER = re.compile(r"[^a-z0-9]+")
-_SLIP_FROM = 5
-"""Letters a name must have before one of them may be a slip: short names differ by one for good reasons."""
+_MIN_FUZZY_LENGTH = 3
+"""Minimum length of a search text for fuzzy matching."""
+_NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
+_MIN_TYPO_LENGTH = 5
+"""Minimum length of a name to be reported as a typo: short names often differ by one letter on purpose."""
 
 
 @dataclass(frozen=True)
 class EntityIndex:
-    """The run's entities, and after them those that only the observed facts name, in order of appearance."""
+    """The entities of a run, followed by the new ones that only the given facts mention, in order of appearance."""
 
     known: Vocabulary
-    newcomers: Mapping[str, int]
-    """Name → id of those the run does not know."""
+    new: Mapping[str, int]
+    """Name → id of each entity that the run does not know."""
     vocabulary: Vocabulary
-    """All of them together."""
+    """Known and new entities."""
 
     @classmethod
-    def of(cls, known: Vocabulary, facts: Iterable[Fact]) -> EntityIndex:
-        newcomers: dict[str, int] = {}
+    def from_facts(cls, known: Vocabulary, facts: Iterable[CheckedFact]) -> EntityIndex:
+        new: dict[str, int] = {}
         for fact in facts:
             for name in (fact.subject, fact.object):
-                if name not in known.entity_index and name not in newcomers:
-                    newcomers[name] = len(known.entities) + len(newcomers)
-        everybody = known.entities + tuple(newcomers) if newcomers else known.entities
-        return cls(known, newcomers, Vocabulary(everybody, known.relations) if newcomers else known)
+                if name not in known.entity_index and name not in new:
+                    new[name] = len(known.entities) + len(new)
+        return cls(known, new, Vocabulary(known.entities + tuple(new), known.relations) if new else known)
 
     def find(self, name: str) -> int | None:
         """The id of a name, or None."""
         found = self.known.entity_index.get(name)
-        return self.newcomers.get(name) if found is None else found
+        return self.new.get(name) if found is None else found
 
 
 class NameSearch:
-    """Names by what somebody has typed so far."""
+    """Finds names by a text that a user typed."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._folded = [name.casefold() for name in names]
 
-    def near(self, text: str, most: int) -> list[str]:
-        """Names that begin so, then those with words that do, then those that hold it, then those spelt alike."""
+    def near(self, text: str, limit: int) -> list[str]:
+        """At most ``limit`` names: first those that start with the text, then those with words that start with its
+        words, then those that contain it, then those spelled similarly."""
         wanted = text.strip().casefold()
-        if not wanted or most < 1:
+        if not wanted or limit < 1:
             return []
         words = wanted.split()
-        begin: list[int] = []
-        worded: list[int] = []
-        inside: list[int] = []
-        for place, name in enumerate(self._folded):
+        by_prefix: list[int] = []
+        by_words: list[int] = []
+        by_substring: list[int] = []
+        for index, name in enumerate(self._folded):
             if name.startswith(wanted):
-                begin.append(place)
-            elif words[0] in name and _words_begin(words, name):
-                worded.append(place)
+                by_prefix.append(index)
+            elif words[0] in name and _all_words_start(words, name):
+                by_words.append(index)
             elif wanted in name:
-                inside.append(place)
-        found = [self._names[place] for group in (begin, worded, inside) for place in sorted(group, key=self._order)]
-        if len(found) < most and len(wanted) >= _FUZZY_FROM:
-            found += [name for name in self._alike(wanted, most) if name not in found]
-        return found[:most]
+                by_substring.append(index)
+        groups = (by_prefix, by_words, by_substring)
+        found = [self._names[index] for group in groups for index in sorted(group, key=self._by_length)]
+        if len(found) < limit and len(wanted) >= _MIN_FUZZY_LENGTH:
+            found += [name for name in self._similar(wanted, limit) if name not in found]
+        return found[:limit]
 
-    def _order(self, place: int) -> tuple[int, str]:
-        return len(self._folded[place]), self._folded[place]
+    def _by_length(self, index: int) -> tuple[int, str]:
+        return len(self._folded[index]), self._folded[index]
 
-    def _alike(self, wanted: str, most: int) -> list[str]:
-        places = {name: place for place, name in reversed(list(enumerate(self._folded)))}
-        return [self._names[places[name]] for name in difflib.get_close_matches(wanted, places, n=most, cutoff=0.75)]
-
-
-def _words_begin(words: Sequence[str], name: str) -> bool:
-    """Whether every word is the beginning of some word of the name."""
-    there = name.replace("(", " ").replace("-", " ").split()
-    return all(any(part.startswith(word) for part in there) for word in words)
+    def _similar(self, wanted: str, limit: int) -> list[str]:
+        indices = {name: index for index, name in reversed(list(enumerate(self._folded)))}
+        matches = difflib.get_close_matches(wanted, indices, n=limit, cutoff=0.75)
+        return [self._names[indices[name]] for name in matches]
 
 
-def likely_typos(names: Iterable[str], known: Vocabulary, newcomer: str) -> Iterator[tuple[str, str]]:
-    """Names that are not known but look like a slip of one that is, and that one.
+def _all_words_start(words: Sequence[str], name: str) -> bool:
+    """Whether every word is a prefix of some word of the name."""
+    parts = name.replace("(", " ").replace("-", " ").split()
+    return all(any(part.startswith(word) for part in parts) for word in words)
 
-    They differ in case, spaces and punctuation only, or by one letter (missing, extra, wrong, or two in each other's
-    place); the latter is not held against the newcomer, who is expected to have a name of its own. Another digit is
-    another name.
+
+def likely_typos(names: Iterable[str], known: Vocabulary, query_entity: str) -> Iterator[tuple[str, str]]:
+    """Pairs (name, known name) of unknown names that are probably misspellings of a known one.
+
+    They differ only in case, spaces and punctuation, or by one letter (missing, extra, wrong, or two letters
+    swapped). One different letter is accepted in the name of the query entity, which is expected to be new. Names
+    that differ in a digit are different names.
     """
     new = [name for name in names if name not in known.entity_index]
-    plain = {_plain(name): name for name in reversed(known.entities)} if new else {}
+    plain = {_letters(name): name for name in reversed(known.entities)} if new else {}
     for name in new:
-        typed = _plain(name)
+        typed = _letters(name)
         meant = plain.get(typed)
-        if meant is None and name != newcomer:
+        if meant is None and name != query_entity:
             meant = next((plain[other] for other in plain if _one_letter_apart(typed, other)), None)
         if meant is not None:
             yield name, meant
 
 
-def _plain(name: str) -> str:
-    """A name without case, spaces, punctuation and signs."""
+def _letters(name: str) -> str:
+    """Letters and digits of a name, in lower case."""
     folded = name.casefold()
     if folded.isascii():
-        return _NO_LETTER.sub("", folded)
+        return _NOT_ALPHANUMERIC.sub("", folded)
     return "".join(letter for letter in folded if unicodedata.category(letter)[0] in "LMN")
 
 
 def _one_letter_apart(one: str, other: str) -> bool:
-    if abs(len(one) - len(other)) > 1 or len(one) < _SLIP_FROM:
+    if abs(len(one) - len(other)) > 1 or len(one) < _MIN_TYPO_LENGTH:
         return False
-    same = _alike_from_start(one, other)
+    same = _common_prefix_length(one, other)
     one, other = one[same:], other[same:]
-    same = _alike_from_start(one[::-1], other[::-1])
+    same = _common_prefix_length(one[::-1], other[::-1])
     one, other = one[: len(one) - same], other[: len(other) - same]
     swapped = len(one) == len(other) == 2 and one == other[::-1]
     return (max(len(one), len(other)) == 1 or swapped) and (one + other).isalpha()
 
 
-def _alike_from_start(one: str, other: str) -> int:
-    """How many letters two texts begin with alike."""
+def _common_prefix_length(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,4 +1,4 @@
-"""Facts as people write them: by name, with a date."""
+"""Facts by name, as users write them, and the same facts after their names and times were checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fitcarl.errors import InputError
 
 
 class Fact(NamedTuple):
-    """Who did what to whom, and when."""
+    """A fact by name: subject, relation, object and time."""
 
     subject: str
     relation: str
@@ -25,33 +25,46 @@ class Fact(NamedTuple):
         return f"{self.subject} —{self.relation}→ {self.object} ({self.time})"
 
 
+class CheckedFact(NamedTuple):
+    """A fact that a run can use: its names are valid, its relation is known, and its time is parsed."""
+
+    subject: str
+    relation: str
+    object: str
+    tick: int
+
+
 AnyFact = Fact | Sequence[str] | Mapping[str, str]
-"""A fact as callers may give it: four texts in order, or by their names."""
+"""A fact as callers may give it: four strings in order, or by field name."""
 
 
-def fact_of(given: AnyFact) -> Fact:
-    """The fact that somebody gave; an InputError where it is not four texts."""
+def make_fact(given: AnyFact) -> Fact:
+    """Converts what a caller gave into a fact.
+
+    Raises:
+        InputError: If it does not consist of four strings, or one of them is not a valid name.
+    """
     if isinstance(given, Fact):
         fact = given
     elif isinstance(given, Mapping):
         unknown = [str(key) for key in given if key not in COLUMNS]
-        missing = [role for role in COLUMNS if role not in given]
+        missing = [column for column in COLUMNS if column not in given]
         if unknown or missing:
             found = ", ".join(map(str, given)) or "nothing"
             raise InputError("not a fact", found=found, expected="subject, relation, object and time")
-        fact = Fact(**{role: given[role] for role in COLUMNS})
+        fact = Fact(**{column: given[column] for column in COLUMNS})
     else:
         if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(COLUMNS):
             raise InputError("not a fact", found=str(given), expected="subject, relation, object and time")
         fact = Fact(*given)
-    for role, value in zip(COLUMNS, fact, strict=True):
+    for column, value in zip(COLUMNS, fact, strict=True):
         if not isinstance(value, str):
-            raise InputError("not a text", field=role, found=str(value), expected="a name or a time as text")
+            raise InputError("not a string", field=column, found=str(value), expected="a name or a time as a string")
         if problem := name_problem(value):
-            raise InputError(problem, field=role, found=value, expected="a name on one line")
+            raise InputError(problem, field=column, found=value, expected="a name on one line")
     return fact
 
 
-def facts_of(given: Iterable[AnyFact]) -> tuple[Fact, ...]:
-    """The facts that somebody gave, each once, in their order."""
-    return tuple(dict.fromkeys(fact_of(fact) for fact in given))
+def make_facts(given: Iterable[AnyFact]) -> tuple[Fact, ...]:
+    """Converts what a caller gave into distinct facts, in order."""
+    return tuple(dict.fromkeys(make_fact(fact) for fact in given))

@@ -1,8 +1,8 @@
-"""Names and times of facts and questions as the run's ids and ticks; what cannot be read is one clear line."""
+"""Conversion of names and times to the ids and ticks of a run; invalid input raises a one-line InputError."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,55 +16,59 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.entities import EntityIndex
-from fitcarl.predict.fact import Fact
+from fitcarl.predict.fact import CheckedFact, Fact
 
-FURTHEST = 20_000
-"""Ticks that a time may lie before the background's first or after its last."""
+MAX_DISTANCE = 20_000
+"""Maximum number of ticks between a time and the time range of the background."""
 
 
 class FactParser:
-    """Reads what people write, by the names and the calendar of a run."""
+    """Parses facts with the vocabulary and the calendar of a run."""
 
     def __init__(self, vocabulary: Vocabulary, calendar: Calendar) -> None:
         self._vocabulary = vocabulary
         self._calendar = calendar
 
-    def relation(self, name: str, **place: Any) -> int:
-        """The id of a relation; ``place`` (file and row) goes into the error where there is no such relation."""
+    def relation(self, name: str, **source: Any) -> int:
+        """The id of a relation; ``source`` (file and row) is included in the error if the relation is unknown."""
         found = self._vocabulary.relation_index.get(name)
         if found is None:
             known = self._vocabulary.relations
             hint = did_you_mean(name, known)
             expected = f"one of the run's {len(known)} relations"
-            raise InputError("unknown relation", field="relation", found=name, expected=expected, hint=hint, **place)
+            raise InputError("unknown relation", field="relation", found=name, expected=expected, hint=hint, **source)
         return found
 
-    def tick(self, text: str, field: str = "time", **place: Any) -> int:
-        """The tick of a time, which may lie outside the background's span, but not without end."""
+    def tick(self, text: str, field: str = "time", **source: Any) -> int:
+        """The tick of a time, which may be at most ``MAX_DISTANCE`` ticks outside the range of the background."""
         try:
             tick = self._calendar.tick(text)
         except InputError as error:
-            raise InputError(error.problem, field=field, found=text, expected=error.expected, **place) from None
-        if not -FURTHEST <= tick < self._calendar.span + FURTHEST:
+            raise InputError(error.problem, field=field, found=text, expected=error.expected, **source) from None
+        if not -MAX_DISTANCE <= tick < self._calendar.span + MAX_DISTANCE:
             first, last = self._calendar.label(0), self._calendar.label(self._calendar.span - 1)
-            expected = f"at most {FURTHEST:,} {self._calendar.unit} before {first} or after {last}"
-            problem = "a time too far from the background"
-            raise InputError(problem, field=field, found=text, expected=expected, **place)
+            expected = f"at most {MAX_DISTANCE:,} {self._calendar.unit} before {first} or after {last}"
+            problem = "time too far from the background"
+            raise InputError(problem, field=field, found=text, expected=expected, **source)
         return tick
 
-    def normalise(self, fact: Fact, **place: Any) -> Fact:
-        """The fact with its time as the calendar writes it; an InputError if it cannot be used."""
-        self.relation(fact.relation, **place)
-        return fact._replace(time=self._calendar.label(self.tick(fact.time, **place)))
+    def check(self, fact: Fact, **source: Any) -> CheckedFact:
+        """Looks up the relation and parses the time of a fact whose names are valid."""
+        self.relation(fact.relation, **source)
+        return CheckedFact(fact.subject, fact.relation, fact.object, self.tick(fact.time, **source))
 
-    def file(
+    def normalise(self, fact: CheckedFact) -> Fact:
+        """The fact with its time in the notation of the calendar."""
+        return Fact(fact.subject, fact.relation, fact.object, self._calendar.label(fact.tick))
+
+    def read_file(
         self,
         path: str | Path,
         format: str | None = None,
         header: bool | Literal["auto"] = "auto",
         columns: Sequence[str | int] | None = None,
     ) -> list[Fact]:
-        """The facts of a small file; the arguments are those of ``read_facts``, and errors name the row."""
+        """The facts of a small file; arguments as in ``read_facts``. Errors contain the row."""
         source = read_columns(Path(path), format_of(Path(path), format), header, columns)
         facts: list[Fact] = []
         for row, texts in enumerate(zip(*(values.to_list() for values in source.values), strict=True)):
@@ -72,22 +76,28 @@ class FactParser:
                 if problem := name_problem(text):
                     raise source.error(problem, column, row, text, "a name on one line")
             try:
-                facts.append(self.normalise(Fact(*texts), file=source.file, row=source.line(row)))
+                facts.append(self.normalise(self.check(Fact(*texts), file=source.file, row=source.line(row))))
             except InputError as error:
                 if row or is_time(texts[-1]):
                     raise
-                hint = "if this is a header, or other columns are meant, say so with --columns"
+                hint = "for a header row use --header, for other columns --columns"
                 raise error.about(str(error.field), hint=hint) from None
         return facts
 
-    def quadruples(self, facts: Sequence[Fact], roster: EntityIndex) -> Quadruples:
-        """Facts as ids, in their order; a name that nobody has raises an InputError."""
-        rows = np.empty((len(facts), 4), dtype=np.int32)
-        for row, fact in enumerate(facts):
-            ends = roster.find(fact.subject), roster.find(fact.object)
-            rows[row] = (_id(ends[0]), self.relation(fact.relation), _id(ends[1]), self.tick(fact.time))
-        return Quadruples.from_rows(rows)
+    def quadruples(self, facts: Iterable[CheckedFact], entities: EntityIndex) -> Quadruples:
+        """Facts as ids, in order; the id of an unknown entity is -1."""
+        relation_ids = self._vocabulary.relation_index
+        rows = [
+            (
+                _id_or_missing(entities.find(fact.subject)),
+                relation_ids[fact.relation],
+                _id_or_missing(entities.find(fact.object)),
+                fact.tick,
+            )
+            for fact in facts
+        ]
+        return Quadruples.from_rows(np.array(rows, dtype=np.int32).reshape(-1, 4))
 
 
-def _id(found: int | None) -> int:
+def _id_or_missing(found: int | None) -> int:
     return -1 if found is None else found

@@ -1,4 +1,4 @@
-"""Questions that see the same facts are answered together: what they see, what comes out, and why."""
+"""Batched answering: queries that use the same facts are scored together."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.predict.entities import EntityIndex
-from fitcarl.predict.fact import Fact
+from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.probabilities import shares
-from fitcarl.predict.query import NOTHING_KNOWN, Query
-from fitcarl.predict.support import MOST_FACTS, edges_of, supports
+from fitcarl.predict.query import NO_KNOWN_FACTS, Query
+from fitcarl.predict.support import MAX_SUPPORT, edges_of, supports
 from fitcarl.predict.views import GraphViewCache, Row
 from fitcarl.runs.run import Run
 from fitcarl.scoring.path import ExplanationPath
@@ -28,60 +28,62 @@ from fitcarl.tasks.task import Queries, Task
 
 @dataclass(frozen=True)
 class VisibleFacts:
-    """What a question sees; questions with equal views share a scene."""
+    """Which facts a query may use; queries with equal values are answered in one batch."""
 
     as_of: int | None
+    """Last visible tick; None for no limit."""
     hidden: frozenset[Row]
-    """Facts left out: those of ``without``, and those that the question itself is about."""
+    """Facts that are left out: those of ``without``, and those that state the answer to the query."""
     focus: tuple[int, int] | None
-    """(actor, tick) where the actor has more facts than a question looks at, so that the time decides which."""
+    """(entity, tick) if the entity has more than ``MAX_SUPPORT`` facts, so that its support depends on the tick."""
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A question by its ids."""
+class _QueryIds:
+    """A query by its ids."""
 
-    number: int
+    index: int
+    """Position among the queries of the call."""
     entity: int
     relation: int
-    """An inverse where the object is given."""
+    """Inverse relation if the object is given."""
     time: int
 
 
 @dataclass(frozen=True, eq=False)
 class AnsweredBatch:
-    """Questions about actors over one graph, answered."""
+    """Scored queries that use the same facts."""
 
     run: Run
-    roster: EntityIndex
-    numbers: list[int]
-    """Which of the caller's questions these are."""
+    entities: EntityIndex
+    indices: list[int]
+    """Positions of the batch's queries among the queries of the call."""
     task: Task
     scorer: Explainer
-    answers: Scores
+    scores: Scores
 
-    def best(self, place: int, top: int, most: int) -> Iterator[Answer]:
-        """The best answers to a question, each with so many paths at most."""
-        entity, score, share = self._ranked(place)
-        paths = self._paths(place, entity[:top].tolist(), most)
-        for rank, reasons in enumerate(paths):
-            yield self._answer(rank, int(entity[rank]), float(score[rank]), float(share[rank]), reasons)
+    def top_answers(self, row: int, top: int, paths: int) -> Iterator[Answer]:
+        """The best answers to the query in a row of the batch, each with at most ``paths`` paths."""
+        entity, score, share = self._ranked(row)
+        explanations = self._paths(row, entity[:top].tolist(), paths)
+        for rank, found in enumerate(explanations):
+            yield self._answer(rank, int(entity[rank]), float(score[rank]), float(share[rank]), found)
 
-    def answer(self, place: int, entity: int, most: int) -> Answer | None:
-        """One entity as an answer, None where no path leads to it."""
-        listed, score, share = self._ranked(place)
+    def answer_for(self, row: int, entity: int, paths: int) -> Answer | None:
+        """One entity as an answer; None if it has no score."""
+        listed, score, share = self._ranked(row)
         found = np.flatnonzero(listed == entity)
         if not len(found):
             return None
         rank = int(found[0])
-        [paths] = self._paths(place, [entity], most)
-        return self._answer(rank, entity, float(score[rank]), float(share[rank]), paths)
+        [explanations] = self._paths(row, [entity], paths)
+        return self._answer(rank, entity, float(score[rank]), float(share[rank]), explanations)
 
-    def _ranked(self, place: int) -> tuple[Ids, NDArray[np.float64], NDArray[np.float64]]:
-        """Entities, scores and shares of a question's answers, best first. Nobody is an answer about themselves."""
-        part = slice(int(self.answers.offsets[place]), int(self.answers.offsets[place + 1]))
-        entity, score = self.answers.entity[part], self.answers.score[part]
-        others = entity != self.task.queries.entity[place]
+    def _ranked(self, row: int) -> tuple[Ids, NDArray[np.float64], NDArray[np.float64]]:
+        """Entities, scores and shares of all answers to a query, best first, without the query entity itself."""
+        part = slice(int(self.scores.offsets[row]), int(self.scores.offsets[row + 1]))
+        entity, score = self.scores.entity[part], self.scores.score[part]
+        others = entity != self.task.queries.entity[row]
         entity, score = entity[others], score[others]
         order = np.lexsort((entity, -score))
         return entity[order], score[order], shares(score[order], self.run.calibration)
@@ -89,73 +91,78 @@ class AnsweredBatch:
     def _answer(self, rank: int, entity: int, score: float, share: float, paths: list[ExplanationPath]) -> Answer:
         known = entity < len(self.run.vocabulary.entities)
         concepts = self.run.concepts.of(entity) if known else ()
-        return Answer(rank + 1, self.roster.vocabulary.entities[entity], score, share, concepts, tuple(paths))
+        return Answer(rank + 1, self.entities.vocabulary.entities[entity], score, share, concepts, tuple(paths))
 
-    def _paths(self, place: int, entities: list[int], most: int) -> list[list[ExplanationPath]]:
-        if not most:
+    def _paths(self, row: int, entities: list[int], limit: int) -> list[list[ExplanationPath]]:
+        if not limit:
             return [[] for _ in entities]
-        query = self.task.queries.take(slice(place, place + 1))
-        return self.scorer.explain_all(self.task, query, entities, self.roster.vocabulary, self.run.calendar, most)
+        query = self.task.queries.take(slice(row, row + 1))
+        return self.scorer.explain_all(self.task, query, entities, self.entities.vocabulary, self.run.calendar, limit)
 
 
 def answer_batches(
-    run: Run, sights: GraphViewCache, reader: FactParser, questions: Sequence[Query], facts: Sequence[Fact]
+    run: Run, views: GraphViewCache, parser: FactParser, queries: Sequence[Query], facts: Sequence[CheckedFact]
 ) -> list[AnsweredBatch]:
-    """The batches of some questions over the same facts: as few as what they see allows."""
-    roster = EntityIndex.of(run.vocabulary, facts)
-    stage = QueryPlanner(run, sights, reader, roster, reader.quadruples(facts, roster))
-    views: dict[VisibleFacts, list[_Asked]] = {}
-    for number, question in enumerate(questions):
-        asked = stage.read(number, question)
-        views.setdefault(stage.view(question, asked), []).append(asked)
-    return [stage.scene(view, asked, questions) for view, asked in views.items()]
+    """Answers queries over the same facts in as few batches as possible."""
+    entities = EntityIndex.from_facts(run.vocabulary, facts)
+    planner = QueryPlanner(run, views, parser, entities, parser.quadruples(facts, entities))
+    batches: dict[VisibleFacts, list[_QueryIds]] = {}
+    for index, query in enumerate(queries):
+        ids = planner.encode(index, query)
+        batches.setdefault(planner.visible_facts(query, ids), []).append(ids)
+    return [planner.answer(visible, batch, queries) for visible, batch in batches.items()]
 
 
 @dataclass(frozen=True, eq=False)
 class QueryPlanner:
-    """What the questions of one call have in common."""
+    """Encodes the queries of one call, decides which facts each of them may use, and scores them in batches."""
 
     run: Run
-    sights: GraphViewCache
-    reader: FactParser
-    roster: EntityIndex
+    views: GraphViewCache
+    parser: FactParser
+    entities: EntityIndex
     observed: Quadruples
+    """The facts given with the call."""
 
-    def read(self, number: int, question: Query) -> _Asked:
-        """A question by its ids; an actor nobody has heard of is an InputError."""
-        relation = self.reader.relation(question.relation)
-        forward = question.object is None
-        actor = self.roster.find(question.entity)
-        if actor is None:
-            raise self._nothing_known(question, hint=did_you_mean(question.entity, self.roster.vocabulary.entities))
-        directed = relation if forward else self.run.vocabulary.relation_ids.inverse(relation)
-        return _Asked(number, actor, directed, self.reader.tick(question.at, "at"))
+    def encode(self, index: int, query: Query) -> _QueryIds:
+        """The ids of a query; an InputError if its entity is unknown."""
+        relation = self.parser.relation(query.relation)
+        entity = self.entities.find(query.entity)
+        if entity is None:
+            raise self._no_known_facts(query, hint=did_you_mean(query.entity, self.entities.vocabulary.entities))
+        directed = relation if query.object is None else self.run.vocabulary.relation_ids.inverse(relation)
+        return _QueryIds(index, entity, directed, self.parser.tick(query.at, "at"))
 
-    def view(self, question: Query, asked: _Asked) -> VisibleFacts:
-        as_of = None if question.as_of is None else self._as_of(question.as_of)
-        hidden = frozenset(self._left_out(question.without)) | frozenset(self._own_facts(asked))
-        base = self._background.degree(np.array([asked.entity], dtype=np.int32))[0] if self._known(asked.entity) else 0
-        mine = np.count_nonzero((self.observed.subject == asked.entity) | (self.observed.object == asked.entity))
-        focus = (asked.entity, asked.time) if base or mine > MOST_FACTS else None
+    def visible_facts(self, query: Query, ids: _QueryIds) -> VisibleFacts:
+        """Which facts a query may use."""
+        as_of = None if query.as_of is None else self._as_of(query.as_of)
+        hidden = frozenset(self._excluded(query.without)) | frozenset(self._facts_with_answer(ids))
+        base = self._background.degree(np.array([ids.entity], dtype=np.int32))[0] if self._known(ids.entity) else 0
+        own = np.count_nonzero((self.observed.subject == ids.entity) | (self.observed.object == ids.entity))
+        focus = (ids.entity, ids.time) if base or own > MAX_SUPPORT else None
         return VisibleFacts(as_of, hidden, focus)
 
-    def scene(self, view: VisibleFacts, asked: list[_Asked], questions: Sequence[Query]) -> AnsweredBatch:
-        cut = view.as_of if view.as_of is None or view.as_of < self._background.time_range[1] else None
-        sight = self.sights.of(len(self.roster.newcomers), cut, self._in_background(view.hidden))
-        graph = sight.graph.with_facts(self._visible(view))
-        for one in asked:
-            if not graph.degree(np.array([one.entity], dtype=np.int32))[0]:
-                raise self._nothing_known(questions[one.number])
-        actors = {one.entity: one.time for one in asked} | self._other_newcomers(graph, {one.entity for one in asked})
-        columns = ([getattr(one, name) for one in asked] for name in ("entity", "relation", "time"))
+    def answer(self, visible: VisibleFacts, batch: list[_QueryIds], queries: Sequence[Query]) -> AnsweredBatch:
+        """Scores a batch of queries. The observed facts are added to the graph here, once for the whole batch: the
+        scorer's own ``with_facts`` of the support, which is part of this graph, returns the graph unchanged."""
+        last_tick = self._background.time_range[1]
+        as_of = visible.as_of if visible.as_of is None or visible.as_of < last_tick else None
+        view = self.views.get(len(self.entities.new), as_of, self._in_background(visible.hidden))
+        graph = view.graph.with_facts(self._visible(visible))
+        for ids in batch:
+            if not graph.degree(np.array([ids.entity], dtype=np.int32))[0]:
+                raise self._no_known_facts(queries[ids.index])
+        queried = {ids.entity: ids.time for ids in batch}
+        support = supports(graph, list((queried | self._other_new_entities(graph, set(queried))).items()))
+        columns = ([getattr(ids, name) for ids in batch] for name in ("entity", "relation", "time"))
         entity, relation, time = (np.array(column, dtype=np.int32) for column in columns)
-        task = Task(supports(graph, list(actors.items())), Queries(entity, relation, time, np.full_like(entity, -1)))
+        task = Task(support, Queries(entity, relation, time, np.full_like(entity, -1)))
         first, last = graph.time_range
         reach = max(last, int(time.max())) - min(first, int(time.min()))
-        names = {number: name for name, number in self.roster.newcomers.items()}
-        scorer = sight.model.with_graph(graph).scorer(reach, names)
-        answers = scorer.score(task, task.queries)
-        return AnsweredBatch(self.run, self.roster, [one.number for one in asked], task, scorer, answers)
+        names = {number: name for name, number in self.entities.new.items()}
+        scorer = view.model.with_graph(graph).scorer(reach, names)
+        scores = scorer.score(task, task.queries)
+        return AnsweredBatch(self.run, self.entities, [ids.index for ids in batch], task, scorer, scores)
 
     @property
     def _background(self) -> TemporalGraph:
@@ -165,50 +172,50 @@ class QueryPlanner:
         return entity < self._background.entities
 
     def _as_of(self, text: str) -> int:
-        tick, first = self.reader.tick(text, "as_of"), self._background.time_range[0]
+        tick, first = self.parser.tick(text, "as_of"), self._background.time_range[0]
         if tick < first:
             expected = f"{self.run.calendar.label(first)} or later"
-            raise InputError("nothing had happened yet", field="as_of", found=text, expected=expected)
+            raise InputError("time before the first fact", field="as_of", found=text, expected=expected)
         return tick
 
-    def _left_out(self, without: Sequence[Fact]) -> Iterator[Row]:
-        """Facts of ``without`` by their ids; one that nobody knows cannot be left out, and is passed over."""
-        return (row for row in self.reader.quadruples(without, self.roster) if row[0] >= 0 and row[2] >= 0)
+    def _excluded(self, without: Sequence[Fact]) -> Iterator[Row]:
+        """Facts of ``without`` by their ids; facts about unknown entities are ignored."""
+        checked = (self.parser.check(fact) for fact in without)
+        return (row for row in self.parser.quadruples(checked, self.entities) if row[0] >= 0 and row[2] >= 0)
 
-    def _own_facts(self, asked: _Asked) -> Quadruples:
-        """Known facts that would answer the question by repeating it: same actor, relation and time."""
+    def _facts_with_answer(self, ids: _QueryIds) -> Quadruples:
+        """Known facts that state the answer: same entity, relation and time as the query."""
         relations = self.run.vocabulary.relation_ids
         parts = [self.observed.both_directions(relations)]
-        if self._known(asked.entity):
-            parts.append(edges_of(self._background.base, asked.entity))
+        if self._known(ids.entity):
+            parts.append(edges_of(self._background.base, ids.entity))
         edges = Quadruples.concat(parts)
-        same = (edges.subject == asked.entity) & (edges.relation == asked.relation) & (edges.time == asked.time)
+        same = (edges.subject == ids.entity) & (edges.relation == ids.relation) & (edges.time == ids.time)
         found = edges.take(same)
-        return found.inverted(relations) if relations.is_inverse(asked.relation) else found
+        return found.inverted(relations) if relations.is_inverse(ids.relation) else found
 
     def _in_background(self, hidden: frozenset[Row]) -> frozenset[Row]:
         rows = [row for row in sorted(hidden) if self._known(row[0]) and self._known(row[2])]
-        there = self._background.contains(Quadruples.from_rows(rows))
-        return frozenset(row for row, found in zip(rows, there, strict=True) if found)
+        contained = self._background.contains(Quadruples.from_rows(rows))
+        return frozenset(row for row, found in zip(rows, contained, strict=True) if found)
 
-    def _visible(self, view: VisibleFacts) -> Quadruples:
-        """Observed facts that may be seen."""
-        seen = np.array([row not in view.hidden for row in self.observed], dtype=np.bool_)
-        if view.as_of is not None:
-            seen &= self.observed.time <= view.as_of
-        return self.observed.take(seen)
+    def _visible(self, visible: VisibleFacts) -> Quadruples:
+        """The observed facts that may be used."""
+        keep = np.array([row not in visible.hidden for row in self.observed], dtype=np.bool_)
+        if visible.as_of is not None:
+            keep &= self.observed.time <= visible.as_of
+        return self.observed.take(keep)
 
-    def _other_newcomers(self, graph: TemporalGraph, asked: set[int]) -> dict[int, int]:
-        """Who else is known by observed facts only, with the last tick: their latest facts speak for them."""
+    def _other_new_entities(self, graph: TemporalGraph, queried: set[int]) -> dict[int, int]:
+        """Entity → last tick of the other entities that only observed facts mention; their latest facts are used."""
         ends = np.unique(np.concatenate([self.observed.subject, self.observed.object]))
         new = ends[(graph.base.degree(ends) == 0) & (graph.overlay.degree(ends) > 0)]
         last = graph.time_range[1]
-        return {int(entity): last for entity in new if int(entity) not in asked}
+        return {int(entity): last for entity in new if int(entity) not in queried}
 
-    def _nothing_known(self, question: Query, hint: str = "") -> InputError:
-        limits = [] if question.as_of is None else [f"up to {question.as_of}"]
-        limits += ["without those left out"] if question.without else []
-        problem = " ".join([NOTHING_KNOWN, *limits])
-        field = "subject" if question.object is None else "object"
-        expected = "at least one fact about it"
-        return InputError(problem, field=field, found=question.entity, expected=expected, hint=hint)
+    def _no_known_facts(self, query: Query, hint: str = "") -> InputError:
+        limits = [] if query.as_of is None else [f"up to {query.as_of}"]
+        limits += ["apart from the excluded ones"] if query.without else []
+        problem = " ".join([NO_KNOWN_FACTS, *limits])
+        field = "subject" if query.object is None else "object"
+        return InputError(problem, field=field, found=query.entity, expected="at least one fact about it", hint=hint)

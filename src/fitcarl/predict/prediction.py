@@ -1,4 +1,4 @@
-"""What a predictor says."""
+"""Answers to a query."""
 
 from __future__ import annotations
 
@@ -7,39 +7,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from fitcarl.predict.query import Query
+from fitcarl.predict.schemas import AnswerSchema, PredictionSchema
 from fitcarl.scoring.path import ExplanationPath
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An entity, how likely it is among all answers, and why."""
+    """An entity as an answer, with its calibrated probability and the paths that lead to it."""
 
     rank: int
-    """Its place, from 1; equal scores are ordered by the entity's number."""
+    """Rank among all answers, from 1; equal scores are ordered by entity id."""
     entity: str
     score: float
-    """What the agent gives it: a log-probability."""
+    """Log-probability under the model."""
     share: float
-    """How likely it is, among all answers to the question, those not shown and those nobody thought of included."""
+    """Calibrated probability of this answer among all entities, those not listed included."""
     concepts: tuple[str, ...]
-    """What kind of actor it is."""
+    """Concepts (types) of the entity."""
     paths: tuple[ExplanationPath, ...]
-    """The most probable paths to it, best first."""
+    """The most probable paths, best first."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "rank": self.rank,
-            "entity": self.entity,
-            "score": self.score,
-            "share": self.share,
-            "concepts": list(self.concepts),
-            "paths": [path.to_json() for path in self.paths],
-        }
+        return AnswerSchema.model_validate(self).to_json()
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The answers to a question, best first."""
+    """A query and its answers, best first; a sequence of answers."""
 
     query: Query
     answers: tuple[Answer, ...]
@@ -50,8 +44,8 @@ class Prediction:
     def __len__(self) -> int:
         return len(self.answers)
 
-    def __getitem__(self, place: int) -> Answer:
-        return self.answers[place]
+    def __getitem__(self, index: int) -> Answer:
+        return self.answers[index]
 
     def to_json(self) -> dict[str, Any]:
-        return {"query": self.query.to_json(), "answers": [answer.to_json() for answer in self.answers]}
+        return PredictionSchema.model_validate(self).to_json()

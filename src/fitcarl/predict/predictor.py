@@ -1,4 +1,4 @@
-"""The face of a trained run: facts in by name, explained answers out."""
+"""Prediction by name on a trained run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.entities import EntityIndex, NameSearch
 from fitcarl.predict.example import Example, read_example
-from fitcarl.predict.fact import AnyFact, Fact, fact_of, facts_of
+from fitcarl.predict.fact import AnyFact, CheckedFact, Fact, make_fact, make_facts
 from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.planner import AnsweredBatch, answer_batches
 from fitcarl.predict.prediction import Answer, Prediction
@@ -23,53 +23,67 @@ from fitcarl.scoring.path import ExplanationPath
 
 
 class Predictor:
-    """Answers questions about actors that a run has never met, from a few facts about each, and says why.
+    """Predicts links of entities that a run has never seen, from a few facts about each, with explanations.
 
-    Nothing is trained and the background is never rebuilt: facts are laid over it for as long as a question takes. The
-    same call gives the same answer. All methods may be called from several threads.
+    Nothing is trained and the background is never rebuilt: facts are added to the graph for the duration of a query.
+    The same call always returns the same result. All methods are thread-safe.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._parser = FactParser(run.vocabulary, run.calendar)
-        self._sights = GraphViewCache(run.model, run.context)
-        self._observed: dict[Fact, None] = {}
+        self.parser = FactParser(run.vocabulary, run.calendar)
+        """Parser of facts with the names and the calendar of the run."""
+        self._views = GraphViewCache(run.model, run.context)
+        self._observed: dict[CheckedFact, None] = {}
         self._lock = Lock()
 
     @classmethod
     def load(cls, run: str | Path | Run) -> Predictor:
-        """A predictor on a run, or on a folder that ``fitcarl train`` made."""
+        """A predictor for a run or a run folder.
+
+        Args:
+            run: A loaded run, or a folder created by ``fitcarl train``.
+        """
         return cls(run if isinstance(run, Run) else Run.load(run))
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """Names the run knows."""
+        """Names of the entities that the run knows."""
         return self.run.vocabulary.entities
 
     @property
     def relations(self) -> tuple[str, ...]:
+        """Names of the relations that the run knows."""
         return self.run.vocabulary.relations
 
     @property
     def calendar(self) -> Calendar:
-        """What a time means in this run."""
+        """The calendar of the run: conversion between times and ticks."""
         return self.run.calendar
 
     @property
     def observed(self) -> tuple[Fact, ...]:
-        """What was observed and not forgotten, in the order it came in."""
+        """The observed facts in the order of their arrival, with times in the notation of the run's calendar."""
         with self._lock:
-            return tuple(self._observed)
+            facts = tuple(self._observed)
+        return tuple(self.parser.normalise(fact) for fact in facts)
 
     def observe(self, facts: Iterable[AnyFact]) -> int:
-        """Adds facts, about new actors or known ones; all of them or, where one cannot be used, none. How many are new.
+        """Adds facts about new or known entities; if one of them is invalid, none is added.
 
-        Times are kept as the run's calendar writes them.
+        Args:
+            facts: Tuples (subject, relation, object, time), mappings with these keys, or ``Fact`` objects.
+
+        Returns:
+            The number of facts that were not observed before.
+
+        Raises:
+            InputError: If a fact has an unknown relation or an invalid time.
         """
-        given = [self._parser.normalise(fact_of(fact)) for fact in facts]
+        checked = [self.check(fact) for fact in facts]
         with self._lock:
             before = len(self._observed)
-            self._observed.update(dict.fromkeys(given))
+            self._observed.update(dict.fromkeys(checked))
             return len(self._observed) - before
 
     def read(
@@ -80,29 +94,34 @@ class Predictor:
         header: bool | Literal["auto"] = "auto",
         columns: Sequence[str | int] | None = None,
     ) -> list[Fact]:
-        """The facts of a TSV, CSV, JSONL or Parquet file, not observed yet; errors name the row and the field.
+        """Reads facts from a TSV, CSV, JSONL or Parquet file without observing them; errors contain row and field.
 
-        The arguments are those of ``read_facts``.
+        The arguments are those of ``fitcarl.read_facts``.
         """
-        return self._parser.file(file, format, header, columns)
+        return self.parser.read_file(file, format, header, columns)
 
-    def forget(self, actor: str | None = None, facts: Iterable[AnyFact] | None = None) -> int:
-        """Takes observed facts away: those of an actor, or these, or with no argument all. How many are gone.
+    def forget(self, entity: str | None = None, facts: Iterable[AnyFact] | None = None) -> int:
+        """Removes observed facts. Background facts cannot be removed; exclude them from a query with ``without``.
 
-        The background cannot be forgotten; ``without`` leaves some of it out of a question.
+        Args:
+            entity: Remove the facts that mention this entity.
+            facts: Remove these facts. Without any argument all observed facts are removed.
+
+        Returns:
+            The number of removed facts.
         """
-        if actor is not None and facts is not None:
-            raise InputError("two ways to say what to forget", expected="either an actor or facts")
-        these = None if facts is None else {self._parser.normalise(fact_of(fact)) for fact in facts}
+        if entity is not None and facts is not None:
+            raise InputError("entity and facts given", expected="at most one of them")
+        given = None if facts is None else {self.check(fact) for fact in facts}
         with self._lock:
-            gone = [
+            removed = [
                 fact
                 for fact in self._observed
-                if (fact in these if these is not None else actor is None or actor in (fact.subject, fact.object))
+                if (fact in given if given is not None else entity is None or entity in (fact.subject, fact.object))
             ]
-            for fact in gone:
+            for fact in removed:
                 del self._observed[fact]
-        return len(gone)
+        return len(removed)
 
     def ask(
         self,
@@ -116,60 +135,104 @@ class Predictor:
         without: Iterable[AnyFact] = (),
         as_of: str | None = None,
     ) -> Prediction:
-        """Whom the subject will deal with through the relation at a time; or, with ``object``, who will deal with it.
+        """Answers one query over the background and the observed facts.
 
-        Facts in ``without`` are taken as not known. With ``as_of`` only facts up to that time are looked at.
+        Args:
+            subject: Subject of the query; the object is predicted.
+            relation: Relation of the query.
+            at: Time of the query.
+            top: Maximum number of answers.
+            object: Object of the query instead of a subject; the subject is predicted.
+            paths: Maximum number of paths per answer.
+            without: Facts that are treated as unknown.
+            as_of: Use only facts up to this time.
+
+        Raises:
+            InputError: If a name or a time is unknown, or nothing is known about the entity.
         """
         if relation is None or at is None:
             missing = "relation" if relation is None else "at"
-            raise InputError("a question without it", field=missing, expected="a relation and a time")
-        question = Query(subject, object, relation, at, top, paths, facts_of(without), as_of)
-        return self.answer([question], self.observed)[0]
+            raise InputError("missing argument", field=missing, expected="a relation and a time")
+        query = Query(subject, object, relation, at, top, paths, make_facts(without), as_of)
+        with self._lock:
+            facts = tuple(self._observed)
+        return self.answer_checked([query], facts)[0]
 
-    def answer(self, questions: Sequence[Query], facts: Iterable[AnyFact]) -> list[Prediction]:
-        """The answers to questions over the background and these facts; what was observed does not count here."""
+    def answer(self, queries: Sequence[Query], facts: Iterable[AnyFact]) -> list[Prediction]:
+        """Answers queries over the background and the given facts; observed facts are not used.
+
+        Args:
+            queries: Queries; those that use the same facts are scored together.
+            facts: Facts about new or known entities.
+
+        Returns:
+            One prediction per query.
+        """
+        return self.answer_checked(queries, self._checked(facts))
+
+    def answer_checked(self, queries: Sequence[Query], facts: Sequence[CheckedFact]) -> list[Prediction]:
+        """Like ``answer``, with distinct facts that ``check`` returned."""
         found: dict[int, Prediction] = {}
-        for scene in self._answer_batches(questions, facts):
-            for place, number in enumerate(scene.numbers):
-                asked = questions[number]
-                found[number] = Prediction(asked, tuple(scene.best(place, asked.top, asked.paths)))
-        return [found[number] for number in range(len(questions))]
+        for batch in self._batches(queries, facts):
+            for row, index in enumerate(batch.indices):
+                query = queries[index]
+                found[index] = Prediction(query, tuple(batch.top_answers(row, query.top, query.paths)))
+        return [found[index] for index in range(len(queries))]
 
-    def explain_entity(self, question: Query, entity: str, facts: Iterable[AnyFact], most: int = 3) -> Answer | None:
-        """One entity as an answer: its rank, share and paths; None where no path leads there."""
-        [scene] = self._answer_batches([question], facts)
-        number = scene.roster.find(entity)
+    def explain_entity(self, query: Query, entity: str, facts: Iterable[AnyFact], limit: int = 3) -> Answer | None:
+        """One entity as an answer to a query, with its rank, share and paths.
+
+        Args:
+            query: The query.
+            entity: Name of the entity.
+            facts: Facts about new or known entities.
+            limit: Maximum number of paths.
+
+        Returns:
+            The answer, or None if the model gives the entity no score.
+        """
+        return self.explain_checked(query, entity, self._checked(facts), limit)
+
+    def explain_checked(self, query: Query, entity: str, facts: Sequence[CheckedFact], limit: int = 3) -> Answer | None:
+        """Like ``explain_entity``, with distinct facts that ``check`` returned."""
+        [batch] = self._batches([query], facts)
+        number = batch.entities.find(entity)
         if number is None:
-            hint = did_you_mean(entity, scene.roster.vocabulary.entities)
+            hint = did_you_mean(entity, batch.entities.vocabulary.entities)
             raise InputError("unknown entity", field="entity", found=entity, expected="a known name", hint=hint)
-        return scene.answer(0, number, most)
+        return batch.answer_for(0, number, limit)
 
     def explain(
-        self, question: Query, entity: str, facts: Iterable[AnyFact], most: int = 3
+        self, query: Query, entity: str, facts: Iterable[AnyFact], limit: int = 3
     ) -> tuple[ExplanationPath, ...]:
-        """The most probable paths to one entity, best first; none where none leads there."""
-        answer = self.explain_entity(question, entity, facts, most)
+        """The most probable paths of a query that lead to an entity, best first; arguments as in
+        ``explain_entity``."""
+        answer = self.explain_entity(query, entity, facts, limit)
         return () if answer is None else answer.paths
 
-    def check(self, fact: AnyFact) -> None:
-        """Raises an InputError if a fact cannot be used: an unknown relation or a time that cannot be read."""
-        self._parser.normalise(fact_of(fact))
+    def check(self, fact: AnyFact) -> CheckedFact:
+        """Checks the names of a fact, looks up its relation and parses its time.
+
+        Raises:
+            InputError: If a name or the time is invalid, or the relation is unknown.
+        """
+        return self.parser.check(make_fact(fact))
 
     def knows(self, fact: AnyFact, facts: Iterable[AnyFact] = ()) -> bool:
-        """Whether a fact is in the background or among these."""
-        wanted = self._parser.normalise(fact_of(fact))
-        if wanted in {self._parser.normalise(fact_of(other)) for other in facts}:
+        """Whether a fact is in the background or among ``facts``."""
+        wanted = self.check(fact)
+        if wanted in {self.check(other) for other in facts}:
             return True
-        row = self._parser.quadruples([wanted], EntityIndex.of(self.run.vocabulary, ()))
+        row = self.parser.quadruples([wanted], EntityIndex.from_facts(self.run.vocabulary, ()))
         known = row.subject[0] >= 0 and row.object[0] >= 0
         return bool(known and self.run.context.graph.contains(row)[0])
 
-    def suggest(self, name: str, kind: Literal["entity", "relation"] = "entity", most: int = 8) -> list[str]:
-        """Known names near what somebody typed: those that begin so, that have such words, that are spelt alike."""
-        return (self._entity_names if kind == "entity" else self._relation_names).near(name, most)
+    def suggest(self, text: str, kind: Literal["entity", "relation"] = "entity", limit: int = 8) -> list[str]:
+        """Known names that are similar to a text: by prefix, by words, by substring, then by spelling."""
+        return (self._entity_names if kind == "entity" else self._relation_names).near(text, limit)
 
     def example(self) -> Example | None:
-        """A question to begin with, if the run has one."""
+        """The example query of the run, or None."""
         return read_example(self.run.folder)
 
     @cached_property
@@ -180,5 +243,8 @@ class Predictor:
     def _relation_names(self) -> NameSearch:
         return NameSearch(self.relations)
 
-    def _answer_batches(self, questions: Sequence[Query], facts: Iterable[AnyFact]) -> list[AnsweredBatch]:
-        return answer_batches(self.run, self._sights, self._parser, questions, facts_of(facts))
+    def _checked(self, facts: Iterable[AnyFact]) -> tuple[CheckedFact, ...]:
+        return tuple(dict.fromkeys(self.check(fact) for fact in facts))
+
+    def _batches(self, queries: Sequence[Query], facts: Sequence[CheckedFact]) -> list[AnsweredBatch]:
+        return answer_batches(self.run, self._views, self.parser, queries, facts)

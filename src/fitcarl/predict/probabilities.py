@@ -1,4 +1,4 @@
-"""From scores to shares: how likely an answer with a score is."""
+"""Conversion of scores to shares (calibrated probabilities)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from fitcarl.scoring.scores import Scores
 
 
 def shares(score: NDArray[np.float64], calibration: Calibration | None = None) -> NDArray[np.float64]:
-    """The share of each answer to one question, from the log-probabilities of all of them.
+    """The shares of all answers to one query.
 
-    They add up to 1, less what the calibration leaves for somebody who is not among them.
+    Args:
+        score: float64 [answers], log-probabilities.
+        calibration: Calibration of the run; None normalises the probabilities.
+
+    Returns:
+        float64 [answers]; they sum to 1 minus the calibrated probability that the answer is not listed.
     """
     listed = Scores(np.array([0, len(score)]), np.arange(len(score), dtype=np.int32), score)
     return (calibration or UNCALIBRATED).shares(listed).score

@@ -1,4 +1,4 @@
-"""Which facts speak for an actor: those nearest in time to the question, never more than a certain number."""
+"""Selection of the support facts of an entity: the facts nearest in time to the query, up to a maximum number."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 
-MOST_FACTS = 50
-"""Facts of an actor that a question looks at; a newcomer rarely has more, an old hand may have thousands."""
+MAX_SUPPORT = 50
+"""Maximum number of support facts per entity. New entities rarely have more; known ones may have thousands."""
 
 
-def supports(graph: TemporalGraph, actors: Sequence[tuple[int, int]]) -> MetaSet:
-    """The facts that speak for each of (actor, tick), actor after actor."""
-    parts = [nearest_facts(graph, actor, tick) for actor, tick in actors]
-    owner = np.repeat([actor for actor, _ in actors], [len(part) for part in parts]).astype(np.int32)
+def supports(graph: TemporalGraph, entities: Sequence[tuple[int, int]]) -> MetaSet:
+    """The support facts of each pair (entity, tick), in order."""
+    parts = [nearest_facts(graph, entity, tick) for entity, tick in entities]
+    owner = np.repeat([entity for entity, _ in entities], [len(part) for part in parts]).astype(np.int32)
     return MetaSet(owner, Quadruples.concat(parts))
 
 
-def nearest_facts(graph: TemporalGraph, actor: int, tick: int) -> Quadruples:
-    """An actor's facts nearest in time to a tick, in their real direction, by time."""
-    edges = Quadruples.concat([edges_of(graph.base, actor), edges_of(graph.overlay, actor)])
-    rows = np.unique(
-        edges.in_real_direction(graph.relations).rows(), axis=0
-    )  # a deed to oneself is both an edge and its inverse
+def nearest_facts(graph: TemporalGraph, entity: int, tick: int) -> Quadruples:
+    """Facts of an entity nearest in time to a tick, in their original direction, ordered by time."""
+    edges = Quadruples.concat([edges_of(graph.base, entity), edges_of(graph.overlay, entity)])
+    # A fact whose subject is its object is found twice: as an edge and as its inverse.
+    rows = np.unique(edges.in_real_direction(graph.relations).rows(), axis=0)
     rows = rows[np.lexsort((rows[:, 2], rows[:, 0], rows[:, 1], rows[:, 3]))]
-    near = np.argsort(np.abs(rows[:, 3].astype(np.int64) - tick), kind="stable")[:MOST_FACTS]
+    near = np.argsort(np.abs(rows[:, 3].astype(np.int64) - tick), kind="stable")[:MAX_SUPPORT]
     return Quadruples.from_rows(rows[np.sort(near)])
 
 
 def edges_of(adjacency: Adjacency, entity: int) -> Quadruples:
-    """The directed edges that leave an entity."""
+    """The outgoing directed edges of an entity."""
     part = slice(int(adjacency.offsets[entity]), int(adjacency.offsets[entity + 1]))
     source = np.full(part.stop - part.start, entity, dtype=np.int32)
     return Quadruples(source, adjacency.relation[part], adjacency.target[part], adjacency.time[part])

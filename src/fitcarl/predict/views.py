@@ -1,4 +1,4 @@
-"""What may be seen of the background: all of it, what was known at some date, or all but a few facts."""
+"""Views of the background graph: complete, up to a date, or without some facts."""
 
 from __future__ import annotations
 
@@ -16,100 +16,111 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
 
-_DATES_KEPT, _HIDINGS_KEPT = 4, 32
-_LEAST_ROOM = 64
-"""Newcomers there is room for at least; more make room for twice as many."""
+_MAX_DATED, _MAX_REDUCED = 4, 32
+"""Number of cached views: by capacity or date, and without some facts."""
+_MIN_CAPACITY = 64
+"""Minimum number of new entities that a view has room for; doubled until it is enough."""
 
 Row = tuple[int, int, int, int]
 """A fact by its ids: subject, relation, object, tick."""
-Built = TypeVar("Built")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class GraphView:
-    """An agent and the background it sees, with rows for newcomers."""
+    """A background graph with room for new entities, and the model on it."""
 
     model: TrainableModel
     graph: TemporalGraph
 
 
 class GraphViewCache:
-    """The sights of a run, made when they are first asked for; a few are kept. Safe to share between threads."""
+    """The views of a run, built on first use. Thread-safe."""
 
     def __init__(self, model: TrainableModel, context: GraphContext) -> None:
         self._model = model
         self._context = context
-        self._whole: LRUCache[GraphView] = LRUCache(_DATES_KEPT)
-        self._dated: LRUCache[GraphView] = LRUCache(_DATES_KEPT)
-        self._hiding: LRUCache[GraphView] = LRUCache(_HIDINGS_KEPT)
+        self._complete: LRUCache[GraphView] = LRUCache(_MAX_DATED)
+        self._dated: LRUCache[GraphView] = LRUCache(_MAX_DATED)
+        self._reduced: LRUCache[GraphView] = LRUCache(_MAX_REDUCED)
 
-    def of(self, newcomers: int, as_of: int | None = None, hidden: frozenset[Row] = frozenset()) -> GraphView:
-        """The background up to a tick, without some of its facts, with room for so many newcomers at least."""
-        room = _LEAST_ROOM
-        while room < newcomers:
-            room *= 2
-        sight = self._whole.get(room, lambda: self._widened(room))
+    def get(self, new_entities: int, as_of: int | None = None, hidden: frozenset[Row] = frozenset()) -> GraphView:
+        """A view of the background.
+
+        Args:
+            new_entities: Minimum number of new entities that it has room for.
+            as_of: Last tick that is included; None for all.
+            hidden: Background facts that are left out.
+        """
+        capacity = _MIN_CAPACITY
+        while capacity < new_entities:
+            capacity *= 2
+        view = self._complete.get(capacity, lambda: self._with_capacity(capacity))
         if as_of is not None:
-            whole = sight
-            sight = self._dated.get((room, as_of), lambda: _up_to(whole, as_of))
+            complete = view
+            view = self._dated.get((capacity, as_of), lambda: _up_to(complete, as_of))
         if hidden:
-            dated = sight
-            sight = self._hiding.get((room, as_of, hidden), lambda: _without(dated, hidden))
-        return sight
+            dated = view
+            view = self._reduced.get((capacity, as_of, hidden), lambda: _without(dated, hidden))
+        return view
 
-    def _widened(self, room: int) -> GraphView:
-        wide = self._context.with_capacity(room)
-        return GraphView(self._model.with_capacity(wide), wide.graph)
+    def _with_capacity(self, capacity: int) -> GraphView:
+        extended = self._context.with_capacity(capacity)
+        return GraphView(self._model.with_capacity(extended), extended.graph)
 
 
-class LRUCache(Generic[Built]):
-    """The things last asked for; each is built once, and whoever asks for another one meanwhile need not wait."""
+class LRUCache(Generic[Value]):
+    """The most recently used values, each built once.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._things: OrderedDict[Hashable, Built] = OrderedDict()
-        self._looking, self._building = Lock(), Lock()
+    Written here because ``functools.lru_cache`` (and ``cachetools`` without further locks) lets concurrent threads
+    build the same value several times, and building a view of a large graph takes seconds and gigabytes.
+    """
 
-    def get(self, key: Hashable, build: Callable[[], Built]) -> Built:
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+        self._lookup, self._build = Lock(), Lock()
+
+    def get(self, key: Hashable, build: Callable[[], Value]) -> Value:
+        """The value of a key, built if it is missing; other keys can be looked up meanwhile."""
         found = self._find(key)
         if found is not None:
             return found
-        with self._building:
-            found = self._find(key)  # somebody else may have built it while we waited
+        with self._build:
+            found = self._find(key)  # another thread may have built it in the meantime
             if found is None:
                 found = build()
-                with self._looking:
-                    self._things[key] = found
-                    while len(self._things) > self._most:
-                        self._things.popitem(last=False)
+                with self._lookup:
+                    self._values[key] = found
+                    while len(self._values) > self._size:
+                        self._values.popitem(last=False)
         return found
 
-    def _find(self, key: Hashable) -> Built | None:
-        with self._looking:
-            if key in self._things:
-                self._things.move_to_end(key)
-            return self._things.get(key)
+    def _find(self, key: Hashable) -> Value | None:
+        with self._lookup:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
 
 
-def _up_to(sight: GraphView, tick: int) -> GraphView:
-    """Graph and counts of a date, as if nothing had happened since; what was learned stays as it is."""
-    graph = _kept(sight.graph, sight.graph.base.time <= tick)
-    return GraphView(sight.model.refit_statistics(graph), graph)
+def _up_to(view: GraphView, tick: int) -> GraphView:
+    """Graph and statistics as of a date; learned weights stay the same."""
+    graph = _subgraph(view.graph, view.graph.base.time <= tick)
+    return GraphView(view.model.refit_statistics(graph), graph)
 
 
-def _without(sight: GraphView, hidden: frozenset[Row]) -> GraphView:
+def _without(view: GraphView, hidden: frozenset[Row]) -> GraphView:
     """The background without some of its facts."""
-    facts = Quadruples.from_rows(sorted(hidden))
-    edges = facts.both_directions(sight.graph.relations)
-    keep = np.ones(len(sight.graph.base), dtype=np.bool_)
-    place = sight.graph.base.find(edges)
-    keep[place[place >= 0]] = False
-    graph = _kept(sight.graph, keep)
-    return GraphView(sight.model.with_graph(graph), graph)
+    edges = Quadruples.from_rows(sorted(hidden)).both_directions(view.graph.relations)
+    keep = np.ones(len(view.graph.base), dtype=np.bool_)
+    position = view.graph.base.find(edges)
+    keep[position[position >= 0]] = False
+    graph = _subgraph(view.graph, keep)
+    return GraphView(view.model.with_graph(graph), graph)
 
 
-def _kept(graph: TemporalGraph, keep: NDArray[np.bool_]) -> TemporalGraph:
-    """The bare graph of some of the edges."""
+def _subgraph(graph: TemporalGraph, keep: NDArray[np.bool_]) -> TemporalGraph:
+    """The graph of some of the background edges, without overlay."""
     base = graph.base
     before = offsets_of(keep.astype(np.int64))
     kept = Adjacency(before[base.offsets], base.relation[keep], base.target[keep], base.time[keep])

@@ -1,1 +1,1 @@
-"""The service: predictions over HTTP, with a store of what was observed and a page to look at."""
+"""HTTP service: predictions over a JSON API, a store of observed facts, and the explorer in the browser."""

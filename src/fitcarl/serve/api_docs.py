@@ -1,4 +1,7 @@
-"""The API on one page, made from its OpenAPI description: no script, nothing from elsewhere."""
+"""The API reference as one HTML page, rendered from the OpenAPI document.
+
+Not Swagger UI or ReDoc, which load scripts from other servers: the page must work offline and without scripts.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ section{border-top:1px solid #8886;padding-top:.5rem}.verb{font-weight:700;margi
 
 
 def render(openapi: Mapping[str, Any]) -> str:
-    """A page with every route and every shape."""
+    """The page with all routes and schemas."""
     info = openapi["info"]
     title = f"{info['title']} {info['version']}"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: API</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
         f"<h1>{escape(title)}</h1><p>{escape(info.get('description', ''))} "
-        f'For programs: <a href="/v1/openapi.json">openapi.json</a>.</p>'
-        f"<h2>Routes</h2>{''.join(_routes(openapi))}<h2>Shapes</h2>{''.join(_shapes(openapi))}</body></html>"
+        f'Machine-readable: <a href="/v1/openapi.json">openapi.json</a>.</p>'
+        f"<h2>Routes</h2>{''.join(_routes(openapi))}<h2>Schemas</h2>{''.join(_schemas(openapi))}</body></html>"
     )
 
 
@@ -33,7 +36,8 @@ def _routes(openapi: Mapping[str, Any]) -> Iterator[str]:
             yield f'<section><h3><span class="verb">{verb.upper()}</span><code>{escape(path)}</code></h3>'
             yield f"<p>{escape(route.get('description', ''))}</p>"
             rows = [
-                (one["name"], _kind(one["schema"]), one.get("description", "")) for one in route.get("parameters", ())
+                (item["name"], _kind(item["schema"]), item.get("description", ""))
+                for item in route.get("parameters", ())
             ]
             if "requestBody" in route:
                 rows.append(("body", _kind(_schema(route["requestBody"])), ""))
@@ -42,15 +46,15 @@ def _routes(openapi: Mapping[str, Any]) -> Iterator[str]:
             yield f"{_table(rows)}</section>"
 
 
-def _shapes(openapi: Mapping[str, Any]) -> Iterator[str]:
-    for name, shape in openapi.get("components", {}).get("schemas", {}).items():
-        needed = shape.get("required", ())
+def _schemas(openapi: Mapping[str, Any]) -> Iterator[str]:
+    for name, schema in openapi.get("components", {}).get("schemas", {}).items():
+        required = schema.get("required", ())
         rows = [
-            (f"{field}{'' if field in needed else '?'}", _kind(kind), kind.get("description", ""))
-            for field, kind in shape.get("properties", {}).items()
+            (f"{field}{'' if field in required else '?'}", _kind(kind), kind.get("description", ""))
+            for field, kind in schema.get("properties", {}).items()
         ]
         yield f'<section><h3 id="{escape(name)}"><code>{escape(name)}</code></h3>'
-        yield f"<p>{escape(shape.get('description', ''))}</p>{_table(rows)}</section>"
+        yield f"<p>{escape(schema.get('description', ''))}</p>{_table(rows)}</section>"
 
 
 def _schema(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -58,12 +62,12 @@ def _schema(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """A type as people write it, with links to the shapes it names; already escaped."""
+    """A type in words, with links to the schemas it refers to; HTML-escaped."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'
     if "anyOf" in schema:
-        return " or ".join(_kind(one) for one in schema["anyOf"])
+        return " or ".join(_kind(option) for option in schema["anyOf"])
     if schema.get("type") == "array":
         return f"list of {_kind(schema['items'])}"
     return escape(str(schema.get("type", "")))
@@ -71,7 +75,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
     lines = (
-        f"<tr><td><code>{escape(name)}</code></td><td>{kind}</td><td>{escape(about)}</td></tr>"
-        for name, kind, about in rows
+        f"<tr><td><code>{escape(name)}</code></td><td>{kind}</td><td>{escape(text)}</td></tr>"
+        for name, kind, text in rows
     )
     return f"<table>{''.join(lines)}</table>"

@@ -1,4 +1,4 @@
-"""Concurrent questions, answered together: those about the same facts share one call, identical ones one answer."""
+"""Batching of concurrent queries: those that use the same facts share a call, identical ones share a result."""
 
 from __future__ import annotations
 
@@ -8,70 +8,80 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from fitcarl.predict.fact import Fact
+from fitcarl.predict.fact import CheckedFact
 from fitcarl.serve.errors import ApiError
 from fitcarl.serve.workers.jobs import Job, Outcome, Worker
 
-Facts = tuple[Fact, ...]
+FactKey = tuple[CheckedFact, ...]
 
 
 @dataclass(eq=False)
-class _Group:
-    """Questions about the same facts, on their way to one call."""
-
-    facts: Facts
-    ripe: float
-    """When the loop's clock says that it has waited long enough for company."""
-    asked: dict[Job, _Shared] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class _Shared:
-    """An answer that is being waited for."""
+class _PendingResult:
+    """A result that requests wait for."""
 
     future: asyncio.Future[bytes]
     waiters: int = 0
 
 
+@dataclass(eq=False)
+class _Batch:
+    """Jobs over the same facts that will be one call."""
+
+    facts: FactKey
+    due: float
+    """Time of the event loop at which the batch is executed."""
+    jobs: dict[Job, _PendingResult] = field(default_factory=dict)
+
+
 class Batcher:
-    """Turns questions into calls of a worker. All methods belong to one event loop."""
+    """Collects jobs into batches and executes them with a worker. All methods belong to one event loop."""
 
     def __init__(
         self,
         worker: Worker,
         *,
         threads: int,
-        most_waiting: int,
+        max_waiting: int,
         seconds: float,
         window: float = 0.002,
-        most_together: int = 32,
-        watch: Callable[[int], None] = lambda _size: None,
+        max_batch: int = 32,
+        on_batch: Callable[[int], None] = lambda _size: None,
     ) -> None:
-        """``threads`` calls of the worker run at once; ``window`` is how long a question waits for others about its
-        facts, in seconds; ``most_together`` of them are one call at most. ``watch`` is told the size of every call."""
+        """Creates a batcher.
+
+        Args:
+            worker: Executes the batches.
+            threads: Number of concurrent calls of the worker.
+            max_waiting: Maximum number of requests in progress.
+            seconds: Time limit of a request, including waiting.
+            window: Seconds that a batch waits for further jobs.
+            max_batch: Maximum number of jobs in a batch.
+            on_batch: Called with the size of each batch.
+        """
         self._worker = worker
-        self._count = threads
-        self._most_waiting = most_waiting
+        self._thread_count = threads
+        self._max_waiting = max_waiting
         self._seconds = seconds
         self._window = window
-        self._most_together = most_together
-        self._watch = watch
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="answer")
-        self._queue: deque[_Group] = deque()
-        self._open: dict[Facts, _Group] = {}
-        """Groups in the queue that take more questions."""
-        self._shared: dict[tuple[Job, Facts], _Shared] = {}
-        """Every question in the queue or in work."""
+        self._max_batch = max_batch
+        self._on_batch = on_batch
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batch")
+        self._queue: deque[_Batch] = deque()
+        self._open: dict[FactKey, _Batch] = {}
+        """Batches in the queue that accept more jobs."""
+        self._pending: dict[tuple[Job, FactKey], _PendingResult] = {}
+        """All jobs in the queue or in execution."""
         self._arrived = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
         self.waiting = 0
-        """Requests that wait for an answer."""
+        """Number of requests in progress."""
 
     def start(self) -> None:
-        self._loops = [asyncio.create_task(self._work()) for _ in range(self._count)]
+        """Starts one loop per thread."""
+        self._loops = [asyncio.create_task(self._work()) for _ in range(self._thread_count)]
 
     async def stop(self) -> None:
-        """Lets calls in work finish and ends the threads."""
+        """Waits for running calls and ends the threads."""
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
@@ -79,86 +89,86 @@ class Batcher:
 
     @property
     def queued(self) -> int:
-        """Calls that wait for a thread."""
+        """Number of batches that wait for a thread."""
         return len(self._queue)
 
-    def check_room(self) -> None:
-        """Raises an ApiError when as many questions are under way as may be."""
-        if self.waiting >= self._most_waiting:
-            raise ApiError(503, f"busy: {self._most_waiting} questions are under way; ask again in a moment")
+    def check_capacity(self) -> None:
+        """Raises an ApiError if the maximum number of requests is in progress."""
+        if self.waiting >= self._max_waiting:
+            raise ApiError(503, f"busy: {self._max_waiting} queries are in progress; try again in a moment")
 
-    async def ask(self, job: Job, facts: Sequence[Fact]) -> bytes:
-        """The answer as JSON; an ApiError when too many wait already or it takes too long."""
-        self.check_room()
-        shared = self._share(job, tuple(facts))
-        shared.waiters += 1
+    async def run(self, job: Job, facts: Sequence[CheckedFact]) -> bytes:
+        """The response of a job as JSON; an ApiError if too many requests wait or the time limit is exceeded."""
+        self.check_capacity()
+        result = self._submit(job, tuple(facts))
+        result.waiters += 1
         self.waiting += 1
         try:
-            # Shielded: whoever gives up takes nothing away from others who asked the same.
-            return await asyncio.wait_for(asyncio.shield(shared.future), self._seconds)
+            # Shielded: a request that gives up must not cancel the result for others.
+            return await asyncio.wait_for(asyncio.shield(result.future), self._seconds)
         except TimeoutError:
-            raise ApiError(503, f"took longer than {self._seconds:g} seconds; ask again, or ask for less") from None
+            raise ApiError(503, f"took longer than {self._seconds:g} seconds; try again or ask for less") from None
         finally:
             self.waiting -= 1
-            shared.waiters -= 1
+            result.waiters -= 1
 
-    def _share(self, job: Job, facts: Facts) -> _Shared:
+    def _submit(self, job: Job, facts: FactKey) -> _PendingResult:
         key = job, facts
-        if key not in self._shared:
-            group = self._open.get(facts)
+        if key not in self._pending:
+            batch = self._open.get(facts)
             now = asyncio.get_running_loop().time()
-            if group is None:
-                group = self._open[facts] = _Group(facts, now + self._window)
-                self._queue.append(group)
+            if batch is None:
+                batch = self._open[facts] = _Batch(facts, now + self._window)
+                self._queue.append(batch)
                 self._arrived.set()
-            self._shared[key] = group.asked[job] = _Shared(asyncio.get_running_loop().create_future())
-            if len(group.asked) >= self._most_together:
+            self._pending[key] = batch.jobs[job] = _PendingResult(asyncio.get_running_loop().create_future())
+            if len(batch.jobs) >= self._max_batch:
                 del self._open[facts]
-        return self._shared[key]
+        return self._pending[key]
 
     async def _work(self) -> None:
-        """Takes one group after the other; there is one such loop for each thread."""
+        """Executes one batch after the other; there is one such loop per thread."""
         loop = asyncio.get_running_loop()
         while True:
-            group = await self._next()
-            self._drop_abandoned(group)
-            if not group.asked:
+            batch = await self._next()
+            self._drop_abandoned(batch)
+            if not batch.jobs:
                 continue
-            self._watch(len(group.asked))
-            outcomes = await loop.run_in_executor(self._threads, self._perform, list(group.asked), group.facts)
-            for (job, shared), outcome in zip(group.asked.items(), outcomes, strict=True):
-                del self._shared[job, group.facts]
-                _settle(shared.future, outcome)
+            self._on_batch(len(batch.jobs))
+            outcomes = await loop.run_in_executor(self._threads, self._execute, list(batch.jobs), batch.facts)
+            for (job, result), outcome in zip(batch.jobs.items(), outcomes, strict=True):
+                del self._pending[job, batch.facts]
+                _resolve(result.future, outcome)
 
-    def _drop_abandoned(self, group: _Group) -> None:
-        """Forgets questions that nobody waits for any more."""
-        for job in [job for job, shared in group.asked.items() if not shared.waiters]:
-            del group.asked[job]
-            del self._shared[job, group.facts]
+    def _drop_abandoned(self, batch: _Batch) -> None:
+        """Removes jobs that no request waits for."""
+        for job in [job for job, result in batch.jobs.items() if not result.waiters]:
+            del batch.jobs[job]
+            del self._pending[job, batch.facts]
 
-    async def _next(self) -> _Group:
-        """The oldest group, once it is ripe; nobody joins it any more."""
+    async def _next(self) -> _Batch:
+        """The oldest batch, once it is due; it accepts no more jobs."""
         while not self._queue:
             self._arrived.clear()
             await self._arrived.wait()
-        group = self._queue.popleft()
-        remaining = group.ripe - asyncio.get_running_loop().time()
+        batch = self._queue.popleft()
+        remaining = batch.due - asyncio.get_running_loop().time()
         if remaining > 0:
             await asyncio.sleep(remaining)
-        if self._open.get(group.facts) is group:
-            del self._open[group.facts]
-        return group
+        if self._open.get(batch.facts) is batch:
+            del self._open[batch.facts]
+        return batch
 
-    def _perform(self, jobs: list[Job], facts: Facts) -> list[Outcome]:
+    def _execute(self, jobs: list[Job], facts: FactKey) -> list[Outcome]:
         try:
-            return self._worker.perform(jobs, facts)
-        except Exception as fault:
-            return [fault] * len(jobs)
+            return self._worker.run(jobs, facts)
+        except Exception as error:
+            return [error] * len(jobs)
 
 
-def _settle(future: asyncio.Future[bytes], outcome: Outcome) -> None:
+def _resolve(future: asyncio.Future[bytes], outcome: Outcome) -> None:
     if isinstance(outcome, Exception):
         future.set_exception(outcome)
-        future.exception()  # looked at: perhaps nobody waits any more
+        future.exception()  # mark as retrieved: possibly no request waits any more
     else:
         future.set_result(outcome)

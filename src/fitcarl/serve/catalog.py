@@ -1,86 +1,86 @@
-"""The names a model knows: how often facts mention them, what kind of actor they are, and how to find them."""
+"""Entities and relations of the served run: fact counts, concepts and search by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 import fitcarl
 from fitcarl.predict.predictor import Predictor
+from fitcarl.serve.limits import Limits
+from fitcarl.serve.schemas import EntityItem, ModelResponse, RelationItem
 
 
 class Catalog:
-    """What can be looked up about a served run."""
+    """Lookup of names in a served run."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor
         self._run = predictor.run
         graph, names = self._run.context.graph, self._run.vocabulary
-        self._facts_of = np.diff(graph.base.offsets)[: len(names.entities)]
-        own = graph.base.relation[~graph.relations.is_inverse(graph.base.relation)]
-        self._facts_by = np.bincount(own, minlength=graph.relations.count)
+        self._facts_of_entity = np.diff(graph.base.offsets)[: len(names.entities)]
+        forward = graph.base.relation[~graph.relations.is_inverse(graph.base.relation)]
+        self._facts_of_relation = np.bincount(forward, minlength=graph.relations.count)
 
     def knows(self, name: str) -> bool:
-        """Whether the background has facts about a name; otherwise it is a new actor's."""
+        """Whether the background has facts about an entity; otherwise it is new."""
         number = self._run.vocabulary.entity_index.get(name)
-        return number is not None and bool(self._facts_of[number] > 0)
+        return number is not None and bool(self._facts_of_entity[number] > 0)
 
-    def entities(self, search: str, most: int) -> list[str]:
-        """Known names that a text may mean, the likeliest first; for an empty text the most active."""
+    def find_entities(self, search: str, limit: int) -> list[str]:
+        """Known entities that match a text, best first; for an empty text those with the most facts."""
         if search:
-            return self._predictor.suggest(search, kind="entity", most=most)
-        return [self._run.vocabulary.entities[number] for number in self._by_activity[:most]]
+            return self._predictor.suggest(search, "entity", limit)
+        return [self._run.vocabulary.entities[number] for number in self._by_facts[:limit]]
 
-    def relations(self, search: str, most: int) -> list[str]:
-        """Relations that a text may mean, the likeliest first; for an empty text the most frequent."""
+    def find_relations(self, search: str, limit: int) -> list[str]:
+        """Relations that match a text, best first; for an empty text the most frequent ones."""
+        if search:
+            return self._predictor.suggest(search, "relation", limit)
         names = self._run.vocabulary.relations
-        if search:
-            return self._predictor.suggest(search, kind="relation", most=most)
-        return [names[number] for number in np.argsort(-self._facts_by, kind="stable")[:most]]
+        return [names[number] for number in np.argsort(-self._facts_of_relation, kind="stable")[:limit]]
 
-    def describe_entities(self, names: Iterable[str], observed: set[str]) -> list[dict[str, Any]]:
-        """What is known of entities; ``observed`` are those that stored facts mention."""
-        return [self._entity(name, name in observed) for name in names]
+    def describe_entities(self, names: Iterable[str], observed: set[str]) -> tuple[EntityItem, ...]:
+        """Descriptions of entities; ``observed`` are the entities that stored facts mention."""
+        return tuple(self._entity(name, name in observed) for name in names)
 
-    def describe_relations(self, names: Iterable[str]) -> list[dict[str, Any]]:
+    def describe_relations(self, names: Iterable[str]) -> tuple[RelationItem, ...]:
+        """Descriptions of relations."""
         index = self._run.vocabulary.relation_index
-        return [{"name": name, "facts": int(self._facts_by[index[name]])} for name in names]
+        return tuple(RelationItem(name=name, facts=int(self._facts_of_relation[index[name]])) for name in names)
 
-    def model(self) -> dict[str, Any]:
-        """What is served."""
+    def describe_model(self, limits: Limits) -> ModelResponse:
+        """Description of the served run."""
         run, calendar = self._run, self._run.calendar
-        name = run.origin.name  # not the source, which may be a path of this machine
-        signature = {"preset": run.config.preset, "shots": run.config.shots, "data": f"{name}@{run.digest[:12]}"}
+        data = run.origin.name  # not the source, which may be a path on this machine
+        signature = {"preset": run.config.preset, "shots": run.config.shots, "data": f"{data}@{run.digest[:12]}"}
         signature["fitcarl"] = fitcarl.__version__
-        return {
-            "name": run.folder.path.resolve().name,
-            "preset": run.config.preset,
-            "shots": run.config.shots,
-            "data": name,
-            "entities": len(run.vocabulary.entities),
-            "relations": len(run.vocabulary.relations),
-            "facts": int(self._facts_by.sum()),
-            "first_time": calendar.label(0),
-            "last_time": calendar.label(calendar.span - 1),
-            "granularity": calendar.granularity,
-            "version": fitcarl.__version__,
-            "signature": "|".join(f"{key}:{value}" for key, value in signature.items()),
-        }
+        return ModelResponse(
+            name=run.folder.path.resolve().name,
+            preset=run.config.preset,
+            shots=run.config.shots,
+            data=data,
+            entities=len(run.vocabulary.entities),
+            relations=len(run.vocabulary.relations),
+            facts=int(self._facts_of_relation.sum()),
+            first_time=calendar.label(0),
+            last_time=calendar.label(calendar.span - 1),
+            granularity=calendar.granularity,
+            version=fitcarl.__version__,
+            signature="|".join(f"{key}:{value}" for key, value in signature.items()),
+            limits=limits.to_json(),
+        )
 
     @cached_property
-    def _by_activity(self) -> list[int]:
-        order = np.argsort(-self._facts_of, kind="stable")
-        return [int(number) for number in order if self._facts_of[number] > 0]
+    def _by_facts(self) -> list[int]:
+        order = np.argsort(-self._facts_of_entity, kind="stable")
+        return [int(number) for number in order if self._facts_of_entity[number] > 0]
 
-    def _entity(self, name: str, observed: bool) -> dict[str, Any]:
+    def _entity(self, name: str, observed: bool) -> EntityItem:
         number = self._run.vocabulary.entity_index.get(name)
-        known = number is not None
-        return {
-            "name": name,
-            "concepts": list(self._run.concepts.of(number)) if number is not None else [],
-            "facts": int(self._facts_of[number]) if known else 0,
-            "observed": observed,
-        }
+        if number is None:
+            return EntityItem(name=name, concepts=(), facts=0, observed=observed)
+        concepts = tuple(self._run.concepts.of(number))
+        return EntityItem(name=name, concepts=concepts, facts=int(self._facts_of_entity[number]), observed=observed)

@@ -1,19 +1,19 @@
-"""Why a request is not answered, in the one shape that every error has."""
+"""Error responses of the API."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from starlette.responses import JSONResponse
 
 from fitcarl.errors import FitcarlError
+from fitcarl.serve.schemas import ErrorDetail, ErrorResponse
 
 _RETRY_SECONDS = "1"
 
 
 class ApiError(FitcarlError):
-    """A request that is not answered: a status, one line, the field it is about, and names that were perhaps meant."""
+    """A request that fails with a status, a one-line message, the field it concerns, and suggested names."""
 
     def __init__(self, status: int, message: str, field: str | None = None, suggestions: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -22,12 +22,9 @@ class ApiError(FitcarlError):
         self.field = field
         self.suggestions = tuple(suggestions)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"error": {"message": self.message, "field": self.field, "suggestions": list(self.suggestions)}}
-
     @property
     def headers(self) -> Mapping[str, str]:
-        """What a client needs besides the body: when to come again, or how to say who it is."""
+        """Headers that the status requires: when to retry, or how to authenticate."""
         if self.status == 503:
             return {"Retry-After": _RETRY_SECONDS}
         if self.status == 401:
@@ -35,4 +32,5 @@ class ApiError(FitcarlError):
         return {}
 
     def response(self) -> JSONResponse:
-        return JSONResponse(self.to_json(), self.status, dict(self.headers))
+        detail = ErrorDetail(message=self.message, field=self.field, suggestions=self.suggestions)
+        return JSONResponse(ErrorResponse(error=detail).to_json(), self.status, dict(self.headers))

@@ -1,4 +1,4 @@
-"""How much one request, one actor and all clients together may ask for."""
+"""Limits on requests, on entities and on all clients together."""
 
 from __future__ import annotations
 
@@ -8,58 +8,58 @@ from typing import Any
 
 from fitcarl.errors import InputError, did_you_mean
 
-_REQUIRED_ROOM = 64
-"""Bytes of the least body that says anything."""
+_MIN_BODY_BYTES = 64
+"""The smallest meaningful request body is larger than this."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the service accepts; all of it is shown by ``GET /v1/model``."""
+    """The limits of the service; ``GET /v1/model`` returns them."""
 
     body_bytes: int = 262_144
-    """A request's body; more is answered 413."""
+    """Size of a request body; larger ones fail with 413."""
     body_seconds: float = 10.0
-    """How long a client may take to send it; longer is answered 408."""
+    """Time to receive a request body; slower ones fail with 408."""
     facts_per_request: int = 200
-    """Facts in one request, those that ``without`` names included; more is answered 422."""
+    """Facts in one request, including those of ``without``; more fail with 422."""
     facts_per_actor: int = 1_000
-    """Stored facts about one new actor; more is answered 422. Of a known actor the latest so many are used."""
+    """Stored facts about one new entity; more fail with 422. For a known entity the latest ones are used."""
     stored_facts: int = 200_000
-    """Facts in the store; more is answered 503."""
+    """Facts in the store; more fail with 503."""
     name_length: int = 300
-    """Characters of a name; more is answered 422."""
+    """Characters of a name; longer ones fail with 422."""
     top: int = 100
-    """Answers to a question; more is answered 422."""
+    """Answers to a query; more fail with 422."""
     paths: int = 10
-    """Paths of an answer; more is answered 422."""
+    """Paths per answer; more fail with 422."""
     listed: int = 200
-    """Names in one answer to a search; more is answered 422."""
+    """Names in one search result; more fail with 422."""
     waiting: int = 64
-    """Questions under way at the same time; one more is answered 503 at once."""
+    """Concurrent queries; further ones fail with 503 immediately."""
     seconds: float = 10.0
-    """How long a question may take, waiting included; longer is answered 503."""
+    """Time for a query, including waiting; slower ones fail with 503."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, least = getattr(self, field.name), _REQUIRED_ROOM if field.name == "body_bytes" else 0
+            value, least = getattr(self, field.name), _MIN_BODY_BYTES if field.name == "body_bytes" else 0
             if not least < value < float("inf"):
-                raise InputError("not a limit", field=field.name, found=value, expected=f"more than {least}")
+                raise InputError("invalid limit", field=field.name, found=value, expected=f"more than {least}")
 
     @classmethod
-    def of(cls, settings: Iterable[str]) -> Limits:
-        """Limits from assignments such as ``top=20``; the others as they are."""
-        kinds = {name: type(value) for name, value in asdict(cls()).items()}
-        given: dict[str, Any] = {}
-        for setting in settings:
-            name, _, text = setting.partition("=")
-            if name not in kinds:
-                hint = did_you_mean(name, kinds)
-                raise InputError("no such limit", found=name, expected="one of " + ", ".join(kinds), hint=hint)
+    def from_assignments(cls, assignments: Iterable[str]) -> Limits:
+        """The default limits with changes such as ``top=20``."""
+        types = {name: type(value) for name, value in asdict(cls()).items()}
+        changes: dict[str, Any] = {}
+        for assignment in assignments:
+            name, _, text = assignment.partition("=")
+            if name not in types:
+                hint = did_you_mean(name, types)
+                raise InputError("unknown limit", found=name, expected="one of " + ", ".join(types), hint=hint)
             try:
-                given[name] = kinds[name](text)
+                changes[name] = types[name](text)
             except ValueError:
                 raise InputError("not a number", field=name, found=text, expected=f"{name}=NUMBER") from None
-        return cls(**given)
+        return cls(**changes)
 
     def to_json(self) -> dict[str, float]:
         return asdict(self)

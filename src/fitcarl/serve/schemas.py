@@ -1,250 +1,223 @@
-"""The JSON that goes in and comes out, as OpenAPI describes it."""
+"""Requests and responses of the HTTP service, built on the JSON shapes of ``fitcarl.predict.schemas``."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from fitcarl.data.calendar import Granularity
 from fitcarl.data.io.table import name_problem
-from fitcarl.predict.fact import Fact
-from fitcarl.predict.query import Query
+from fitcarl.predict.schemas import FactSchema, JsonModel, QuerySchema
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]+$"
+_MAX_TIME_LENGTH = 40
 
 
-def _name(text: str) -> str:
+def _check_name(text: str) -> str:
     if problem := name_problem(text):
         raise ValueError(problem)
     return text
 
 
-Name = Annotated[str, Field(pattern=_ONE_LINE), AfterValidator(_name)]
-"""The name of an entity or a relation."""
+def _time_as_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Name = Annotated[str, Field(pattern=_ONE_LINE), AfterValidator(_check_name)]
+"""Name of an entity or a relation."""
 Time = Annotated[
-    Annotated[str, Field(pattern=_ONE_LINE, max_length=40)] | StrictInt,
-    Field(examples=["2014-05-13"], union_mode="left_to_right"),
-    AfterValidator(str),
+    str,
+    Field(pattern=_ONE_LINE, max_length=_MAX_TIME_LENGTH),
+    BeforeValidator(_time_as_text),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": _ONE_LINE, "maxLength": _MAX_TIME_LENGTH},
+                {"type": "integer"},
+            ],
+            "examples": ["2014-05-13"],
+        }
+    ),
 ]
-"""An ISO date, or an integer where the data's times are integers."""
-Count = Annotated[int, Field(strict=True)]
+"""An ISO date, or an integer if the times of the data are integers."""
+PositiveCount = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+_REQUEST = ConfigDict(extra="forbid")
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class FactRequest(FactSchema):
+    """A fact by name: the subject is related to the object at a time."""
 
-
-class FactBody(_Body):
-    """Who did what to whom, and when."""
+    model_config = _REQUEST
 
     subject: Name
     relation: Name
     object: Name
     time: Time
 
-    def fact(self) -> Fact:
-        return Fact(self.subject, self.relation, self.object, str(self.time))
+
+class ObserveRequest(JsonModel):
+    """Facts to store."""
+
+    model_config = _REQUEST
+
+    facts: Annotated[tuple[FactRequest, ...], Field(min_length=1)]
 
 
-class ObserveBody(_Body):
-    facts: Annotated[list[FactBody], Field(min_length=1)]
+class PredictRequest(QuerySchema):
+    """A query. Exactly one of subject and object is given; the other one is predicted."""
 
-
-class PredictBody(_Body):
-    """A question. Either ``subject`` or ``object`` is given, and the other end is asked for."""
+    model_config = _REQUEST
 
     subject: Name | None = None
-    object: Name | None = None
     relation: Name
+    object: Name | None = None
     at: Time
-    facts: Annotated[list[FactBody], Field(description="used for this question only, beside what is stored")] = []
-    top: Annotated[Count, Field(ge=1, description="answers at most")] = 10
-    paths: Annotated[Count, Field(ge=0, description="paths of each answer at most")] = 3
-    without: Annotated[list[FactBody], Field(description="facts to leave out: what if they were not known?")] = []
-    as_of: Annotated[Time | None, Field(description="look at facts up to this time only")] = None
-
-    @model_validator(mode="after")
-    def _one_end(self) -> Self:
-        if (self.subject is None) == (self.object is None):
-            raise ValueError("a question has one end: give either subject or object")
-        return self
-
-    def question(self) -> Query:
-        return Query(
-            self.subject,
-            self.object,
-            self.relation,
-            str(self.at),
-            self.top,
-            self.paths,
-            tuple(one.fact() for one in self.without),
-            None if self.as_of is None else str(self.as_of),
-        )
+    """Time of the predicted fact."""
+    facts: tuple[FactRequest, ...] = ()
+    """Facts that are used for this query only, in addition to the stored ones."""
+    top: PositiveCount = 10
+    """Maximum number of answers."""
+    paths: Count = 3
+    """Maximum number of paths per answer."""
+    without: tuple[FactRequest, ...] = ()
+    """Facts that are treated as unknown (what if they had not happened?)."""
+    as_of: Time | None = None
+    """Use only facts up to this time."""
 
 
-class ExplainBody(PredictBody):
-    """A question and one of its answers."""
+class ExplainRequest(PredictRequest):
+    """A query and the entity to explain as its answer."""
 
     entity: Name
 
 
-class Health(BaseModel):
+class HealthResponse(JsonModel):
+    """State of the service."""
+
     status: str
 
 
-class Model(BaseModel):
-    """What is served."""
+class ModelResponse(JsonModel):
+    """The served run and the limits of the service."""
 
     name: str
+    """Name of the run folder."""
     preset: str
     shots: int
+    """Number of support facts per new entity in training."""
     data: str
+    """Name of the training dataset."""
     entities: int
     relations: int
     facts: int
+    """Number of facts in the background graph."""
     first_time: str
     last_time: str
-    granularity: str
+    granularity: Granularity
+    """Unit of time."""
     version: str
+    """Version of fitcarl."""
     signature: str
+    """Preset, shots, data and version in one line."""
     limits: dict[str, float]
 
 
-class Entity(BaseModel):
+class EntityItem(JsonModel):
+    """An entity in a search result."""
+
     name: str
-    concepts: list[str]
-    facts: Annotated[int, Field(description="facts the model knows of it, without those that were observed")]
-    observed: Annotated[bool, Field(description="whether stored facts mention it")]
+    concepts: tuple[str, ...]
+    facts: int
+    """Number of background facts; stored facts are not counted."""
+    observed: bool
+    """Whether stored facts mention the entity."""
 
 
-class Entities(BaseModel):
-    entities: list[Entity]
+class EntitiesResponse(JsonModel):
+    """Entities that match a search."""
+
+    entities: tuple[EntityItem, ...]
 
 
-class Relation(BaseModel):
+class RelationItem(JsonModel):
+    """A relation in a search result."""
+
     name: str
     facts: int
+    """Number of background facts."""
 
 
-class Relations(BaseModel):
-    relations: list[Relation]
+class RelationsResponse(JsonModel):
+    """Relations that match a search."""
+
+    relations: tuple[RelationItem, ...]
 
 
-class StoredFact(BaseModel):
+class StoredFactSchema(FactSchema):
+    """A stored fact."""
+
     id: str
-    subject: str
-    relation: str
-    object: str
-    time: str
 
 
-class Observed(BaseModel):
-    added: Annotated[int, Field(description="facts that were not stored before")]
-    facts: list[StoredFact]
+class ObserveResponse(JsonModel):
+    """The facts of the request as they are stored."""
+
+    added: int
+    """Number of facts that were not stored before."""
+    facts: tuple[StoredFactSchema, ...]
 
 
-class ActorLine(BaseModel):
+class ActorItem(JsonModel):
+    """An entity that stored facts mention."""
+
     name: str
     facts: int
-    known: Annotated[bool, Field(description="whether the model knows facts of it, too")]
+    """Number of stored facts."""
+    known: bool
+    """Whether the background has facts about the entity, too."""
 
 
-class Actors(BaseModel):
-    actors: list[ActorLine]
+class ActorsResponse(JsonModel):
+    """Entities that stored facts mention."""
+
+    actors: tuple[ActorItem, ...]
 
 
-class Actor(BaseModel):
+class ActorResponse(JsonModel):
+    """An entity and the stored facts that mention it."""
+
     name: str
     known: bool
-    facts: list[StoredFact]
+    """Whether the background has facts about the entity, too."""
+    facts: tuple[StoredFactSchema, ...]
 
 
-class Removed(BaseModel):
+class RemovedResponse(JsonModel):
+    """Result of a deletion."""
+
     removed: int
+    """Number of removed facts."""
 
 
-class PlainFact(BaseModel):
-    subject: str
-    relation: str
-    object: str
-    time: str
+class ErrorDetail(JsonModel):
+    """Description of an error."""
 
-
-class QueryEcho(BaseModel):
-    subject: str | None
-    relation: str
-    object: str | None
-    at: str
-    top: int
-    paths: int
-    without: list[PlainFact]
-    as_of: str | None
-
-
-class Step(BaseModel):
-    """A fact on the way, in its real direction."""
-
-    subject: str
-    relation: str
-    object: str
-    time: str
-    probability: float
-    confidence: float | None
-    forward: Annotated[bool, Field(description="whether the path goes from subject to object")]
-
-
-class Path(BaseModel):
-    log_prob: float
-    steps: list[Step]
-    is_context: Annotated[
-        bool, Field(description="no path from the actor, but what happened between the answer and others")
-    ]
-    text: str
-
-
-class Answer(BaseModel):
-    rank: int
-    entity: str
-    score: float
-    share: float
-    concepts: list[str]
-    paths: list[Path]
-
-
-class Prediction(BaseModel):
-    query: QueryEcho
-    answers: list[Answer]
-
-
-class Explanation(BaseModel):
-    query: QueryEcho
-    entity: str
-    rank: Annotated[int | None, Field(description="null where the model does not reach the entity")]
-    share: float
-    paths: list[Path]
-
-
-class Example(BaseModel):
-    """Facts about a new actor and a question that shows something."""
-
-    facts: list[PlainFact]
-    subject: str
-    relation: str
-    at: str
-
-
-class Problem(BaseModel):
     message: str
     field: str | None
-    suggestions: list[str]
+    """Path of the invalid field in the request, such as ``facts.0.time``."""
+    suggestions: tuple[str, ...]
+    """Known names that are similar to an unknown one."""
 
 
-class Error(BaseModel):
-    """The shape of every error."""
+class ErrorResponse(JsonModel):
+    """Body of every error response."""
 
-    error: Problem
+    error: ErrorDetail
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """How a route may refuse, for OpenAPI."""
-    return {status: {"model": Error} for status in statuses}
+    """The error responses of a route for the OpenAPI document."""
+    return {status: {"model": ErrorResponse} for status in statuses}

@@ -1,4 +1,4 @@
-"""The process that listens: it says when it is ready, and on SIGTERM or Ctrl-C finishes what it began."""
+"""The HTTP server: reports when it is ready, and finishes running requests on SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _BACKLOG = 512
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address; port 0 is any free one."""
+    """A socket bound to an address; port 0 selects a free port."""
     try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = places[0]
-        # With the protocol named, asyncio sends what it has at once; otherwise every answer waits 40 ms for an ACK.
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = addresses[0]
+        # With an explicit protocol asyncio sets TCP_NODELAY; otherwise every response waits 40 ms for an ACK.
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-    except OSError as trouble:
+    except OSError as error:
         raise InputError(
-            f"cannot listen at {host}, port {port} ({trouble.strerror})",
-            expected="an address of this machine and a free port; --port 0 takes any",
+            f"cannot listen at {host}, port {port} ({error.strerror})",
+            expected="an address of this machine and a free port; --port 0 selects one",
         ) from None
     return listening
 
 
 def address_of(listening: socket.socket, host: str) -> str:
-    """The URL of a socket, as a browser on this machine takes it."""
+    """The URL of a socket for a browser on this machine."""
     port = listening.getsockname()[1]
     shown = "127.0.0.1" if host in ("0.0.0.0", "") else "::1" if host == "::" else host
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
-def serve(app: FastAPI, listening: socket.socket, ready: Callable[[], None], patience: float) -> None:
-    """Serves until SIGTERM or SIGINT, then waits at most ``patience`` seconds for requests under way."""
+def serve(app: FastAPI, listening: socket.socket, on_ready: Callable[[], None], grace_seconds: float) -> None:
+    """Serves until SIGTERM or SIGINT, then waits at most ``grace_seconds`` for running requests."""
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -49,22 +49,22 @@ def serve(app: FastAPI, listening: socket.socket, ready: Callable[[], None], pat
         server_header=False,
         backlog=_BACKLOG,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=max(1, round(patience)),
+        timeout_graceful_shutdown=max(1, round(grace_seconds)),
     )
-    asyncio.run(_Server(config, ready).serve([listening]))
+    asyncio.run(_Server(config, on_ready).serve([listening]))
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready; a signal ends it in order, and is not raised again afterwards."""
+    """Calls ``on_ready`` after the start; a signal shuts it down and is not raised again afterwards."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._ready()
+            self._on_ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

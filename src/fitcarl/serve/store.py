@@ -1,4 +1,4 @@
-"""What was observed, kept where neither a restart nor ``kill -9`` loses it: SQLite by default, PostgreSQL by URL."""
+"""Durable store of observed facts: a SQLite file by default, PostgreSQL by URL."""
 
 from __future__ import annotations
 
@@ -29,131 +29,141 @@ _FACTS = sql.Table(
     sqlite_autoincrement=True,
 )
 _COLUMNS = [_FACTS.c.id, _FACTS.c.subject, _FACTS.c.relation, _FACTS.c.object, _FACTS.c.time]
-_PATIENCE_SECONDS = 5
-"""How long one writer waits for another, or for the database to answer."""
-_AT_ONCE = 400
-"""Values in one statement; databases bound them."""
+_TIMEOUT_SECONDS = 5
+"""How long a writer waits for another one, or a call for the database."""
+_MAX_PARAMETERS = 400
+"""Values per statement; databases limit them."""
 
 
 @dataclass(frozen=True)
 class StoredFact:
-    """A stored fact. Its id follows from what it says, so the same fact has the same id in every store."""
+    """A stored fact. Its id is a hash of the fact, so the same fact has the same id in every store."""
 
     id: str
     fact: Fact
 
     @classmethod
-    def of(cls, fact: Fact) -> StoredFact:
+    def from_fact(cls, fact: Fact) -> StoredFact:
         text = json.dumps(list(fact), ensure_ascii=True, separators=(",", ":"))
         return cls(hashlib.sha256(text.encode()).hexdigest()[:20], fact)
 
-    def to_json(self) -> dict[str, str]:
+    def columns(self) -> dict[str, str]:
+        """Values by column name."""
         return {"id": self.id, **self.fact._asdict()}
 
 
 Check = Callable[["StoreUsage"], None]
-"""Looks at what the store would hold before it is kept; what it raises leaves the store as it was."""
+"""Called with the usage of the store before facts are added; an exception leaves the store unchanged."""
 
 
 @dataclass(frozen=True)
 class StoreUsage:
-    """What the store would hold: facts in all, and of each name that the new facts mention."""
+    """Number of facts in the store, in total and for each name that the new facts mention."""
 
     total: int
     by_name: Mapping[str, int]
 
 
 class Store:
-    """Facts by name. Every method is one transaction and may be called from any thread."""
+    """Stored facts. Every method is one transaction and may be called from any thread."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
 
     @classmethod
-    def open(cls, place: str | Path) -> Store:
-        """The store in a file, or at a URL such as ``postgresql://user@host/database``; made if it is not there."""
-        store = cls(_engine(str(place)))
+    def open(cls, location: str | Path) -> Store:
+        """The store in a file, or at a URL such as ``postgresql://user@host/database``; created if it is missing."""
+        store = cls(_engine(str(location)))
         try:
             _TABLES.create_all(store._engine)
             store.count()
-        except SQLAlchemyError as trouble:
+        except SQLAlchemyError as error:
             store.close()
-            reason = str(getattr(trouble, "orig", None) or trouble).strip().partition("\n")[0]
+            reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
             raise InputError(
                 f"cannot be used as a store ({reason})",
-                file=_shown(str(place)),
-                expected="a file that can be written, or the URL of a PostgreSQL database",
+                file=_without_password(str(location)),
+                expected="a writable file or the URL of a PostgreSQL database",
             ) from None
         return store
 
     def close(self) -> None:
+        """Closes all connections."""
         self._engine.dispose()
 
     def add(self, facts: Iterable[Fact], check: Check = lambda _: None) -> tuple[list[StoredFact], int]:
-        """Keeps facts, each once, and gives them with their ids, and how many were new. On disk when this returns."""
-        kept = list(dict.fromkeys(map(StoredFact.of, facts)))
+        """Adds facts; they are on disk when this returns.
+
+        Args:
+            facts: Facts to add; those that are already stored are skipped.
+            check: Called with the resulting usage before new facts are written.
+
+        Returns:
+            The distinct facts with their ids, and how many of them are new.
+        """
+        given = list(dict.fromkeys(map(StoredFact.from_fact, facts)))
         with self._writing() as connection:
-            there = self._there(connection, [one.id for one in kept])
-            new = [one for one in kept if one.id not in there]
+            existing = self._existing(connection, [one.id for one in given])
+            new = [one for one in given if one.id not in existing]
             if new:
-                check(self._tally(connection, new))
-                connection.execute(sql.insert(_FACTS), [one.to_json() for one in new])
-        return kept, len(new)
+                check(self._usage(connection, new))
+                connection.execute(sql.insert(_FACTS), [one.columns() for one in new])
+        return given, len(new)
 
-    def mentioning(self, name: str, most: int | None = None) -> list[StoredFact]:
-        """Facts whose subject or object has this name, in the order they came; the latest so many."""
-        latest = self._mentions(name).order_by(_FACTS.c.number.desc()).limit(most)
+    def mentioning(self, name: str, limit: int | None = None) -> list[StoredFact]:
+        """Facts with this subject or object in the order of their arrival; with ``limit`` only the latest ones."""
+        latest = self._mentions(name).order_by(_FACTS.c.number.desc()).limit(limit)
         with self._engine.connect() as connection:
-            return [_kept(row) for row in reversed(connection.execute(latest).all())]
+            return [_stored(row) for row in reversed(connection.execute(latest).all())]
 
-    def actors(self, search: str = "", most: int | None = None) -> dict[str, int]:
-        """Names in stored facts that contain a text, and how many facts mention each; the most mentioned first."""
+    def actors(self, search: str = "", limit: int | None = None) -> dict[str, int]:
+        """Entity → number of stored facts, for entities whose name contains a text; the most mentioned ones first."""
         ends = sql.union_all(
             sql.select(_FACTS.c.subject.label("name")),
-            # A fact of an actor with itself mentions it once.
+            # A fact whose subject is its object mentions the entity once.
             sql.select(_FACTS.c.object.label("name")).where(_FACTS.c.object != _FACTS.c.subject),
         ).subquery()
         counted = sql.select(ends.c.name, sql.func.count().label("facts")).group_by(ends.c.name)
         if search:
             counted = counted.where(ends.c.name.icontains(search, autoescape=True))
-        counted = counted.order_by(sql.desc("facts"), ends.c.name).limit(most)
+        counted = counted.order_by(sql.desc("facts"), ends.c.name).limit(limit)
         with self._engine.connect() as connection:
             return {row.name: row.facts for row in connection.execute(counted)}
 
     def mentioned(self, names: Sequence[str]) -> set[str]:
-        """Which of these names stored facts mention."""
+        """Those of the names that stored facts mention."""
         found: set[str] = set()
         with self._engine.connect() as connection:
-            for part in _parts(names):
+            for chunk in _chunks(names):
                 for column in (_FACTS.c.subject, _FACTS.c.object):
-                    found.update(connection.scalars(sql.select(column).where(column.in_(part)).distinct()))
+                    found.update(connection.scalars(sql.select(column).where(column.in_(chunk)).distinct()))
         return found
 
     def remove(self, identity: str) -> int:
-        """Forgets one fact; how many there were, 0 or 1."""
+        """Deletes one fact; returns the number of deleted facts, 0 or 1."""
         with self._writing() as connection:
             return connection.execute(sql.delete(_FACTS).where(_FACTS.c.id == identity)).rowcount
 
     def remove_actor(self, name: str) -> int:
-        """Forgets every fact that mentions a name; how many there were."""
+        """Deletes all facts that mention an entity; returns their number."""
         mentions = (_FACTS.c.subject == name) | (_FACTS.c.object == name)
         with self._writing() as connection:
             return connection.execute(sql.delete(_FACTS).where(mentions)).rowcount
 
     def count(self) -> int:
-        """How many facts are stored."""
+        """Number of stored facts."""
         with self._engine.connect() as connection:
             return _total(connection)
 
     def all(self) -> Iterator[StoredFact]:
-        """Every stored fact, in the order they came."""
+        """All stored facts in the order of their arrival."""
         with self._engine.connect() as connection:
             for row in connection.execute(sql.select(*_COLUMNS).order_by(_FACTS.c.number)):
-                yield _kept(row)
+                yield _stored(row)
 
     @contextmanager
     def _writing(self) -> Iterator[sql.Connection]:
-        """A transaction that no other writer runs beside, so that what it counted still holds when it writes."""
+        """A transaction that excludes other writers, so that counts are still valid when it writes."""
         with self._engine.connect().execution_options(fitcarl_writes=True) as connection, connection.begin():
             if connection.dialect.name == "postgresql":
                 connection.execute(sql.text("LOCK TABLE observed_facts IN SHARE ROW EXCLUSIVE MODE"))
@@ -164,13 +174,13 @@ class Store:
         return sql.select(*_COLUMNS).where((_FACTS.c.subject == name) | (_FACTS.c.object == name))
 
     @staticmethod
-    def _there(connection: sql.Connection, identities: Sequence[str]) -> set[str]:
+    def _existing(connection: sql.Connection, identities: Sequence[str]) -> set[str]:
         found: set[str] = set()
-        for part in _parts(identities):
-            found.update(connection.scalars(sql.select(_FACTS.c.id).where(_FACTS.c.id.in_(part))))
+        for chunk in _chunks(identities):
+            found.update(connection.scalars(sql.select(_FACTS.c.id).where(_FACTS.c.id.in_(chunk))))
         return found
 
-    def _tally(self, connection: sql.Connection, new: Sequence[StoredFact]) -> StoreUsage:
+    def _usage(self, connection: sql.Connection, new: Sequence[StoredFact]) -> StoreUsage:
         by_name: dict[str, int] = {}
         for one in new:
             for name in {one.fact.subject, one.fact.object}:
@@ -185,68 +195,70 @@ def _total(connection: sql.Connection) -> int:
     return connection.scalar(sql.select(sql.func.count()).select_from(_FACTS)) or 0
 
 
-def _kept(row: Any) -> StoredFact:
+def _stored(row: Any) -> StoredFact:
     return StoredFact(row[0], Fact(*row[1:]))
 
 
-def _parts(values: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(values), _AT_ONCE):
-        yield values[start : start + _AT_ONCE]
+def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(values), _MAX_PARAMETERS):
+        yield values[start : start + _MAX_PARAMETERS]
 
 
-def _engine(place: str) -> sql.Engine:
-    if "://" not in place:
-        return _sqlite(Path(place))
+def _engine(location: str) -> sql.Engine:
+    if "://" not in location:
+        return _sqlite(Path(location))
     try:
-        url = sql.make_url(place)
+        url = sql.make_url(location)
     except ArgumentError:
-        raise InputError("not a URL", found=_shown(place), expected="postgresql://user@host/database") from None
+        raise InputError(
+            "not a URL", found=_without_password(location), expected="postgresql://user@host/database"
+        ) from None
     kind = url.get_backend_name()
     if kind == "sqlite":
-        raise InputError("not a URL of a store", found=_shown(place), expected="a file's path for SQLite")
+        raise InputError("unsupported URL", found=_without_password(location), expected="the path of a file for SQLite")
     if kind not in ("postgresql", "postgres"):
-        raise InputError("unknown database", found=kind, expected="postgresql, or a file's path for SQLite")
+        raise InputError("unknown database", found=kind, expected="postgresql, or the path of a file for SQLite")
     require_extra("postgres", "psycopg", needed_by="a PostgreSQL store")
     return sql.create_engine(
         url.set(drivername="postgresql+psycopg"),
         pool_pre_ping=True,
-        pool_timeout=_PATIENCE_SECONDS,
+        pool_timeout=_TIMEOUT_SECONDS,
         connect_args={
-            "connect_timeout": _PATIENCE_SECONDS,
-            "options": f"-c statement_timeout={_PATIENCE_SECONDS}s -c lock_timeout={_PATIENCE_SECONDS}s",
+            "connect_timeout": _TIMEOUT_SECONDS,
+            "options": f"-c statement_timeout={_TIMEOUT_SECONDS}s -c lock_timeout={_TIMEOUT_SECONDS}s",
         },
     )
 
 
 def _sqlite(path: Path) -> sql.Engine:
     if not path.parent.is_dir():
-        raise InputError("no such folder", file=path.parent, expected="a folder that exists, for the store")
+        raise InputError("no such folder", file=path.parent, expected="an existing folder for the store")
     engine = sql.create_engine(
         sql.URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": _PATIENCE_SECONDS},
-        pool_timeout=_PATIENCE_SECONDS,
+        connect_args={"timeout": _TIMEOUT_SECONDS},
+        pool_timeout=_TIMEOUT_SECONDS,
     )
 
     @sql.event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver begins no transactions: ``begin`` below does
+        connection.isolation_level = None  # ``begin`` below starts transactions, not the driver
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")  # what was acknowledged survives a power cut, too
+        connection.execute("PRAGMA synchronous=FULL")  # acknowledged facts also survive a power failure
 
     @sql.event.listens_for(engine, "begin")
     def begin(connection: sql.Connection) -> None:
-        # A reader that turns writer midway could not wait for its turn: writers take it at the beginning.
+        # Writers lock at the start: SQLite does not let a reader wait when it becomes a writer.
         writes = connection.get_execution_options().get("fitcarl_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 
 
-def _shown(place: str) -> str:
-    """A place as it may be printed: without a password."""
-    if "://" not in place:
-        return place
+def _without_password(location: str) -> str:
+    """A location for messages."""
+    if "://" not in location:
+        return location
     try:
-        return sql.make_url(place).render_as_string(hide_password=True)
+        return sql.make_url(location).render_as_string(hide_password=True)
     except ArgumentError:
-        return place.partition("://")[0] + "://…"
+        return location.partition("://")[0] + "://…"

@@ -1,4 +1,4 @@
-"""Processes that answer: as the model does in this one, and replaced when they are gone."""
+"""Worker processes give the same answers as this process and are replaced when they fail."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from tests.serve.fake import FACT, job
 pytestmark = pytest.mark.slow
 
 
-def test_a_process_answers_like_this_one_and_is_replaced_when_it_is_killed_or_hangs(
+def test_worker_process_gives_same_answers_and_is_replaced_when_killed_or_hanging(
     run: Path, predictor: Predictor
 ) -> None:
     jobs = [job(), Job(job().query, "Peliland")]
-    with WorkerPool(run, 1, seconds=30) as crew:
-        crew.wait_until_ready()
-        assert crew.perform(jobs, [FACT]) == LocalWorker(predictor).perform(jobs, [FACT])
+    facts = [predictor.check(FACT)]
+    with WorkerPool(run, 1, seconds=30) as pool:
+        pool.wait_until_ready()
+        assert pool.run(jobs, facts) == LocalWorker(predictor).run(jobs, facts)
         for end in (signal.SIGKILL, signal.SIGSTOP):
-            crew._seconds = 1 if end is signal.SIGSTOP else 30
-            process = crew._all[0]._process
+            pool._seconds = 1 if end is signal.SIGSTOP else 30
+            process = pool._all[0]._process
             os.kill(process.pid, end)
-            lost = crew.perform(jobs, [FACT])
+            lost = pool.run(jobs, facts)
             assert [type(outcome) for outcome in lost] == [ApiError, ApiError]
-            crew._seconds = 30
-            assert isinstance(crew.perform(jobs, [FACT])[0], bytes)
+            pool._seconds = 30
+            assert isinstance(pool.run(jobs, facts)[0], bytes)
             assert process.poll() is not None
-        last = crew._all[0]._process
+        last = pool._all[0]._process
     assert last.poll() == 0
 
 
-def test_a_run_that_cannot_be_loaded_is_one_line(tmp_path: Path) -> None:
-    with WorkerPool(tmp_path, 1, seconds=1) as crew, pytest.raises(InputError, match="did not start"):
-        crew.wait_until_ready()
+def test_run_that_cannot_be_loaded_is_reported(tmp_path: Path) -> None:
+    with WorkerPool(tmp_path, 1, seconds=1) as pool, pytest.raises(InputError, match="did not start"):
+        pool.wait_until_ready()

@@ -1,91 +1,106 @@
 /** Generated from openapi.json by generate_types.py (`npm run generate`). Do not edit. */
 
-export interface Actor {
-  readonly facts: readonly StoredFact[];
-  readonly known: boolean;
-  readonly name: string;
-}
-
-export interface ActorLine {
+export interface ActorItem {
   readonly facts: number;
   readonly known: boolean;
   readonly name: string;
 }
 
-export interface Actors {
-  readonly actors: readonly ActorLine[];
+export interface ActorResponse {
+  readonly facts: readonly StoredFactSchema[];
+  readonly known: boolean;
+  readonly name: string;
 }
 
-export interface Answer {
+export interface ActorsResponse {
+  readonly actors: readonly ActorItem[];
+}
+
+export interface AnswerSchema {
   readonly concepts: readonly string[];
   readonly entity: string;
-  readonly paths: readonly Path[];
+  readonly paths: readonly PathSchema[];
   readonly rank: number;
   readonly score: number;
   readonly share: number;
 }
 
-export interface Entities {
-  readonly entities: readonly Entity[];
+export interface EntitiesResponse {
+  readonly entities: readonly EntityItem[];
 }
 
-export interface Entity {
+export interface EntityItem {
   readonly concepts: readonly string[];
   readonly facts: number;
   readonly name: string;
   readonly observed: boolean;
 }
 
-export interface Error {
-  readonly error: Problem;
+export interface ErrorDetail {
+  readonly field: string | null;
+  readonly message: string;
+  readonly suggestions: readonly string[];
 }
 
-export interface Example {
+export interface ErrorResponse {
+  readonly error: ErrorDetail;
+}
+
+export interface ExampleSchema {
   readonly at: string;
-  readonly facts: readonly PlainFact[];
+  readonly facts: readonly FactSchema[];
   readonly object?: string | null;
   readonly relation: string;
   readonly subject?: string | null;
 }
 
-export interface ExplainBody {
+export interface ExplainRequest {
   readonly as_of?: string | number | null;
   readonly at: string | number;
   readonly entity: string;
-  readonly facts?: readonly FactBody[];
+  readonly facts?: readonly FactRequest[];
   readonly object?: string | null;
   readonly paths?: number;
   readonly relation: string;
   readonly subject?: string | null;
   readonly top?: number;
-  readonly without?: readonly FactBody[];
+  readonly without?: readonly FactRequest[];
 }
 
-export interface Explanation {
+export interface ExplanationSchema {
+  readonly concepts: readonly string[];
   readonly entity: string;
-  readonly paths: readonly Path[];
-  readonly query: Query;
+  readonly paths: readonly PathSchema[];
+  readonly query: QuerySchema;
   readonly rank: number | null;
+  readonly score: number | null;
   readonly share: number;
 }
 
-export interface FactBody {
+export interface FactRequest {
   readonly object: string;
   readonly relation: string;
   readonly subject: string;
   readonly time: string | number;
 }
 
-export interface Health {
+export interface FactSchema {
+  readonly object: string;
+  readonly relation: string;
+  readonly subject: string;
+  readonly time: string;
+}
+
+export interface HealthResponse {
   readonly status: string;
 }
 
-export interface Model {
+export interface ModelResponse {
   readonly data: string;
   readonly entities: number;
   readonly facts: number;
   readonly first_time: string;
-  readonly granularity: string;
+  readonly granularity: "hour" | "day" | "month" | "year" | "integer";
   readonly last_time: string;
   readonly limits: Readonly<Record<string, number>>;
   readonly name: string;
@@ -96,53 +111,40 @@ export interface Model {
   readonly version: string;
 }
 
-export interface ObserveBody {
-  readonly facts: readonly FactBody[];
+export interface ObserveRequest {
+  readonly facts: readonly FactRequest[];
 }
 
-export interface Observed {
+export interface ObserveResponse {
   readonly added: number;
-  readonly facts: readonly StoredFact[];
+  readonly facts: readonly StoredFactSchema[];
 }
 
-export interface Path {
+export interface PathSchema {
   readonly is_context: boolean;
   readonly log_prob: number;
-  readonly steps: readonly Step[];
+  readonly steps: readonly StepSchema[];
   readonly text: string;
 }
 
-export interface PlainFact {
-  readonly object: string;
-  readonly relation: string;
-  readonly subject: string;
-  readonly time: string;
-}
-
-export interface PredictBody {
+export interface PredictRequest {
   readonly as_of?: string | number | null;
   readonly at: string | number;
-  readonly facts?: readonly FactBody[];
+  readonly facts?: readonly FactRequest[];
   readonly object?: string | null;
   readonly paths?: number;
   readonly relation: string;
   readonly subject?: string | null;
   readonly top?: number;
-  readonly without?: readonly FactBody[];
+  readonly without?: readonly FactRequest[];
 }
 
-export interface Prediction {
-  readonly answers: readonly Answer[];
-  readonly query: Query;
+export interface PredictionSchema {
+  readonly answers: readonly AnswerSchema[];
+  readonly query: QuerySchema;
 }
 
-export interface Problem {
-  readonly field: string | null;
-  readonly message: string;
-  readonly suggestions: readonly string[];
-}
-
-export interface Query {
+export interface QuerySchema {
   readonly as_of: string | null;
   readonly at: string;
   readonly object: string | null;
@@ -150,23 +152,23 @@ export interface Query {
   readonly relation: string;
   readonly subject: string | null;
   readonly top: number;
-  readonly without: readonly PlainFact[];
+  readonly without: readonly FactSchema[];
 }
 
-export interface Relation {
+export interface RelationItem {
   readonly facts: number;
   readonly name: string;
 }
 
-export interface Relations {
-  readonly relations: readonly Relation[];
+export interface RelationsResponse {
+  readonly relations: readonly RelationItem[];
 }
 
-export interface Removed {
+export interface RemovedResponse {
   readonly removed: number;
 }
 
-export interface Step {
+export interface StepSchema {
   readonly confidence: number | null;
   readonly forward: boolean;
   readonly object: string;
@@ -176,7 +178,7 @@ export interface Step {
   readonly time: string;
 }
 
-export interface StoredFact {
+export interface StoredFactSchema {
   readonly id: string;
   readonly object: string;
   readonly relation: string;
@@ -185,17 +187,17 @@ export interface StoredFact {
 }
 
 export interface Operations {
-  readonly "GET /v1/actors": { readonly body: undefined; readonly reply: Actors };
-  readonly "GET /v1/actors/{name}": { readonly body: undefined; readonly reply: Actor };
-  readonly "DELETE /v1/actors/{name}": { readonly body: undefined; readonly reply: Removed };
-  readonly "GET /v1/entities": { readonly body: undefined; readonly reply: Entities };
-  readonly "GET /v1/example": { readonly body: undefined; readonly reply: Example };
-  readonly "POST /v1/explain": { readonly body: ExplainBody; readonly reply: Explanation };
-  readonly "DELETE /v1/facts/{identity}": { readonly body: undefined; readonly reply: Removed };
-  readonly "GET /v1/health": { readonly body: undefined; readonly reply: Health };
+  readonly "GET /v1/actors": { readonly body: undefined; readonly reply: ActorsResponse };
+  readonly "GET /v1/actors/{name}": { readonly body: undefined; readonly reply: ActorResponse };
+  readonly "DELETE /v1/actors/{name}": { readonly body: undefined; readonly reply: RemovedResponse };
+  readonly "GET /v1/entities": { readonly body: undefined; readonly reply: EntitiesResponse };
+  readonly "GET /v1/example": { readonly body: undefined; readonly reply: ExampleSchema };
+  readonly "POST /v1/explain": { readonly body: ExplainRequest; readonly reply: ExplanationSchema };
+  readonly "DELETE /v1/facts/{identity}": { readonly body: undefined; readonly reply: RemovedResponse };
+  readonly "GET /v1/health": { readonly body: undefined; readonly reply: HealthResponse };
   readonly "GET /v1/metrics": { readonly body: undefined; readonly reply: string };
-  readonly "GET /v1/model": { readonly body: undefined; readonly reply: Model };
-  readonly "POST /v1/observe": { readonly body: ObserveBody; readonly reply: Observed };
-  readonly "POST /v1/predict": { readonly body: PredictBody; readonly reply: Prediction };
-  readonly "GET /v1/relations": { readonly body: undefined; readonly reply: Relations };
+  readonly "GET /v1/model": { readonly body: undefined; readonly reply: ModelResponse };
+  readonly "POST /v1/observe": { readonly body: ObserveRequest; readonly reply: ObserveResponse };
+  readonly "POST /v1/predict": { readonly body: PredictRequest; readonly reply: PredictionSchema };
+  readonly "GET /v1/relations": { readonly body: undefined; readonly reply: RelationsResponse };
 }

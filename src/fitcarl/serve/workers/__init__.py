@@ -1,1 +1,1 @@
-"""Worker processes that hold the model."""
+"""Worker processes that load the model and answer queries."""

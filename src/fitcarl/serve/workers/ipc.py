@@ -1,4 +1,4 @@
-"""How jobs and their outcomes travel between processes: a line of JSON, and after outcomes the answers as they are."""
+"""Messages between the service and its worker processes: one line of JSON, followed by the answers as raw bytes."""
 
 from __future__ import annotations
 
@@ -6,60 +6,62 @@ import json
 from collections.abc import Sequence
 from typing import IO
 
-from fitcarl.predict.fact import Fact
+from fitcarl.predict.fact import CheckedFact
 from fitcarl.serve.workers.jobs import InvalidInputError, Job, Outcome
 
 
 class WorkerError(Exception):
-    """Something went wrong in the other process; its log says more."""
+    """An unexpected error in the worker process, whose log contains the details."""
 
 
-def send_jobs(out: IO[bytes], jobs: Sequence[Job], facts: Sequence[Fact]) -> None:
+def send_jobs(out: IO[bytes], jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> None:
+    """Sends jobs that use the same facts."""
     _send(out, {"jobs": [job.to_json() for job in jobs], "facts": facts})
 
 
-def receive_jobs(source: IO[bytes]) -> tuple[list[Job], list[Fact]] | None:
-    """The next jobs; None when there will be no more."""
+def receive_jobs(source: IO[bytes]) -> tuple[list[Job], list[CheckedFact]] | None:
+    """The next jobs; None at the end of the stream."""
     line = source.readline()
     if not line:
         return None
-    told = json.loads(line)
-    return [Job.from_json(job) for job in told["jobs"]], [Fact(*fact) for fact in told["facts"]]
+    message = json.loads(line)
+    return [Job.from_json(job) for job in message["jobs"]], [CheckedFact(*fact) for fact in message["facts"]]
 
 
 def send_outcomes(out: IO[bytes], outcomes: Sequence[Outcome]) -> None:
+    """Sends the outcomes of jobs."""
     answers = [outcome for outcome in outcomes if isinstance(outcome, bytes)]
-    _send(out, [_heading(outcome) for outcome in outcomes], *answers)
+    _send(out, [_header(outcome) for outcome in outcomes], *answers)
 
 
 def receive_outcomes(source: IO[bytes]) -> list[Outcome]:
-    """What came of the jobs last sent; an EOFError if the other process is gone."""
+    """The outcomes of the jobs sent last; an EOFError if the other process has ended."""
     line = source.readline()
     if not line.endswith(b"\n"):
         raise EOFError
-    return [_outcome(source, heading) for heading in json.loads(line)]
+    return [_outcome(source, header) for header in json.loads(line)]
 
 
-def _send(out: IO[bytes], heading: object, *more: bytes) -> None:
-    out.write(b"".join([json.dumps(heading).encode(), b"\n", *more]))
+def _send(out: IO[bytes], header: object, *content: bytes) -> None:
+    out.write(b"".join([json.dumps(header).encode(), b"\n", *content]))
     out.flush()
 
 
-def _heading(outcome: Outcome) -> dict[str, object]:
+def _header(outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, bytes):
         return {"bytes": len(outcome)}
     if isinstance(outcome, InvalidInputError):
-        return {"mistake": [outcome.message, outcome.field, outcome.found]}
-    return {"fault": f"{type(outcome).__name__}: {outcome}"}
+        return {"invalid_input": [outcome.message, outcome.field, outcome.found]}
+    return {"error": f"{type(outcome).__name__}: {outcome}"}
 
 
-def _outcome(source: IO[bytes], heading: dict[str, object]) -> Outcome:
-    match heading:
+def _outcome(source: IO[bytes], header: dict[str, object]) -> Outcome:
+    match header:
         case {"bytes": int(size)}:
             answer = source.read(size)
             if len(answer) < size:
                 raise EOFError
             return answer
-        case {"mistake": [str(message), field, str(found)]}:
+        case {"invalid_input": [str(message), field, str(found)]}:
             return InvalidInputError(message, None if field is None else str(field), found)
-    return WorkerError(str(heading.get("fault")))
+    return WorkerError(str(header.get("error")))

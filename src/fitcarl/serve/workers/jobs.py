@@ -1,4 +1,4 @@
-"""What the model is asked to do, and how it does it: the same in this process and in one of its own."""
+"""Jobs for the model and a worker that executes them, in this process or in a worker process."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from typing import Any, Protocol
 import numpy as np
 
 from fitcarl.errors import FitcarlError, InputError
-from fitcarl.predict.fact import Fact
+from fitcarl.predict.fact import CheckedFact
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
+from fitcarl.predict.schemas import ExplanationSchema, QuerySchema
 
 
 @dataclass(frozen=True)
 class Job:
-    """A question; with an entity, the question why that is an answer."""
+    """A query to answer, or with ``entity`` the explanation of that entity as an answer."""
 
     query: Query
     entity: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"query": self.query.to_json(), "entity": self.entity}
+        return {"query": QuerySchema.model_validate(self.query).to_json(), "entity": self.entity}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Job:
-        asked = told["query"]
-        without = tuple(Fact(**fact) for fact in asked["without"])
-        return cls(Query(**{**asked, "without": without}), told["entity"])
+    def from_json(cls, value: dict[str, Any]) -> Job:
+        return cls(QuerySchema.model_validate(value["query"]).to_query(), value["entity"])
 
 
 class InvalidInputError(FitcarlError):
-    """What the client gave cannot be used: an InputError as it travels between processes."""
+    """An InputError in a form that can be sent between processes."""
 
     def __init__(self, message: str, field: str | None, found: str) -> None:
         super().__init__(message)
@@ -42,56 +41,51 @@ class InvalidInputError(FitcarlError):
         self.found = found
 
     @classmethod
-    def of(cls, error: InputError) -> InvalidInputError:
+    def from_error(cls, error: InputError) -> InvalidInputError:
         return cls(str(error), error.field, str(error.found))
 
 
 Outcome = bytes | Exception
-"""An answer as JSON, ready to be sent, or why there is none: an InvalidInputError, or a fault."""
+"""The JSON response of a job, or the reason for its failure: an InvalidInputError or an unexpected error."""
 
 
 class Worker(Protocol):
-    """Something that does jobs; may be called from several threads."""
+    """Executes jobs; may be called from several threads."""
 
-    def perform(self, jobs: Sequence[Job], facts: Sequence[Fact]) -> list[Outcome]:
-        """What came of each job, over these facts."""
+    def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> list[Outcome]:
+        """The outcome of each job over these facts."""
         ...
 
 
 class LocalWorker:
-    """Jobs done by a predictor in this process."""
+    """Executes jobs with a predictor in this process."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor
 
-    def perform(self, jobs: Sequence[Job], facts: Sequence[Fact]) -> list[Outcome]:
+    def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> list[Outcome]:
+        """The outcome of each job; if one fails, each job is executed on its own."""
         try:
-            return list(self._answers(jobs, facts))
-        except Exception as trouble:
+            return list(self._responses(jobs, facts))
+        except Exception as error:
             if len(jobs) == 1:
-                return [InvalidInputError.of(trouble) if isinstance(trouble, InputError) else trouble]
-        return [self.perform([job], facts)[0] for job in jobs]  # one spoils it for all: each by itself
+                return [InvalidInputError.from_error(error) if isinstance(error, InputError) else error]
+        return [self.run([job], facts)[0] for job in jobs]
 
-    def _answers(self, jobs: Sequence[Job], facts: Sequence[Fact]) -> Iterable[bytes]:
-        asked = [job.query for job in jobs if job.entity is None]
-        answers = iter(self._predictor.answer(asked, facts) if asked else ())
+    def _responses(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> Iterable[bytes]:
+        queries = [job.query for job in jobs if job.entity is None]
+        predictions = iter(self._predictor.answer_checked(queries, facts) if queries else ())
         for job in jobs:
-            told = next(answers).to_json() if job.entity is None else self._explained(job.query, job.entity, facts)
-            yield json.dumps(told, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-
-    def _explained(self, query: Query, entity: str, facts: Sequence[Fact]) -> dict[str, Any]:
-        found = self._predictor.explain_entity(query, entity, facts, query.paths)
-        return {
-            "query": query.to_json(),
-            "entity": entity,
-            "rank": None if found is None else found.rank,
-            "share": 0.0 if found is None else found.share,
-            "paths": [] if found is None else [path.to_json() for path in found.paths],
-        }
+            if job.entity is None:
+                value = next(predictions).to_json()
+            else:
+                answer = self._predictor.explain_checked(job.query, job.entity, facts, job.query.paths)
+                value = ExplanationSchema.from_answer(job.query, job.entity, answer).to_json()
+            yield json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def warm_up(predictor: Predictor) -> None:
-    """Answers once, so that the first client does not wait for what is compiled or loaded on first use."""
+    """Answers one query, so that the first request does not wait for compilation and loading."""
     example = predictor.example()
     if example is not None:
         predictor.answer([example.query], example.facts)

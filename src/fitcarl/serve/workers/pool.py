@@ -1,4 +1,9 @@
-"""Processes that hold the model: each has an interpreter to itself, so that questions are answered side by side."""
+"""Worker processes: each has its own interpreter, so that queries are answered in parallel.
+
+Not ``concurrent.futures.ProcessPoolExecutor``, ``multiprocessing.Pool`` or loky: one dead worker breaks the whole
+executor there (or hangs the pool), a single call cannot be stopped after a time limit, and arguments are pickled.
+Here a worker that dies or hangs is replaced and only its own requests fail.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +18,27 @@ from pathlib import Path
 from typing import Self
 
 from fitcarl.errors import InputError
-from fitcarl.predict.fact import Fact
+from fitcarl.predict.fact import CheckedFact
 from fitcarl.serve.errors import ApiError
 from fitcarl.serve.workers.ipc import receive_outcomes, send_jobs
 from fitcarl.serve.workers.jobs import Job, Outcome
 
 _START_SECONDS = 300.0
-"""Long enough to compile every loop on a busy machine."""
-_END_SECONDS = 10.0
+"""Time limit for starting; enough to compile all kernels on a busy machine."""
+_STOP_SECONDS = 10.0
 
 
 class WorkerPool:
-    """So many answerers over one run. One that ends, or does not answer in time, is replaced by a new one."""
+    """Worker processes for one run. A process that ends or exceeds the time limit is replaced."""
 
     def __init__(self, run: str | Path, size: int, seconds: float) -> None:
-        """``seconds`` is how long a call may take before its process is taken to hang."""
+        """Starts the processes without waiting for them.
+
+        Args:
+            run: Run folder.
+            size: Number of processes.
+            seconds: Time after which a call is considered hanging and its process is killed.
+        """
         self._run = str(run)
         self._seconds = seconds
         self._free: queue.SimpleQueue[_WorkerProcess | None] = queue.SimpleQueue()
@@ -37,59 +48,60 @@ class WorkerPool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for answerer in self._all:
-            answerer.end()
+        for process in self._all:
+            process.stop()
 
     def wait_until_ready(self) -> None:
-        """They load and warm up; the time is good for other things, so this is not part of making them."""
-        waiting = [threading.Thread(target=answerer.wait_until_ready, daemon=True) for answerer in self._all]
+        """Waits until all processes have loaded the model; separate from the start, to do other work meanwhile."""
+        waiting = [threading.Thread(target=process.wait_until_ready, daemon=True) for process in self._all]
         for thread in waiting:
             thread.start()
         for thread in waiting:
             while thread.is_alive():
-                thread.join(0.2)  # in short turns: Ctrl-C does not end a long one
-        if not all(answerer.ready for answerer in self._all):
-            raise InputError("the model's process did not start", file=self._run, expected="a run that can be loaded")
-        for answerer in self._all:
-            self._free.put(answerer)
+                thread.join(0.2)  # in short intervals, so that Ctrl-C is handled
+        if not all(process.ready for process in self._all):
+            raise InputError("the worker process did not start", file=self._run, expected="a run that can be loaded")
+        for process in self._all:
+            self._free.put(process)
 
-    def perform(self, jobs: Sequence[Job], facts: Sequence[Fact]) -> list[Outcome]:
-        answerer = self._free.get()
+    def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> list[Outcome]:
+        """Executes jobs on a free process; if it fails, each outcome is an ApiError."""
+        process = self._free.get()
         try:
-            if answerer is None:
-                answerer = self._replacement()
-            return answerer.perform(jobs, facts, self._seconds)
-        except (EOFError, OSError, ValueError):  # gone, or it no longer makes sense
-            if answerer is not None:
-                self._dismiss(answerer)
-            answerer = None
-            return [ApiError(503, "the model's process ended before it had an answer; ask again")] * len(jobs)
+            if process is None:
+                process = self._replacement()
+            return process.run(jobs, facts, self._seconds)
+        except (EOFError, OSError, ValueError):  # the process has ended, or its output is invalid
+            if process is not None:
+                self._discard(process)
+            process = None
+            return [ApiError(503, "the worker process ended before it had an answer; try again")] * len(jobs)
         finally:
-            self._free.put(answerer)
+            self._free.put(process)
 
     def _replacement(self) -> _WorkerProcess:
-        answerer = _WorkerProcess(self._run)
-        self._all.append(answerer)
-        answerer.wait_until_ready()
-        if not answerer.ready:
-            self._dismiss(answerer)
+        process = _WorkerProcess(self._run)
+        self._all.append(process)
+        process.wait_until_ready()
+        if not process.ready:
+            self._discard(process)
             raise EOFError
-        return answerer
+        return process
 
-    def _dismiss(self, answerer: _WorkerProcess) -> None:
-        answerer.end()
-        self._all.remove(answerer)
+    def _discard(self, process: _WorkerProcess) -> None:
+        process.stop()
+        self._all.remove(process)
 
 
 class _WorkerProcess:
-    """One process, and the pipes to it. It ends when its input does, however this process ends."""
+    """One process and its pipes. It ends when its stdin is closed, also if this process is killed."""
 
     def __init__(self, run: str) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fitcarl.serve.workers.worker", run],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C in the terminal is for the service, which ends this one in order
+            start_new_session=True,  # Ctrl-C in the terminal reaches only the service, which then stops the workers
             env={**os.environ, "FITCARL_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
         assert self._process.stdin is not None
@@ -98,32 +110,34 @@ class _WorkerProcess:
         self.ready = False
 
     def wait_until_ready(self) -> None:
+        """Waits for the first message and sets ``ready``."""
         with suppress(EOFError):
             self._receive(_START_SECONDS)
             self.ready = True
 
-    def perform(self, jobs: Sequence[Job], facts: Sequence[Fact], seconds: float) -> list[Outcome]:
+    def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact], seconds: float) -> list[Outcome]:
+        """Executes jobs; an EOFError if the process ends or exceeds the time limit."""
         send_jobs(self._stdin, jobs, facts)
         return self._receive(seconds)
 
-    def end(self) -> None:
-        """Lets it finish what it does, but does not wait for ever."""
+    def stop(self) -> None:
+        """Lets the process finish its current job, but kills it after a while."""
         if not self.ready:
             self._process.kill()
-        with suppress(OSError):  # it may have gone away with something unread
+        with suppress(OSError):  # it may have ended with unread input
             self._stdin.close()
         try:
-            self._process.wait(_END_SECONDS)
+            self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         self._stdout.close()
 
     def _receive(self, seconds: float) -> list[Outcome]:
-        """What it says; one that says nothing for so long is killed, which ends its output."""
-        hanging = threading.Timer(seconds, self._process.kill)
-        hanging.start()
+        """The next outcomes; after the time limit the process is killed, which ends its output."""
+        timer = threading.Timer(seconds, self._process.kill)
+        timer.start()
         try:
             return receive_outcomes(self._stdout)
         finally:
-            hanging.cancel()
+            timer.cancel()

@@ -1,4 +1,4 @@
-"""A worker process that holds the model: ``python -m fitcarl.serve.workers.worker RUN``, until its input ends."""
+"""A worker process: ``python -m fitcarl.serve.workers.worker RUN`` executes jobs from stdin until it is closed."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from fitcarl.predict.predictor import Predictor
 from fitcarl.serve.workers.ipc import receive_jobs, send_outcomes
 from fitcarl.serve.workers.jobs import InvalidInputError, LocalWorker, warm_up
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def main(run: str) -> None:
-    torch.set_num_threads(1)  # there is a process for every core already
+    torch.set_num_threads(1)  # there is one process per core
     source = sys.stdin.buffer
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not come between the answers
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # printed text must not mix with the messages
     try:
         predictor = Predictor.load(run)
     except FitcarlError:
-        raise SystemExit(2) from None  # the service loads the same run and says what is wrong with it
+        raise SystemExit(2) from None  # the service loads the same run and reports the error
     warm_up(predictor)
     send_outcomes(out, [])
     worker = LocalWorker(predictor)
-    while (asked := receive_jobs(source)) is not None:
-        outcomes = worker.perform(*asked)
-        for fault in outcomes:
-            if isinstance(fault, Exception) and not isinstance(fault, InvalidInputError):
-                _LOG.error("a question failed", exc_info=fault)
+    while (message := receive_jobs(source)) is not None:
+        outcomes = worker.run(*message)
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not isinstance(outcome, InvalidInputError):
+                _log.error("a query failed", exc_info=outcome)
         send_outcomes(out, outcomes)
 
 

@@ -1,0 +1,147 @@
+"""JSON shapes of facts, queries, predictions, explanations and examples.
+
+This is their only definition: ``to_json`` of the Python classes, ``--json`` of the commands and the HTTP service all
+use these models, and the explorer's types are generated from the service's OpenAPI document. A model reads the
+Python object of the same name by attribute: ``PredictionSchema.model_validate(prediction)``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from fitcarl.predict.fact import Fact
+from fitcarl.predict.query import Query
+
+if TYPE_CHECKING:
+    from fitcarl.predict.prediction import Answer
+
+
+class JsonModel(BaseModel):
+    """Base of all JSON shapes; the docstrings of the fields become their descriptions in the OpenAPI document."""
+
+    model_config = ConfigDict(from_attributes=True, frozen=True, use_attribute_docstrings=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """The model as plain JSON values."""
+        return self.model_dump(mode="json")
+
+
+class FactSchema(JsonModel):
+    """A fact by name: the subject is related to the object at a time."""
+
+    subject: str
+    relation: str
+    object: str
+    time: str
+
+    def to_fact(self) -> Fact:
+        return Fact(self.subject, self.relation, self.object, self.time)
+
+
+class QuerySchema(JsonModel):
+    """A query. Exactly one of subject and object is given; the other one is predicted."""
+
+    subject: str | None
+    relation: str
+    object: str | None
+    at: str
+    """Time of the predicted fact."""
+    top: int
+    """Maximum number of answers."""
+    paths: int
+    """Maximum number of paths per answer."""
+    without: tuple[FactSchema, ...]
+    """Facts that are treated as unknown (what if they had not happened?)."""
+    as_of: str | None
+    """Only facts up to this time are used; null for all."""
+
+    def to_query(self) -> Query:
+        """The query; an InputError unless exactly one of subject and object is given."""
+        without = tuple(fact.to_fact() for fact in self.without)
+        return Query(
+            self.subject, self.object, self.relation, self.at, self.top, self.paths, without=without, as_of=self.as_of
+        )
+
+
+class StepSchema(FactSchema):
+    """One step of a path: a fact in its original direction."""
+
+    probability: float
+    """Probability of the step under the model's policy."""
+    confidence: float | None
+    """Confidence of the step; null if the model has no confidence learner."""
+    forward: bool
+    """Whether the path goes from the subject to the object of this fact."""
+
+
+class PathSchema(JsonModel):
+    """A path that explains an answer."""
+
+    log_prob: float
+    """Log-probability of the path."""
+    steps: tuple[StepSchema, ...]
+    is_context: bool
+    """True if this is not a path from the query entity but a fact between the answer and another entity."""
+    text: str
+    """The path as one sentence."""
+
+
+class AnswerSchema(JsonModel):
+    """One entity as an answer, with its calibrated probability and the paths that lead to it."""
+
+    rank: int
+    """Rank among all answers, from 1."""
+    entity: str
+    score: float
+    """Log-probability under the model."""
+    share: float
+    """Calibrated probability of this answer among all entities."""
+    concepts: tuple[str, ...]
+    """Concepts (types) of the entity."""
+    paths: tuple[PathSchema, ...]
+    """The most probable paths, best first."""
+
+
+class PredictionSchema(JsonModel):
+    """A query and its answers, best first."""
+
+    query: QuerySchema
+    answers: tuple[AnswerSchema, ...]
+
+
+class ExplanationSchema(JsonModel):
+    """One entity as an answer to a query: its rank, its share and the paths that lead to it."""
+
+    query: QuerySchema
+    entity: str
+    rank: int | None
+    """Rank among all answers, from 1; null if no path leads to the entity."""
+    score: float | None
+    """Log-probability under the model; null if no path leads to the entity."""
+    share: float
+    """Calibrated probability of the entity among all entities; 0 if no path leads to it."""
+    concepts: tuple[str, ...]
+    """Concepts (types) of the entity."""
+    paths: tuple[PathSchema, ...]
+    """The most probable paths, best first."""
+
+    @classmethod
+    def from_answer(cls, query: Query, entity: str, answer: Answer | None) -> ExplanationSchema:
+        """The explanation of an entity; ``answer`` is None if no path leads to it."""
+        shown = QuerySchema.model_validate(query)
+        if answer is None:
+            return cls(query=shown, entity=entity, rank=None, score=None, share=0.0, concepts=(), paths=())
+        return cls(query=shown, **dict(AnswerSchema.model_validate(answer)))
+
+
+class ExampleSchema(JsonModel):
+    """Facts about a new entity and a query about it. Exactly one of subject and object is given."""
+
+    facts: tuple[FactSchema, ...]
+    subject: str | None = None
+    object: str | None = None
+    relation: str
+    at: str
+    """Time of the predicted fact."""

@@ -1,0 +1,128 @@
+"""Routes of the HTTP API under ``/v1``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+from fitcarl.predict.schemas import ExampleSchema, ExplanationSchema, PredictionSchema
+from fitcarl.serve import schemas
+from fitcarl.serve.api_docs import render
+from fitcarl.serve.errors import ApiError
+from fitcarl.serve.metrics import CONTENT_TYPE
+from fitcarl.serve.schemas import error_responses
+from fitcarl.serve.service import Service
+
+_JSON = "application/json"
+
+
+async def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def _require_json(request: Request) -> None:
+    """Rejects other content types, including those that web pages of other origins may send without a preflight."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+        raise ApiError(415, "the body must be JSON: send the header 'Content-Type: application/json'")
+
+
+ServiceDependency = Annotated[Service, Depends(_service)]
+SearchText = Annotated[str, Query(max_length=200, description="Search text; empty for the most frequent names.")]
+Limit = Annotated[int, Query(ge=1, description="Maximum number of names.")]
+
+_WITH_BODY: dict[str, Any] = {"dependencies": [Depends(_require_json)], "responses": error_responses(415)}
+_OR_404: dict[str, Any] = {"responses": error_responses(404)}
+
+router = APIRouter(prefix="/v1")
+
+
+@router.get("/health", tags=["service"])
+async def health() -> schemas.HealthResponse:
+    """Check that the service is running; no token is required."""
+    return schemas.HealthResponse(status="ok")
+
+
+@router.get("/model", tags=["service"])
+async def served_model(service: ServiceDependency) -> schemas.ModelResponse:
+    """Describe the served run and the limits of the service."""
+    return service.model()
+
+
+@router.get("/metrics", response_class=PlainTextResponse, tags=["service"])
+async def metrics(service: ServiceDependency) -> Response:
+    """Counters and durations in the text format of Prometheus."""
+    return Response(await service.metrics_text(), media_type=CONTENT_TYPE)
+
+
+@router.get("/example", response_model_exclude_none=True, tags=["service"], **_OR_404)
+async def example(service: ServiceDependency) -> ExampleSchema:
+    """An example: facts about a new entity and a query about it."""
+    return service.example()
+
+
+@router.get("/docs", include_in_schema=False)
+async def api_docs(request: Request) -> Response:
+    """This API as one HTML page."""
+    return HTMLResponse(render(request.app.openapi()))
+
+
+@router.get("/entities", tags=["names"])
+async def entities(service: ServiceDependency, search: SearchText = "", limit: Limit = 20) -> schemas.EntitiesResponse:
+    """Search entities by name, new entities first; without a search text, list the entities with the most facts."""
+    return await service.entities(search, limit)
+
+
+@router.get("/relations", tags=["names"])
+async def relations(
+    service: ServiceDependency, search: SearchText = "", limit: Limit = 20
+) -> schemas.RelationsResponse:
+    """Search relations by name; without a search text, list the most frequent relations."""
+    return await service.relations(search, limit)
+
+
+@router.post("/observe", status_code=201, tags=["facts"], **_WITH_BODY)
+async def observe(service: ServiceDependency, body: schemas.ObserveRequest) -> schemas.ObserveResponse:
+    """Store facts about new or known entities. They are on disk before the response is sent; duplicates are ignored."""
+    return await service.observe([fact.to_fact() for fact in body.facts])
+
+
+@router.get("/actors", tags=["facts"])
+async def actors(service: ServiceDependency, search: SearchText = "", limit: Limit = 100) -> schemas.ActorsResponse:
+    """List the entities that stored facts mention: new entities first, then by number of facts."""
+    return await service.actors(search, limit)
+
+
+@router.get("/actors/{name:path}", tags=["facts"], **_OR_404)
+async def actor(service: ServiceDependency, name: str) -> schemas.ActorResponse:
+    """Return the stored facts that mention an entity."""
+    return await service.actor(name)
+
+
+@router.delete("/actors/{name:path}", tags=["facts"], **_OR_404)
+async def forget_actor(service: ServiceDependency, name: str) -> schemas.RemovedResponse:
+    """Delete all stored facts that mention an entity."""
+    return schemas.RemovedResponse(removed=await service.forget_actor(name))
+
+
+@router.delete("/facts/{identity}", tags=["facts"], **_OR_404)
+async def forget_fact(service: ServiceDependency, identity: str) -> schemas.RemovedResponse:
+    """Delete one stored fact."""
+    return schemas.RemovedResponse(removed=await service.forget_fact(identity))
+
+
+@router.post("/predict", response_model=PredictionSchema, tags=["queries"], **_WITH_BODY)
+async def predict(service: ServiceDependency, body: schemas.PredictRequest) -> Response:
+    """Answer a query from the stored facts about its entity and the facts of the request: ranked answers with
+    calibrated probabilities and paths."""
+    facts = [fact.to_fact() for fact in body.facts]
+    return Response(await service.predict(body.to_query(), facts), media_type=_JSON)
+
+
+@router.post("/explain", response_model=ExplanationSchema, tags=["queries"], **_WITH_BODY)
+async def explain(service: ServiceDependency, body: schemas.ExplainRequest) -> Response:
+    """Explain one entity as an answer to a query: its rank, its calibrated probability and the paths to it."""
+    facts = [fact.to_fact() for fact in body.facts]
+    return Response(await service.explain(body.to_query(), body.entity, facts), media_type=_JSON)

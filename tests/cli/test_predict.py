@@ -215,7 +215,7 @@ def test_names_lists_and_searches_names(run: Path, example: dict[str, object], f
     assert fitcarl("names", run, "").stdout.splitlines() == relations
     nothing = fitcarl("names", run, "qqqq")
     assert (nothing.code, nothing.stdout) == (0, "")
-    assert "no relation of this run is called anything like 'qqqq'" in nothing.stderr
+    assert "no relation of this run has a name similar to 'qqqq'" in nothing.stderr
     assert one_line(fitcarl("names", run, "--kind", "deed"), "relation or entity")
     assert one_line(fitcarl("names", run / "none"), "no such run")
 

@@ -95,9 +95,9 @@ def test_other_true_answers_are_not_candidates():
 
 def test_only_time_unaware_filter_removes_answers_at_other_times():
     rows = [(5, 0, 0, 0), (5, 0, 2, 1)]
-    answers, queries = scores_of([{0: 9.0, 2: 1.0}]), queries_of([(5, 0, 2, 1)])
-    assert rank(answers, queries, known(rows), 6, "time-aware").of("realistic")[0] == 2
-    assert rank(answers, queries, known(rows), 6, "time-unaware").of("realistic")[0] == 1
+    scores, queries = scores_of([{0: 9.0, 2: 1.0}]), queries_of([(5, 0, 2, 1)])
+    assert rank(scores, queries, known(rows), 6, "time-aware").of("realistic")[0] == 2
+    assert rank(scores, queries, known(rows), 6, "time-unaware").of("realistic")[0] == 1
 
 
 def test_query_entity_is_a_candidate():
@@ -115,7 +115,7 @@ def test_scores_equal_in_float32_are_not_tied():
 def test_memory_is_proportional_to_listed_entities():
     queries, entities, listed = 2_000, 1_000_000, 5
     rng = np.random.default_rng(0)
-    answers = Scores(
+    scores = Scores(
         np.arange(0, queries * listed + 1, listed),
         np.sort(rng.integers(0, entities // listed, (queries, listed)) * listed + np.arange(listed))
         .astype(np.int32)
@@ -124,7 +124,7 @@ def test_memory_is_proportional_to_listed_entities():
     )
     asked = queries_of([(int(e), 0, int(a), 0) for e, a in rng.integers(0, entities, (queries, 2))])
     tracemalloc.start()
-    ranks = rank(answers, asked, known([(0, 0, 1, 0)]), entities, "time-aware")
+    ranks = rank(scores, asked, known([(0, 0, 1, 0)]), entities, "time-aware")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.all(ranks.candidates == entities)
@@ -132,7 +132,7 @@ def test_memory_is_proportional_to_listed_entities():
 
 
 @pytest.mark.parametrize(
-    ("answers", "complaint"),
+    ("scores", "message"),
     [
         (Scores.from_dense([[0.0, 1.0]]), "1 queries instead of 2"),
         (Scores(np.array([0, 2, 2]), np.array([3, 3], np.int32), np.zeros(2)), "listed twice"),
@@ -140,6 +140,6 @@ def test_memory_is_proportional_to_listed_entities():
         (Scores(np.array([0, 1, 1]), np.array([-1], np.int32), np.zeros(1)), r"not in \[0, 6\)"),
     ],
 )
-def test_invalid_scores_are_rejected_by_rank(answers, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        rank(answers, queries_of([(5, 0, 2, 0), (5, 0, 3, 0)]), known([]), 6, "time-aware")
+def test_invalid_scores_are_rejected_by_rank(scores, message):
+    with pytest.raises(ValueError, match=message):
+        rank(scores, queries_of([(5, 0, 2, 0), (5, 0, 3, 0)]), known([]), 6, "time-aware")

@@ -12,28 +12,28 @@ from fitcarl.evaluation.reliability import TopPredictions, bins, calibration_err
 from fitcarl.models.heuristics import CopySupport
 from fitcarl.reporting.figures import reliability_diagram
 from tests.evaluation.reference import queries_of, random_dataset, scores_of
-from tests.evaluation.test_calibration import spoken
+from tests.evaluation.test_calibration import sampled_answers
 
 NO_FACTS = KnownAnswers.of_facts(
     random_dataset().background.take(slice(0, 0)), random_dataset().vocabulary.relation_ids
 )
 
 
-def top_predictions_of(calibration: Calibration, answers, answer) -> TopPredictions:
+def top_predictions_of(calibration: Calibration, scores, answer) -> TopPredictions:
     queries = queries_of([(99, 0, int(one), 0) for one in answer])
-    return TopPredictions.of(answers, queries, NO_FACTS.filtered_answers(queries, "time-aware"), calibration)
+    return TopPredictions.of(scores, queries, NO_FACTS.filtered_answers(queries, "time-aware"), calibration)
 
 
 def test_calibrated_shares_have_small_error():
     truth = Calibration(1.3, 0.15)
-    top = top_predictions_of(truth, *spoken(truth, queries=20_000))
+    top = top_predictions_of(truth, *sampled_answers(truth, queries=20_000))
     assert calibration_error(top) < 0.015
     assert calibration_error(top) == pytest.approx(error_by_chance(top), abs=0.008)
 
 
 @pytest.mark.parametrize("temperature", [0.4, 4.0])
 def test_wrong_temperature_increases_error(temperature):
-    top = top_predictions_of(Calibration(temperature, 0.15), *spoken(Calibration(1.3, 0.15), queries=4000))
+    top = top_predictions_of(Calibration(temperature, 0.15), *sampled_answers(Calibration(1.3, 0.15), queries=4000))
     assert calibration_error(top) > 0.1 > 3 * error_by_chance(top)
 
 
@@ -57,16 +57,16 @@ def test_other_true_answers_at_query_time_are_filtered():
     quadruples = dataset.background.from_rows(np.array(facts, dtype=np.int32))
     known = KnownAnswers.of_facts(quadruples, dataset.vocabulary.relation_ids)
     queries = queries_of([(0, 0, 1, 5), (0, 0, 3, 6)])
-    answers = scores_of([{1: np.log(0.2), 2: np.log(0.6), 4: np.log(0.2)}, {2: np.log(0.7), 3: np.log(0.3)}])
-    top = TopPredictions.of(answers, queries, known.filtered_answers(queries, "time-aware"), UNCALIBRATED)
+    scores = scores_of([{1: np.log(0.2), 2: np.log(0.6), 4: np.log(0.2)}, {2: np.log(0.7), 3: np.log(0.3)}])
+    top = TopPredictions.of(scores, queries, known.filtered_answers(queries, "time-aware"), UNCALIBRATED)
     assert top.share == pytest.approx([0.5, 0.7])  # 2 is a true answer at time 5 only, where it is filtered
     assert top.right == pytest.approx([0.5, 0.0])  # 1 and 4 are tied
 
 
 def test_query_entity_is_filtered():
     queries = queries_of([(0, 0, 1, 5)])
-    answers = scores_of([{0: np.log(0.8), 1: np.log(0.15), 2: np.log(0.05)}])
-    top = TopPredictions.of(answers, queries, NO_FACTS.filtered_answers(queries, "time-aware"), UNCALIBRATED)
+    scores = scores_of([{0: np.log(0.8), 1: np.log(0.15), 2: np.log(0.05)}])
+    top = TopPredictions.of(scores, queries, NO_FACTS.filtered_answers(queries, "time-aware"), UNCALIBRATED)
     assert (top.share.tolist(), top.right.tolist()) == (pytest.approx([0.75]), [1])
 
 

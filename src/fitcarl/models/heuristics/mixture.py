@@ -6,7 +6,7 @@ import numpy as np
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.copy_support import CopySupport
-from fitcarl.models.heuristics.edges import Edges
+from fitcarl.models.heuristics.edge_index import EdgeIndex
 from fitcarl.models.heuristics.relation_window import RelationWindow
 from fitcarl.models.heuristics.similar_entities import SimilarEntities
 from fitcarl.models.heuristics.two_hop import TwoHop
@@ -25,7 +25,7 @@ class Mixture:
 
     def __init__(self, dataset: Dataset) -> None:
         self.entities = len(dataset.vocabulary.entities)
-        background = Edges.of(dataset.background, self.entities, dataset.vocabulary.relation_ids)
+        background = EdgeIndex.of(dataset.background, self.entities, dataset.vocabulary.relation_ids)
         self.scorers: tuple[tuple[float, Scorer], ...] = (
             (1.0, CopySupport(dataset, dataset.calendar.half_life)),
             (1.0, RelationWindow(dataset, background)),

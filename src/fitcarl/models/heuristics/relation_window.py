@@ -5,7 +5,7 @@ from __future__ import annotations
 from fitcarl.core.arrays import batches, spans
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.decay import hyperbolic_decay
-from fitcarl.models.heuristics.edges import Edges
+from fitcarl.models.heuristics.edge_index import EdgeIndex
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
@@ -20,9 +20,9 @@ class RelationWindow:
 
     name = "relation-window"
 
-    def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
+    def __init__(self, dataset: Dataset, background: EdgeIndex | None = None) -> None:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-        self.background = background or Edges.of(dataset.background, entities, relations)
+        self.background = background or EdgeIndex.of(dataset.background, entities, relations)
         self.half_life = dataset.calendar.half_life
 
     def score(self, task: Task, queries: Queries) -> Scores:  # noqa: ARG002

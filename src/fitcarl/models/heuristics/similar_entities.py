@@ -7,7 +7,7 @@ import numpy as np
 from fitcarl.core.arrays import batches
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.decay import hyperbolic_decay
-from fitcarl.models.heuristics.edges import Edges
+from fitcarl.models.heuristics.edge_index import EdgeIndex
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
@@ -22,9 +22,9 @@ class SimilarEntities:
 
     name = "peers"
 
-    def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
+    def __init__(self, dataset: Dataset, background: EdgeIndex | None = None) -> None:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-        self.background = background or Edges.of(dataset.background, entities, relations)
+        self.background = background or EdgeIndex.of(dataset.background, entities, relations)
         self.half_life = dataset.calendar.half_life
 
     def score(self, task: Task, queries: Queries) -> Scores:
@@ -34,7 +34,7 @@ class SimilarEntities:
         cost = np.bincount(similar.query, weights=objects, minlength=len(queries)).astype(np.int64)
         return Scores.concat([self._objects(similar.take(part), queries.take(part)) for part in batches(cost, _PAIRS)])
 
-    def _similar(self, support: Edges, queries: Queries) -> Scores:
+    def _similar(self, support: EdgeIndex, queries: Queries) -> Scores:
         """Entities that share a (relation, object) with e', scored by similarity."""
         start, fact = support.by_subject.members(queries.entity.astype(np.int64))
         pair = self.background.relation_object(support.directed.relation[fact], support.directed.object[fact])

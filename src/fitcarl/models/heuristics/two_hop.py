@@ -7,7 +7,7 @@ import numpy as np
 from fitcarl.core.arrays import batches
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.decay import hyperbolic_decay
-from fitcarl.models.heuristics.edges import Edges
+from fitcarl.models.heuristics.edge_index import EdgeIndex
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
@@ -22,9 +22,9 @@ class TwoHop:
 
     name = "two-hop"
 
-    def __init__(self, dataset: Dataset, background: Edges | None = None) -> None:
+    def __init__(self, dataset: Dataset, background: EdgeIndex | None = None) -> None:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-        self.background = background or Edges.of(dataset.background, entities, relations)
+        self.background = background or EdgeIndex.of(dataset.background, entities, relations)
         self.half_life = dataset.calendar.half_life
 
     def score(self, task: Task, queries: Queries) -> Scores:
@@ -35,7 +35,7 @@ class TwoHop:
         cost = np.bincount(start, weights=degree, minlength=len(queries)).astype(np.int64)
         return Scores.concat([self._score(support, queries.take(part)) for part in batches(cost, _PAIRS)])
 
-    def _score(self, support: Edges, queries: Queries) -> Scores:
+    def _score(self, support: EdgeIndex, queries: Queries) -> Scores:
         layers = (self.background, support)
         start, step = support.by_subject.members(queries.entity.astype(np.int64))
         middle = support.directed.object[step].astype(np.int64)

@@ -13,7 +13,7 @@ from fitcarl.data.relations import RelationIds
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
+class EdgeIndex:
     """Both directions of some facts. Each index is built at its first use."""
 
     directed: Quadruples
@@ -22,12 +22,12 @@ class Edges:
     entities: int
 
     @classmethod
-    def of(cls, facts: Quadruples, entities: int, relations: RelationIds) -> Edges:
+    def of(cls, facts: Quadruples, entities: int, relations: RelationIds) -> EdgeIndex:
         return cls(facts.both_directions(relations), relations, entities)
 
-    def with_facts(self, facts: Quadruples) -> Edges:
-        """Edges of other facts over the same entities and relations."""
-        return Edges.of(facts, self.entities, self.relations)
+    def with_facts(self, facts: Quadruples) -> EdgeIndex:
+        """EdgeIndex of other facts over the same entities and relations."""
+        return EdgeIndex.of(facts, self.entities, self.relations)
 
     @cached_property
     def by_subject(self) -> Groups:

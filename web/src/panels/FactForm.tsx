@@ -7,7 +7,7 @@ import { Combobox } from "../components/Combobox";
 import { SegmentedControl } from "../components/SegmentedControl";
 import { suggestEntities, suggestRelations } from "../components/suggestions";
 import { TimeField } from "../components/TimeField";
-import { toGranularity } from "../state/time";
+import { DEFAULT_GRANULARITY } from "../state/time";
 
 interface Props {
   readonly entity: string;
@@ -78,7 +78,12 @@ export function FactForm({ entity, model, onAdd, onClose }: Props): JSX.Element 
         newOption="new entity"
         onChoose={setOther}
       />
-      <TimeField label="Time" value={time} granularity={toGranularity(model?.granularity)} onChange={setTime} />
+      <TimeField
+        label="Time"
+        value={time}
+        granularity={model?.granularity ?? DEFAULT_GRANULARITY}
+        onChange={setTime}
+      />
       {missing && (
         <p class="problem" role="alert">
           Choose {missing}.

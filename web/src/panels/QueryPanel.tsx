@@ -9,7 +9,7 @@ import { suggestRelations } from "../components/suggestions";
 import { TimeField } from "../components/TimeField";
 import type { UpdateState } from "../hooks/useUrlState";
 import type { State } from "../state/state";
-import { toGranularity } from "../state/time";
+import { DEFAULT_GRANULARITY } from "../state/time";
 
 interface Props {
   readonly state: State;
@@ -18,7 +18,7 @@ interface Props {
 }
 
 export function QueryPanel({ state, model, update }: Props): JSX.Element {
-  const granularity = toGranularity(model?.granularity);
+  const granularity = model?.granularity ?? DEFAULT_GRANULARITY;
   const lastTime = model?.last_time ?? "";
   useEffect(() => {
     if (!state.at && lastTime) update({ ...state, at: lastTime }, "replace");
@@ -42,7 +42,12 @@ export function QueryPanel({ state, model, update }: Props): JSX.Element {
         search={suggestRelations}
         onChoose={(relation) => update({ ...state, relation, selected: "" })}
       />
-      <TimeField label="Time" value={state.at} granularity={granularity} onChange={(at) => update({ ...state, at }, "replace")} />
+      <TimeField
+        label="Time"
+        value={state.at}
+        granularity={granularity}
+        onChange={(at) => update({ ...state, at }, "replace")}
+      />
       <div class="as-of">
         <label class="check">
           <input

@@ -1,22 +1,21 @@
 /** Times in the notation of the service: hours, days, months, years or integers. */
 
-const EXAMPLES = {
+import type { Model } from "../api/types";
+
+export type Granularity = Model["granularity"];
+
+const EXAMPLES: Readonly<Record<Granularity, string>> = {
   hour: "2024-05-13T09",
   day: "2024-05-13",
   month: "2024-05",
   year: "2024",
   integer: "42",
-} as const;
-
-export type Granularity = keyof typeof EXAMPLES;
+};
+/** Granularity until the service has reported its own. */
+export const DEFAULT_GRANULARITY: Granularity = "day";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-
-/** The granularity reported by the service; days while it is not known yet. */
-export function toGranularity(text: string | undefined): Granularity {
-  return text !== undefined && text in EXAMPLES ? (text as Granularity) : "day";
-}
 
 /** A time of the given granularity, as a placeholder. */
 export function exampleTime(granularity: Granularity): string {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shiftTime, toGranularity } from "../../src/state/time";
+import { shiftTime } from "../../src/state/time";
 
 test.each([
   ["2024-02-28", "day", 1, "2024-02-29"],
@@ -16,8 +16,4 @@ test.each([
 test("incomplete and invalid dates are not shifted", () => {
   expect(shiftTime("2024-0", "day", 1)).toBeNull();
   expect(shiftTime("2024-99-99", "day", 1)).toBeNull();
-});
-
-test("an unknown granularity is treated as days", () => {
-  expect([toGranularity("month"), toGranularity(undefined), toGranularity("fortnight")]).toEqual(["month", "day", "day"]);
 });

@@ -110,7 +110,7 @@ def settings_reference() -> str:
 
 def presets() -> list[str]:
     """Names of all presets."""
-    from fitcarl.config.schema import PRESETS
+    from fitcarl.config.presets import PRESETS
 
     return list(PRESETS)
 

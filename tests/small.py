@@ -1,4 +1,4 @@
-"""A world and settings so small that a whole training run takes a second."""
+"""A world and settings so small that a whole training takes a second."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ from fitcarl.data.io.dataset_folder import write_dataset
 from fitcarl.data.split import split_facts
 from fitcarl.synthetic import generate_world
 
-SMALL = (
+_COMMON = ("training.queries_per_entity=3", "training.validate_every=2")
+
+SMALL = (*_COMMON, "encoder.dim=16", "encoder.max_updates=20", "encoder.min_updates=1")
+"""For model plus."""
+
+SMALL_PAPER = (
+    *_COMMON,
     "embedding.dim=16",
     "network.feedforward=16",
     "network.action_space=10",
     "search.beam=10",
-    "training.queries_per_entity=3",
-    "training.validate_every=2",
-    "encoder.dim=16",
-    "encoder.max_updates=20",
-    "encoder.min_updates=1",
 )
+"""For model fitcarl."""
+
+
+def small(preset: str) -> tuple[str, ...]:
+    """Small settings for a preset."""
+    return SMALL_PAPER if preset == "paper" else SMALL
 
 
 def write_tiny(folder: Path, seed: int = 7) -> Path:
@@ -37,7 +44,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A temporary cache directory for embeddings and encoders."""
+    """A cache directory of the tests' own."""
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FITCARL_HOME", str(folder))

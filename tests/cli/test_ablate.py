@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.test_train import assert_one_line
-from tests.small import SMALL, write_tiny
+from tests.small import SMALL_PAPER, write_tiny
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_invalid_option_is_one_line_error(fitcarl: Command, tmp_path: Path, opti
 @pytest.mark.slow
 def test_paper_ablations_run_with_one_command(fitcarl: Command, tmp_path: Path) -> None:
     data = write_tiny(tmp_path / "tiny")
-    settings = [part for setting in SMALL for part in ("--set", setting)]
+    settings = [part for setting in SMALL_PAPER for part in ("--set", setting)]
     ways = ["--shots", 2, "--preset", "paper", "--seeds", 1, "--draws", 1, "--episodes", 2, "--json"]
     outcome = fitcarl("ablate", data, *ways, "--out", tmp_path / "runs", *settings)
     assert outcome.code == 0

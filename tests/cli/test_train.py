@@ -13,7 +13,7 @@ import pytest
 from fitcarl.cli import console, run
 from fitcarl.cli.train import stop_on_interrupt
 from tests.cli.conftest import Command, Outcome
-from tests.small import SMALL, write_tiny
+from tests.small import SMALL_PAPER, write_tiny
 
 ROW = {
     *("ranks", "filter", "mrr", "hits@1", "hits@3", "hits@10", "amri", "ci_low", "ci_high", "queries", "entities"),
@@ -29,7 +29,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A dataset's folder and a run on it, made by the command."""
     folder = tmp_path_factory.mktemp("trained")
     data, out = write_tiny(folder / "tiny"), folder / "run"
-    settings = [part for setting in SMALL for part in ("--set", setting)]
+    settings = [part for setting in SMALL_PAPER for part in ("--set", setting)]
     ways = ["--shots", "2", "--preset", "paper", "--seed", "1", "--episodes", "2", "--out", str(out)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FITCARL_HOME", str(folder / "home"))
@@ -49,7 +49,7 @@ def assert_one_line(outcome: Outcome, *parts: str) -> None:
 def test_a_run_keeps_what_the_command_line_said(trained: Trained) -> None:
     config = json.loads((trained[1] / "config.json").read_text())
     assert (config["preset"], config["shots"], config["seed"]) == ("paper", 2, 1)
-    assert (config["learn"]["episodes"], config["search"]["beam"]) == (2, 10)
+    assert (config["training"]["episodes"], config["search"]["beam"]) == (2, 10)
 
 
 def test_evaluate_for_programs_has_the_keys_that_scripts_rely_on(trained: Trained, fitcarl: Command) -> None:

@@ -10,28 +10,32 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.core.lock import alone
+from fitcarl.core.lock import lock_folder
 from fitcarl.errors import InputError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="folders cannot be held here")
 
 
 def test_a_folder_is_held_once_and_then_free_again(tmp_path: Path) -> None:
-    with alone(tmp_path), pytest.raises(InputError, match="another fitcarl is at work in it"), alone(tmp_path):
+    with (
+        lock_folder(tmp_path),
+        pytest.raises(InputError, match="in use by another fitcarl process"),
+        lock_folder(tmp_path),
+    ):
         pass
-    with alone(tmp_path):
+    with lock_folder(tmp_path):
         pass
 
 
 def test_who_is_given_the_descriptor_holds_on(tmp_path: Path) -> None:
-    with alone(tmp_path) as held:
+    with lock_folder(tmp_path) as held:
         sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,))
     try:
-        with pytest.raises(InputError, match="at work"), alone(tmp_path):
+        with pytest.raises(InputError, match="in use"), lock_folder(tmp_path):
             pass
     finally:
         sleeper.communicate(b"\n")
-    with alone(tmp_path):
+    with lock_folder(tmp_path):
         pass
 
 
@@ -42,5 +46,5 @@ def test_where_folders_cannot_be_held_work_goes_on(tmp_path: Path, monkeypatch: 
         raise OSError(errno.ENOLCK, "no locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with alone(tmp_path) as held:
+    with lock_folder(tmp_path) as held:
         assert held == -1

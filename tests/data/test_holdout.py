@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -17,9 +18,8 @@ from fitcarl.predict.predictor import Predictor
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.run import Run
 from fitcarl.synthetic import generate_world
-from fitcarl.training.api import resume, train
-from fitcarl.training.loop import TrainingInterrupted
-from tests.small import SMALL
+from fitcarl.training.api import TrainingInterrupted, resume, train
+from tests.small import SMALL, SMALL_PAPER
 from tests.training.test_loop import assert_same_weights
 
 WAYS = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
@@ -37,7 +37,16 @@ def told() -> list[str]:
 
 @pytest.fixture(scope="module")
 def run(facts: Facts, told: list[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return train(facts, out=tmp_path_factory.mktemp("plain") / "run", note=told.append, **WAYS)
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("fitcarl")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        return train(facts, out=tmp_path_factory.mktemp("plain") / "run", **WAYS)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
 
 
 @pytest.mark.parametrize("meta_train", [False, True])
@@ -57,10 +66,10 @@ def test_held_out_entities_depend_on_the_seed(facts: Facts) -> None:
 
 def test_training_logs_the_held_out_entities(run: Run, told: list[str]) -> None:
     said = [line.partition(":")[0] for line in told]
-    assert said[:3] == ["demo-tiny", "held out for validation", "to learn from"]
-    assert {line.split(" from ")[0] for line in said[3:]} <= {"the encoder learns"}
+    assert said[:3] == ["demo-tiny", "held out for validation", "pseudo-unseen for training"]
+    assert {line.split(" on ")[0] for line in said[3:]} <= {"pre-training the encoder"}
     assert f"{len(run.context.facts):,} facts" in told[0]
-    assert "3,000 facts of 110 actors" in told[0]
+    assert "3,000 facts of 110 entities" in told[0]
     assert "4 groups of" in told[2]
 
 
@@ -87,7 +96,7 @@ def test_moved_run_is_evaluated_and_resumed_without_the_facts_file(run: Run, tmp
     moved = tmp_path / "moved"
     shutil.copytree(run.folder.path, moved)
     assert Run.load(moved).source == str(moved / "dataset")
-    assert resume(moved, episodes=5).whole
+    assert resume(moved, episodes=5).keep_all_facts
 
 
 def test_interrupted_run_resumes_with_equal_results(run: Run, facts: Facts, tmp_path: Path) -> None:
@@ -97,17 +106,17 @@ def test_interrupted_run_resumes_with_equal_results(run: Run, facts: Facts, tmp_
             facts,
             out=tmp_path / "run",
             **WAYS,
-            watch=lambda now: seen.append(now.line.episode),
-            stop=lambda: len(seen) == 2,
+            on_progress=lambda now: seen.append(now.done) if now.stage == "training" else None,
+            should_stop=lambda: len(seen) == 2,
         )
     resume(tmp_path / "run")
     assert_same_weights(run.folder.path, tmp_path / "run")
 
 
 def test_preset_paper_gets_a_meta_train_group(facts: Facts, tmp_path: Path) -> None:
-    run = train(facts, out=tmp_path / "run", shots=2, episodes=2, preset="paper", settings=SMALL)
+    run = train(facts, out=tmp_path / "run", shots=2, episodes=2, preset="paper", settings=SMALL_PAPER)
     dataset = read_dataset(run.folder.dataset)
-    assert run.config.training.tasks == "meta"
+    assert run.config.task_source == "meta"
     assert len(dataset.train.entities) >= 5
     assert sorted(run.context.facts) == sorted(facts.quadruples)
     rows = run.model.module.entity_rows
@@ -118,7 +127,7 @@ def test_dataset_without_meta_train_split_can_be_trained(facts: Facts, tmp_path:
     dataset, _ = dataset_from_facts(facts, 2, 0)
     run = train(dataset, out=tmp_path / "run", shots=2, episodes=1, settings=SMALL)
     assert run.config.training.tasks == "pseudo"
-    assert not run.whole
+    assert not run.keep_all_facts
     assert sorted(run.context.facts) == sorted(dataset.background)
     with pytest.raises(InputError, match=r"training\.tasks=pseudo"):
         train(dataset, out=tmp_path / "other", shots=2, settings=["training.tasks=meta"])

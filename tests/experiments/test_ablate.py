@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.config.schema import PRESETS, configure, flat
+from fitcarl.config.presets import PRESETS
+from fitcarl.config.settings import configure, flatten
 from fitcarl.errors import InputError
 from fitcarl.evaluation.bootstrap import paired_difference
 from fitcarl.experiments.ablate import ABLATIONS, FULL, AblationPlan, AblationTable, ablate
@@ -36,9 +37,9 @@ def finished(plan: AblationPlan, tmp_path_factory: pytest.TempPathFactory) -> tu
 
 @pytest.mark.parametrize("preset", ABLATIONS)
 def test_ablation_changes_only_its_settings(preset: str) -> None:
-    full = flat(configure(preset).model_dump())
+    full = flatten(configure(preset).model_dump())
     for ablation in ABLATIONS[preset]:
-        other = flat(configure(preset, ablation.settings).model_dump())
+        other = flatten(configure(preset, ablation.settings).model_dump())
         changed = {name for name in full if full[name] != other[name]}
         assert changed == {setting.partition("=")[0] for setting in ablation.settings}
 

@@ -22,12 +22,11 @@ from fitcarl.experiments.reproduce import ReproductionPlan, reproduce
 from fitcarl.experiments.results import Row
 from fitcarl.models.heuristics import HEURISTICS
 from fitcarl.runs.evaluate import evaluate
-from fitcarl.training.api import resume, train
-from fitcarl.training.loop import TrainingInterrupted
+from fitcarl.training.api import TrainingInterrupted, resume, train
 from fitcarl.training.trace import read
-from tests.small import SMALL, write_tiny
+from tests.small import SMALL_PAPER, write_tiny
 
-SETTINGS = (*SMALL, "training.episodes=2")
+SETTINGS = (*SMALL_PAPER, "training.episodes=2")
 
 
 @contextmanager
@@ -130,7 +129,9 @@ def test_unfinished_run_is_resumed(plan: ReproductionPlan, copy: Path) -> None:
     last = plan.groups(copy)[-1][-1]
     shutil.rmtree(last.folder)
     with pytest.raises(TrainingInterrupted):
-        train(last.source, out=last.folder, shots=2, preset="paper", seed=1, settings=SETTINGS, stop=lambda: True)
+        train(
+            last.source, out=last.folder, shots=2, preset="paper", seed=1, settings=SETTINGS, should_stop=lambda: True
+        )
     assert {job.state for job in plan.groups(copy)[-1]} == {"finished", "unfinished"}
     assert last.command == ["train", "--resume", str(last.folder)]
     trained = []
@@ -145,7 +146,7 @@ def test_unfinished_run_is_resumed(plan: ReproductionPlan, copy: Path) -> None:
 
 
 def test_run_with_other_settings_is_rejected_before_training(plan: ReproductionPlan, copy: Path) -> None:
-    longer = replace(plan, settings=(*SMALL, "training.episodes=3"))
+    longer = replace(plan, settings=(*SMALL_PAPER, "training.episodes=3"))
     with pytest.raises(InputError, match=r"tiny-1shot-paper-0.*training\.episodes=2.*expected training\.episodes=3"):
         reproduce(longer, copy, train=never_train)
 
@@ -205,7 +206,7 @@ def test_failed_training_process_raises_its_exit_code(
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
 def test_command_stops_on_signal_and_resumes(data: Path, tmp_path: Path, asked: signal.Signals) -> None:
-    settings = [part for setting in (*SMALL, "training.patience=1000") for part in ("--set", setting)]
+    settings = [part for setting in (*SMALL_PAPER, "training.patience=1000") for part in ("--set", setting)]
     ways = ["--data", str(data), "--shots", "2", "--seeds", "0,1", "--episodes", "100", "--json"]
     command = [sys.executable, "-m", "fitcarl", "reproduce", *ways, "--out", str(tmp_path), *settings]
     first, second = tmp_path / "tiny-2shot-paper-0", tmp_path / "tiny-2shot-paper-1"

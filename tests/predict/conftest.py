@@ -14,7 +14,7 @@ from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.runs.run import Run
 from fitcarl.tasks.task import Task, official_task
 from fitcarl.training.api import train
-from tests.small import SMALL, write_tiny
+from tests.small import small, write_tiny
 
 SHOTS = 3
 
@@ -54,7 +54,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session", params=["plus", "paper"])
 def run(request: pytest.FixtureRequest, world: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("runs") / request.param
-    return train(world, out=out, shots=SHOTS, preset=request.param, episodes=2, settings=SMALL)
+    return train(world, out=out, shots=SHOTS, preset=request.param, episodes=2, settings=small(request.param))
 
 
 @pytest.fixture

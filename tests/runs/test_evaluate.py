@@ -15,7 +15,7 @@ from fitcarl.errors import InputError
 from fitcarl.runs.evaluate import calibrate, evaluate
 from fitcarl.runs.run import Run
 from fitcarl.training.api import train
-from tests.small import SMALL
+from tests.small import SMALL, small
 
 SHOTS = 2
 
@@ -23,7 +23,7 @@ SHOTS = 2
 @pytest.fixture(scope="module", params=["plus", "paper"])
 def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("runs") / request.param
-    return train(data, out=out, shots=SHOTS, preset=request.param, episodes=4, settings=SMALL)
+    return train(data, out=out, shots=SHOTS, preset=request.param, episodes=4, settings=small(request.param))
 
 
 def test_a_run_is_calibrated_when_learning_ends(run: Run, data: Path) -> None:

@@ -1,4 +1,4 @@
-"""Training tasks without a meta-split: what the agent sees was counted without those who play newcomers."""
+"""Training tasks from pseudo-unseen entities: the model sees nothing of the held-out entities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.config.schema import Config, configure
+from fitcarl.config.schema import Config
+from fitcarl.config.settings import configure
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.pseudo_unseen import hold_out_entities
@@ -20,8 +21,8 @@ from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.tasks.sampler import TaskSampler
 from fitcarl.tasks.task import Task, sampled_task
-from fitcarl.training.api import resume, train
-from fitcarl.training.loop import TrainingInterrupted
+from fitcarl.training.api import TrainingInterrupted, resume, train
+from fitcarl.training.folds import FoldModels
 from tests.small import SMALL
 from tests.training.test_loop import assert_same_weights
 
@@ -34,7 +35,7 @@ def tiny(data: Path) -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def agent(tiny: Dataset) -> PlusModel:
+def model(tiny: Dataset) -> PlusModel:
     torch.manual_seed(0)
     return PlusModel(settings(), GraphContext.from_dataset(tiny))
 
@@ -43,20 +44,25 @@ def settings(*more: str, shots: int = 2) -> Config:
     return configure("plus", ["training.tasks=pseudo", "training.folds=3", *more], shots=shots, seed=5)
 
 
-def lessons(tiny: Dataset, agent: PlusModel, config: Config) -> Iterator[tuple[PlusModel, Task]]:
-    source = TaskSampler(tiny, config)
+def sampled(tiny: Dataset, model: PlusModel, config: Config) -> Iterator[tuple[PlusModel, Task]]:
+    """The tasks of some episodes, each with the model that it is played on."""
+    sampler = TaskSampler(tiny, config)
+    models = FoldModels(model, sampler)
     for episode in EPISODES:
-        player, task = source.sample(agent, episode)
-        assert isinstance(player, PlusModel)
-        yield player, task
+        found = sampler.sample(episode)
+        yield models.model_for(found.fold), found.task
 
 
-def loss(agent: TrainableModel, task: Task) -> float:
-    return float(agent.training_step(task, 0).loss.detach())
+def first(tiny: Dataset, model: PlusModel, config: Config) -> tuple[PlusModel, Task]:
+    return next(sampled(tiny, model, config))
+
+
+def loss(model: TrainableModel, task: Task) -> float:
+    return float(model.training_step(task, 0).loss.detach())
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values hold the same numbers, arrays within dataclasses included."""
+    """Whether two values hold the same numbers, including arrays within dataclasses."""
     if dataclasses.is_dataclass(one):
         return all(
             same(getattr(one, field.name), getattr(other, field.name))
@@ -68,105 +74,106 @@ def same(one: object, other: object) -> bool:
     return bool(one == other)
 
 
-def test_no_fact_of_a_newcomer_is_in_the_graph_it_is_asked_about_in(tiny: Dataset, agent: PlusModel) -> None:
-    for player, task in lessons(tiny, agent, settings()):
-        assert (player._background.degree(task.entities) == 0).all()
+def test_background_has_no_fact_of_a_pseudo_unseen_entity(tiny: Dataset, model: PlusModel) -> None:
+    for refitted, task in sampled(tiny, model, settings()):
+        assert (refitted._background.degree(task.entities) == 0).all()
         ends = np.unique(np.concatenate([tiny.background.subject, tiny.background.object]))
         assert np.isin(task.entities, ends).all()
 
 
-def test_everything_is_counted_anew_without_them(tiny: Dataset, agent: PlusModel) -> None:
+def test_statistics_are_computed_without_the_held_out_entities(tiny: Dataset, model: PlusModel) -> None:
     config = settings()
-    source = TaskSampler(tiny, config)
-    assert source.pseudo_unseen is not None
-    unequal = 0
+    sampler = TaskSampler(tiny, config)
+    models = FoldModels(model, sampler)
+    assert sampler.pseudo_unseen is not None
     for episode in FEW:
-        player, task = source.sample(agent, episode)
-        assert isinstance(player, PlusModel)
-        group = next(group for group in source.pseudo_unseen.groups if np.isin(task.entities, group).all())
-        left = hold_out_entities(
-            tiny.background, group, len(tiny.vocabulary.entities), np.random.default_rng(0)
-        ).background
-        alone = PlusModel(config, GraphContext.from_dataset(dataclasses.replace(tiny, background=left)))
-        assert same(player.statistics, alone.statistics)
-        unequal += not same(player.statistics, agent.statistics)
-    assert unequal == len(FEW)
+        found = sampler.sample(episode)
+        assert found.fold is not None
+        group, entities = sampler.pseudo_unseen.groups[found.fold], len(tiny.vocabulary.entities)
+        left = hold_out_entities(tiny.background, group, entities, np.random.default_rng(0)).background
+        expected = PlusModel(config, GraphContext.from_dataset(dataclasses.replace(tiny, background=left)))
+        refitted = models.model_for(found.fold)
+        assert isinstance(refitted, PlusModel)
+        assert same(refitted.statistics, expected.statistics)
+        assert not same(refitted.statistics, model.statistics)
 
 
-def test_what_happened_to_a_newcomer_changes_nothing_that_is_seen_of_it(tiny: Dataset, agent: PlusModel) -> None:
-    """The fact that answers a question is planted among the hidden ones once more, at another time and as it is."""
-    source = TaskSampler(tiny, settings())
-    assert source.pseudo_unseen is not None
-    player, task = source.sample(agent, 1)
-    group = next(group for group in source.pseudo_unseen.groups if np.isin(task.entities, group).all())
-    asked = task.queries.take(task.queries.relation < len(tiny.vocabulary.relations))
-    planted = Quadruples(asked.entity, asked.relation, asked.answer, (asked.time + 1) % tiny.calendar.span)
-    more = Quadruples.concat([tiny.background, planted]).distinct()
+def test_facts_of_held_out_entities_do_not_change_the_loss(tiny: Dataset, model: PlusModel) -> None:
+    """The answers are added to the background once more, at another time and between the same entities."""
+    sampler = TaskSampler(tiny, settings())
+    assert sampler.pseudo_unseen is not None
+    refitted, task = first(tiny, model, settings())
+    group = next(group for group in sampler.pseudo_unseen.groups if np.isin(task.entities, group).all())
+    queries = task.queries.take(task.queries.relation < len(tiny.vocabulary.relations))
+    added = Quadruples(queries.entity, queries.relation, queries.answer, (queries.time + 1) % tiny.calendar.span)
+    more = Quadruples.concat([tiny.background, added]).distinct()
     assert len(more) > len(tiny.background)
     left = hold_out_entities(more, group, len(tiny.vocabulary.entities), np.random.default_rng(0)).background
     graph = GraphContext.from_dataset(dataclasses.replace(tiny, background=left)).graph
-    assert loss(player, task) == loss(agent.refit_statistics(graph), task)
+    assert loss(refitted, task) == loss(model.refit_statistics(graph), task)
 
 
-def test_a_newcomers_own_facts_would_have_been_seen_without_that(tiny: Dataset, agent: PlusModel) -> None:
-    player, task = TaskSampler(tiny, settings()).sample(agent, 1)
-    assert loss(agent, task) < loss(player, task)
+def test_without_holding_out_the_answers_would_be_visible(tiny: Dataset, model: PlusModel) -> None:
+    refitted, task = first(tiny, model, settings())
+    assert loss(model, task) < loss(refitted, task)
 
 
-def test_all_players_share_the_weights(tiny: Dataset, agent: PlusModel) -> None:
-    assert all(player.module is agent.module for player, _ in lessons(tiny, agent, settings()))
+def test_refitted_models_share_the_weights(tiny: Dataset, model: PlusModel) -> None:
+    assert all(refitted.module is model.module for refitted, _ in sampled(tiny, model, settings()))
 
 
-def test_an_episode_has_the_same_task_whatever_was_drawn_before(tiny: Dataset, agent: PlusModel) -> None:
+def test_task_of_an_episode_does_not_depend_on_earlier_samples(tiny: Dataset, model: PlusModel) -> None:
     config = settings("training.tasks=both", "training.folds=6")
-    in_order = [task for _, task in lessons(tiny, agent, config)]
+    in_order = [task for _, task in sampled(tiny, model, config)]
     for episode in reversed(FEW):
-        _, task = TaskSampler(tiny, config).sample(agent, episode)
+        task = TaskSampler(tiny, config).sample(episode).task
         assert task.support == in_order[episode - 1].support
         assert same(task.queries, in_order[episode - 1].queries)
 
 
-def test_both_sources_take_turns(tiny: Dataset, agent: PlusModel) -> None:
-    official = [
-        bool(np.isin(task.entities, tiny.train.entities).all())
-        for _, task in lessons(tiny, agent, settings("training.tasks=both"))
-    ]
-    assert 3 <= sum(official) <= 9
-    assert not any(np.isin(task.entities, tiny.train.entities).any() for _, task in lessons(tiny, agent, settings()))
+def test_both_sources_are_sampled(tiny: Dataset, model: PlusModel) -> None:
+    def official(config: Config) -> list[bool]:
+        return [bool(np.isin(task.entities, tiny.train.entities).any()) for _, task in sampled(tiny, model, config)]
+
+    assert 3 <= sum(official(settings("training.tasks=both"))) <= 9
+    assert not any(official(settings()))
 
 
-def test_official_tasks_are_what_they_were_before_there_were_others(tiny: Dataset, agent: PlusModel) -> None:
+def test_meta_train_tasks_are_played_on_the_whole_background(tiny: Dataset, model: PlusModel) -> None:
     config = settings("training.tasks=meta")
-    for episode, (player, task) in zip(EPISODES, lessons(tiny, agent, config), strict=True):
+    for episode, (played_on, task) in zip(EPISODES, sampled(tiny, model, config), strict=True):
         rng = np.random.default_rng([5, episode])
         expected = sampled_task(tiny.train, 2, tiny.vocabulary.relation_ids, rng, config.training.queries_per_entity)
-        assert player is agent
+        assert played_on is model
         assert same(task.queries, expected.queries)
 
 
-def test_no_more_than_a_few_groups_are_kept(tiny: Dataset, agent: PlusModel) -> None:
-    source = TaskSampler(tiny, settings("training.folds=8"))
+def test_few_refitted_models_are_kept(tiny: Dataset, model: PlusModel) -> None:
+    sampler = TaskSampler(tiny, settings("training.folds=8"))
+    models = FoldModels(model, sampler)
     for episode in EPISODES:
-        source.sample(agent, episode)
-        assert len(source._kept) <= 4
+        models.model_for(sampler.sample(episode).fold)
+    assert models._refit.cache_info().currsize <= 4
+    assert sampler._holdout.cache_info().currsize <= 4
 
 
-def test_preset_paper_is_refused_because_its_embeddings_know_the_background() -> None:
-    with pytest.raises(InputError, match="embeddings know the background"):
+def test_model_fitcarl_has_no_setting_for_pseudo_unseen_entities() -> None:
+    """Its embeddings are pre-trained on all background entities."""
+    with pytest.raises(InputError, match="not a setting of model fitcarl"):
         configure("paper", ["training.tasks=both"])
 
 
-def test_training_on_both_is_resumed_bit_for_bit(data: Path, tmp_path: Path) -> None:
+def test_training_on_both_sources_resumes_bit_for_bit(data: Path, tmp_path: Path) -> None:
     ways = {"shots": 2, "episodes": 4, "settings": (*SMALL, "training.tasks=both"), "seed": 3}
-    undisturbed = train(data, out=tmp_path / "whole", **ways)
+    undisturbed = train(data, out=tmp_path / "undisturbed", **ways)
     seen: list[int] = []
     with pytest.raises(TrainingInterrupted):
         train(
             data,
             out=tmp_path / "run",
             **ways,
-            watch=lambda now: seen.append(now.line.episode),
-            stop=lambda: len(seen) == 2,
+            on_progress=lambda now: seen.append(now.done) if now.stage == "training" else None,
+            should_stop=lambda: len(seen) == 2,
         )
     resume(tmp_path / "run")
     assert_same_weights(undisturbed.folder.path, tmp_path / "run")

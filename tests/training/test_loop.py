@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save
 
+from fitcarl.core.progress import Progress
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.errors import InputError
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.run import Run
-from fitcarl.synthetic import generate_world
-from fitcarl.training.api import resume, train
-from fitcarl.training.loop import Progress, TrainingInterrupted
+from fitcarl.training import api
+from fitcarl.training.api import TrainingInterrupted, resume, train
+from fitcarl.training.setup import prepare_data
 from fitcarl.training.trace import read
-from tests.small import SMALL, write_tiny
+from tests.small import SMALL, SMALL_PAPER, write_tiny
 
 EPISODES = 8
 
@@ -33,7 +33,7 @@ EPISODES = 8
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that nobody disturbed."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    return train(data, out=out, shots=2, episodes=EPISODES, preset="paper", settings=SMALL, seed=3)
+    return train(data, out=out, shots=2, episodes=EPISODES, preset="paper", settings=SMALL_PAPER, seed=3)
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
@@ -61,17 +61,20 @@ def test_a_run_holds_what_it_was_made_of(whole: Run) -> None:
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(whole: Run, data: Path, tmp_path: Path) -> None:
-    again = train(data, out=tmp_path / "again", shots=2, episodes=EPISODES, preset="paper", settings=SMALL, seed=3)
+    again = train(
+        data, out=tmp_path / "again", shots=2, episodes=EPISODES, preset="paper", settings=SMALL_PAPER, seed=3
+    )
     assert_same_weights(whole.folder.path, again.folder.path)
-    other = train(data, out=tmp_path / "other", shots=2, episodes=2, preset="paper", settings=SMALL, seed=4)
+    other = train(data, out=tmp_path / "other", shots=2, episodes=2, preset="paper", settings=SMALL_PAPER, seed=4)
     assert not torch.equal(other.model.module.policy.w1, whole.model.module.policy.w1)
 
 
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path) -> None:
     seen: list[int] = []
 
-    def watch(now: Progress) -> None:
-        seen.append(now.line.episode)
+    def on_progress(now: Progress) -> None:
+        if now.stage == "training":
+            seen.append(now.done)
 
     with pytest.raises(TrainingInterrupted, match="episode 5"):
         train(
@@ -80,19 +83,19 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path
             shots=2,
             episodes=EPISODES,
             preset="paper",
-            settings=SMALL,
+            settings=SMALL_PAPER,
             seed=3,
-            watch=watch,
-            stop=lambda: len(seen) == 4,
+            on_progress=on_progress,
+            should_stop=lambda: len(seen) == 4,
         )
     assert seen == [1, 2, 3, 4, 5]
-    resume(tmp_path / "run", watch=watch)
+    resume(tmp_path / "run", on_progress=on_progress)
     assert seen == [1, 2, 3, 4, 5, 6, 7, 8]
     assert_same_weights(whole.folder.path, tmp_path / "run")
 
 
 def command(data: Path, out: Path) -> list[str]:
-    settings = [part for setting in SMALL for part in ("--set", setting)]
+    settings = [part for setting in SMALL_PAPER for part in ("--set", setting)]
     ways = ["--preset", "paper", "--shots", "2", "--episodes", str(EPISODES), "--seed", "3", "--out", str(out)]
     return [sys.executable, "-m", "fitcarl", "train", str(data), *ways, *settings]
 
@@ -157,7 +160,7 @@ def test_a_run_is_shown_in_one_short_line(whole: Run) -> None:
 
 def test_an_existing_folder_is_not_trained_over(whole: Run, data: Path) -> None:
     with pytest.raises(InputError, match="--resume"):
-        train(data, out=whole.folder.path, shots=2, preset="paper", settings=SMALL)
+        train(data, out=whole.folder.path, shots=2, preset="paper", settings=SMALL_PAPER)
 
 
 def test_a_run_is_not_resumed_on_other_data(whole: Run, tmp_path: Path) -> None:
@@ -219,7 +222,7 @@ def test_times_beyond_the_calendar_are_noticed(whole: Run, tmp_path: Path) -> No
 
 
 def test_a_folder_is_worked_in_by_one_at_a_time(data: Path, tmp_path: Path) -> None:
-    run, ways = tmp_path / "run", {"shots": 2, "preset": "paper", "settings": SMALL}
+    run, ways = tmp_path / "run", {"shots": 2, "preset": "paper", "settings": SMALL_PAPER}
     refused: list[str] = []
 
     def another(_now: Progress) -> None:
@@ -227,22 +230,25 @@ def test_a_folder_is_worked_in_by_one_at_a_time(data: Path, tmp_path: Path) -> N
             resume(run)
         refused.append(str(caught.value))
 
-    train(data, out=run, episodes=1, watch=another, **ways)  # type: ignore[arg-type]
-    assert refused == [f"{run}: another fitcarl is at work in it; expected one at a time"]
+    train(data, out=run, episodes=1, on_progress=another, **ways)  # type: ignore[arg-type]
+    problem = f"{run}: is in use by another fitcarl process; expected one process at a time"
+    assert set(refused) == {problem}
     resume(run, episodes=2)
 
 
-def test_a_folder_that_somebody_else_trained_in_meanwhile_is_left_alone(data: Path, tmp_path: Path) -> None:
+def test_a_folder_that_somebody_else_trained_in_meanwhile_is_left_alone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = tmp_path / "run"
 
-    def meanwhile(_text: str) -> None:
+    def prepare_slowly(*given: object) -> object:
         if not run.exists():
-            train(data, out=run, shots=1, episodes=1, preset="paper", settings=SMALL)
+            train(data, out=run, shots=1, episodes=1, preset="paper", settings=SMALL_PAPER)
+        return prepare_data(*given)
 
-    ways = {"preset": "paper", "episodes": 1, "settings": [*SMALL, "training.tasks=meta"]}
-    facts = generate_world("tiny", seed=7).facts
+    monkeypatch.setattr(api, "prepare_data", prepare_slowly)
     with pytest.raises(InputError, match="exists already"):
-        train(facts, out=run, shots=2, note=meanwhile, **ways)  # type: ignore[arg-type]
+        train(data, out=run, shots=2, preset="paper", episodes=1, settings=SMALL_PAPER)
     assert Run.load(run).config.shots == 1
 
 
@@ -258,20 +264,17 @@ def test_equal_tensors_give_equal_bytes(tmp_path: Path) -> None:
     assert about == {"b": 1, "a": 0.1}
 
 
-def test_tensors_of_an_earlier_version_have_no_checksum(tmp_path: Path) -> None:
-    (tmp_path / "t").write_bytes(save({"a": torch.ones(2)}, metadata={"about": '{"seconds": 3}'}))
-    assert read_tensors(tmp_path / "t")[1] == {"seconds": 3}
-
-
-def test_a_run_without_its_state_is_not_begun_anew_in_silence(whole: Run, tmp_path: Path) -> None:
-    copy, said = tmp_path / "copy", list[str]()
+def test_a_run_without_its_state_is_not_begun_anew_in_silence(
+    whole: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy = tmp_path / "copy"
     shutil.copytree(whole.folder.path, copy)
     (copy / "state.safetensors").unlink()
     with pytest.raises(InputError, match=r"state\.safetensors: is missing"):
         resume(copy, episodes=EPISODES + 2)
     (copy / "result.json").unlink()
-    resume(copy, note=said.append)
-    assert said == [f"{copy / 'state.safetensors'}: is missing, so learning begins anew"]
+    resume(copy)
+    assert f"{copy / 'state.safetensors'}: is missing, so training starts again" in caplog.messages
     assert_same_weights(whole.folder.path, copy)
 
 
@@ -316,8 +319,8 @@ def test_preset_plus_is_resumed_bit_for_bit_too(data: Path, tmp_path: Path) -> N
             data,
             out=tmp_path / "run",
             **ways,
-            watch=lambda now: seen.append(now.line.episode),
-            stop=lambda: len(seen) == 2,
+            on_progress=lambda now: seen.append(now.done) if now.stage == "training" else None,
+            should_stop=lambda: len(seen) == 2,
         )
     resume(tmp_path / "run")
     assert_same_weights(undisturbed.folder.path, tmp_path / "run")

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from fitcarl.bench.reference import literal_episode, literal_paths
-from fitcarl.config.schema import Config, configure
+from fitcarl.config.schema import FitcarlConfig
 from fitcarl.core.memory import peak_mb
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
@@ -94,7 +94,7 @@ def time_answers(data: str, shots: int, passes: int = 3) -> AnswerTimes:
     ours = _in_own_process(_answer, data, shots, passes)
     theirs = _in_own_process(_answer_literally, data, shots)
     reference = theirs.cpu * ours.queries / theirs.queries
-    beam = configure("paper", shots=shots).search.beam
+    beam = FitcarlConfig(shots=shots).search.beam
     return AnswerTimes(ours.cpu, ours.wall, reference, reference / ours.cpu, ours.peak, ours.queries, beam)
 
 
@@ -117,10 +117,10 @@ def _send(connection: Connection, work: Callable[..., _Measured], given: tuple[A
     connection.send(work(*given))
 
 
-def setting(data: str, shots: int) -> tuple[Dataset, Config, Fitcarl, TemporalGraph]:
+def setting(data: str, shots: int) -> tuple[Dataset, FitcarlConfig, Fitcarl, TemporalGraph]:
     """A dataset, the settings of preset ``paper``, an untrained model and the bare graph."""
     dataset = load_dataset(data)
-    config = configure("paper", shots=shots)
+    config = FitcarlConfig(shots=shots)
     entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
     # Speed does not depend on the numbers, so random rows stand in for trained ones.
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from fitcarl.config.schema import Config
+from fitcarl.config.schema import FitcarlConfig
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import Adaptive
@@ -34,7 +34,7 @@ def literal_episode(
     model: Fitcarl,
     background: TemporalGraph,
     task: Task,
-    config: Config,
+    config: FitcarlConfig,
     concept_prior: ConceptPrior | None,
     max_delta: int,
     seed: int,
@@ -58,8 +58,8 @@ def literal_episode(
         if concept_prior is not None:
             loss = loss + config.training.kl_weight * walk.divergence(log_policy, mask, concept_prior)
         total = total + config.training.gamma**level * loss.mean()
-    arrived = (walk.entity == task.queries.answer).mean()
-    return EpisodeResult(total, float(gain.mean()), float(arrived))
+    hit_rate = (walk.entity == task.queries.answer).mean()
+    return EpisodeResult(total, {"reward": float(gain.mean()), "hit_rate": float(hit_rate)})
 
 
 @torch.no_grad()

@@ -189,7 +189,7 @@ def progress() -> Iterator[ProgressBar]:
 def training_processes() -> Iterator[None]:
     """Turns the failure of a training subprocess into a message and the exit code of this command."""
     from fitcarl.experiments.jobs import TrainingError
-    from fitcarl.training.loop import TrainingInterrupted
+    from fitcarl.training.api import TrainingInterrupted
 
     try:
         yield

@@ -63,23 +63,22 @@ def demo(
 
 def _new_run(out: Path) -> Path:
     """A folder for the run; that of an earlier demo is replaced, as the rest of the demo is."""
-    from fitcarl.core.lock import alone
+    from fitcarl.core.lock import lock_folder
 
     folder = out / "run"
     if (folder / "config.json").exists():
-        with alone(folder):
+        with lock_folder(folder):
             shutil.rmtree(folder)
     return folder
 
 
 def _train(data: Path, folder: Path, episodes: int) -> Run:
-    from fitcarl.cli.train import stop_on_interrupt, watching
-    from fitcarl.training.api import train
-    from fitcarl.training.loop import TrainingInterrupted
+    from fitcarl.cli.train import stop_on_interrupt, training_progress
+    from fitcarl.training.api import TrainingInterrupted, train
 
-    with stop_on_interrupt() as stop, watching() as watch:
+    with stop_on_interrupt() as should_stop, training_progress() as on_progress:
         try:
-            return train(data, out=folder, shots=3, episodes=episodes, watch=watch, stop=stop, note=console.log.info)
+            return train(data, out=folder, shots=3, episodes=episodes, on_progress=on_progress, should_stop=should_stop)
         except TrainingInterrupted:
             raise KeyboardInterrupt from None
 

@@ -1,4 +1,4 @@
-"""``fitcarl settings``: what ``--set`` can change, and to what a preset sets it."""
+"""``fitcarl settings``: the settings of a preset or a model."""
 
 from __future__ import annotations
 
@@ -13,26 +13,31 @@ _OPTIONS = ("shots", "seed")
 
 
 def list_settings(
-    preset: Annotated[str, typer.Option("--preset", help="plus, plus+names or paper.")] = "plus",
+    preset: Annotated[str | None, typer.Option("--preset", help="plus, plus+names or paper. [default: plus]")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="A model with its defaults.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Show every setting that 'fitcarl train --set NAME=VALUE' can change, with a preset's value and what it is."""
-    from fitcarl.config.schema import configure, flat, setting_names
+    """List the settings that 'fitcarl train --set NAME=VALUE' can change for a preset or a model."""
+    from fitcarl.config.settings import configure, describe_settings, flatten
+    from fitcarl.models.registry import HEURISTIC
 
-    values = flat(configure(preset).model_dump())
-    listed = [
-        {"name": name, "value": values[name], "about": about}
-        for name, about in setting_names().items()
-        if name not in _OPTIONS
-    ]
+    listed = []
+    if model not in HEURISTIC:  # which have no settings
+        config = configure(preset or (None if model else "plus"), model=model)
+        values = flatten(config.model_dump())
+        listed = [
+            {"name": name, "value": values[name], "description": description}
+            for name, description in describe_settings(type(config)).items()
+            if name not in _OPTIONS
+        ]
     if json:
         console.show_json(listed)
         return
-    width = max(len(f"{one['name']}={_shown(one['value'])}") for one in listed)
-    for one in listed:
-        assigned = f"{one['name']}={_shown(one['value'])}"
-        console.show(f"{assigned:<{width}}  {one['about']}")
+    assignments = [f"{setting['name']}={_text(setting['value'])}" for setting in listed]
+    width = max(map(len, assignments), default=0)
+    for assignment, setting in zip(assignments, listed, strict=True):
+        console.show(f"{assignment:<{width}}  {setting['description']}")
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,16 +16,15 @@ from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
     from fitcarl.config.schema import Config
+    from fitcarl.core.progress import OnProgress, Progress, ShouldStop
+    from fitcarl.core.storage import Artifacts
     from fitcarl.data.dataset import Dataset
-    from fitcarl.models.factorization.complex import Progress as EmbeddingProgress
-    from fitcarl.models.factorization.embeddings import Embeddings
-    from fitcarl.training.loop import Progress
 
-_SETTLED = {
-    **{name: f"--{name}" for name in ("shots", "preset", "seed", "out")},
+_FIXED = {
+    **{name: f"--{name}" for name in ("shots", "preset", "model", "seed", "out")},
     "setting": "--set",
 }
-"""What a run is begun with and cannot be changed afterwards, with the options that say it."""
+"""Parameters that are fixed when a run starts, with their options."""
 
 
 def train_model(
@@ -36,97 +35,107 @@ def train_model(
             metavar="DATA", help="A folder, a name that 'fitcarl data list' shows, or a file of facts (TSV, CSV, …)."
         ),
     ] = None,
-    shots: Annotated[int, typer.Option("--shots", metavar="K", help="Facts known of a new actor.")] = 3,
+    shots: Annotated[int, typer.Option("--shots", metavar="K", help="Support facts per new entity.")] = 3,
     preset: Annotated[
-        str,
-        typer.Option("--preset", help="plus (accurate, quick), plus+names (reads names too) or paper (as published)."),
-    ] = "plus",
-    seed: Annotated[int, typer.Option("--seed", help="Everything random follows from it.")] = 0,
+        str | None,
+        typer.Option(
+            "--preset",
+            help="plus (accurate, fast), plus+names (uses names too) or paper (as published). [default: plus]",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="A model with its default settings, instead of a preset.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="A new folder for the run.")] = None,
-    episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Training tasks at most.")] = None,
+    episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Maximum number of episodes.")] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Change a setting; repeatable. 'fitcarl settings' lists them."
+        ),
     ] = None,
     imported: Annotated[
         tuple[Path, Path] | None,
-        typer.Option("--embeddings", metavar="ENTITY.npy RELATION.npy", help="Start from these; for preset paper."),
+        typer.Option("--embeddings", metavar="ENTITY.npy RELATION.npy", help="Published embeddings for preset paper."),
     ] = None,
     columns: options.Columns = None,
     header: options.Header = None,
     granularity: options.Granularity = "auto",
     format: options.Format = None,
     concepts: options.Concepts = None,
-    resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a stopped run.")] = None,
+    resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Continue a stopped run.")] = None,
 ) -> None:
-    """Train a model; Ctrl-C stops it cleanly, and --resume goes on as if nothing had happened."""
+    """Train a model. Ctrl-C stops cleanly; --resume continues with the same result as an uninterrupted training."""
     if data is None and resume is None:
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
     if resume is not None:
         console.reject_options(
-            context, _SETTLED | options.OPTIONS, "is settled when a run begins", "--resume RUN without it"
+            context, _FIXED | options.OPTIONS, "is fixed when a run starts", "--resume RUN without it"
         )
-    from fitcarl.training import api as start
-    from fitcarl.training.loop import TrainingInterrupted
+    from fitcarl.training import api
 
-    if resume is None and not start.is_facts(str(data)):
+    if resume is None and not api.is_facts(str(data)):
         console.reject_options(
             context, options.OPTIONS, "applies to a file of facts only", f"an existing file, instead of {data}"
         )
     if imported is not None:
-        _check_embeddings(imported, preset, setting or [], resume)
+        _check_embeddings(imported, preset, model, setting or [], resume)
 
-    with stop_on_interrupt() as stop, watching() as watch:
+    def import_artifacts(dataset: Dataset, config: Config, artifacts: Artifacts) -> None:
+        if imported is not None:
+            import_embeddings(*imported, dataset, config, artifacts)
 
-        def embeddings(dataset: Dataset, config: Config) -> Embeddings:
-            if imported is not None:
-                return import_embeddings(*imported, dataset, config)
-            return pretrain_with_progress(dataset, config, stop)
-
+    with stop_on_interrupt() as should_stop, training_progress() as on_progress:
         try:
             if resume is not None:
-                run = start.resume(
+                run = api.resume(
                     resume,
                     data=data,
                     episodes=episodes,
-                    embeddings=embeddings,
-                    watch=watch,
-                    stop=stop,
-                    note=console.log.info,
+                    import_artifacts=import_artifacts,
+                    on_progress=on_progress,
+                    should_stop=should_stop,
                 )
             else:
                 name = Path(str(data)).stem if Path(str(data)).is_file() else Path(str(data)).name
-                folder = out or Path("runs") / f"{name}-{shots}shot-{preset}-{seed}"
-                run = start.train(
+                run = api.train(
                     str(data),
-                    out=folder,
+                    out=out or Path("runs") / f"{name}-{shots}shot-{preset or model or 'plus'}-{seed}",
                     shots=shots,
                     preset=preset,
+                    model=model,
                     seed=seed,
                     episodes=episodes,
                     settings=setting or (),
                     read=lambda file: options.read_fact_file(file, columns, header, granularity, format, concepts),
-                    embeddings=embeddings,
-                    watch=watch,
-                    stop=stop,
-                    note=console.log.info,
+                    import_artifacts=import_artifacts,
+                    on_progress=on_progress,
+                    should_stop=should_stop,
                 )
-        except TrainingInterrupted as stopped:
-            console.log.info(str(stopped))
+        except api.TrainingInterrupted as interrupted:
+            console.log.info(str(interrupted))
             raise typer.Exit(console.INTERRUPTED) from None
     place = run.folder.path
-    console.show(f"{place}: trained; 'fitcarl evaluate {place}' says how good it is")
+    console.show(f"{place}: trained; evaluate it with 'fitcarl evaluate {place}'")
 
 
-def _check_embeddings(files: tuple[Path, Path], preset: str, settings: list[str], resumed: Path | None) -> None:
-    """Refuses embeddings that would be passed over, and files that are not there, before a run is begun."""
-    from fitcarl.config.schema import configure
+def _check_embeddings(
+    files: tuple[Path, Path], preset: str | None, model: str | None, settings: list[str], resumed: Path | None
+) -> None:
+    """Refuses embeddings that the model does not use, and missing files, before a run is started."""
+    from fitcarl.config.settings import configure
+    from fitcarl.models.registry import trainable_class
     from fitcarl.runs.layout import RunFolder
 
-    config = configure(preset, settings) if resumed is None else RunFolder(resumed).read_config()
-    if config.model != "fitcarl":
+    default = None if model else "plus"
+    config = (
+        configure(preset or default, settings, model=model) if resumed is None else RunFolder(resumed).read_config()
+    )
+    if "embeddings" not in trainable_class(config.model).artifacts:
         expected = "--preset paper, which starts from embeddings"
-        raise InputError("is of no use to this preset", field="--embeddings", found=config.preset, expected=expected)
-    if resumed is not None and RunFolder(resumed).embeddings.exists():
+        raise InputError("is not used by this model", field="--embeddings", found=config.model, expected=expected)
+    if resumed is not None and RunFolder(resumed).artifacts.exists("embeddings"):
         raise InputError("the run has its embeddings", field="--embeddings", expected="--resume RUN without it")
     for file in files:
         if not file.is_file():
@@ -135,19 +144,26 @@ def _check_embeddings(files: tuple[Path, Path], preset: str, settings: list[str]
 
 def pretrain_data(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
-    dimension: Annotated[int, typer.Option("--dimension", help="Real numbers per embedding.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="Everything random follows from it.")] = 0,
+    dim: Annotated[int, typer.Option("--dim", "--dimension", help="Real numbers per embedding.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Train the ComplEx embeddings that preset paper starts from; 'train' does it by itself, and both cache it."""
-    from fitcarl.config.schema import configure
+    """Pre-train the ComplEx embeddings of preset paper; 'train' does the same, and both use the cache."""
+    from fitcarl.config.schema import FitcarlConfig
+    from fitcarl.config.settings import configure
     from fitcarl.core.memory import peak_mb
     from fitcarl.data.io.registry import load_dataset
+    from fitcarl.models.factorization.cache import embeddings_for
     from fitcarl.models.factorization.quality import static_filtered_mrr
 
+    config = configure("paper", [f"embedding.dim={dim}"], seed=seed)
+    assert isinstance(config, FitcarlConfig)
     dataset = load_dataset(data)
     began = time.perf_counter()
-    embeddings = pretrain_with_progress(dataset, configure(settings=[f"embedding.dim={dimension}"], seed=seed))
+    with console.progress() as bar:
+        embeddings = embeddings_for(
+            dataset, config.embedding, seed, progress=lambda now: bar("embeddings", now.epoch, now.epochs)
+        )
     seconds = time.perf_counter() - began
     by_object, by_subject = static_filtered_mrr(embeddings, dataset.background, seed=seed)
     result = {"mrr_object": by_object, "mrr_subject": by_subject, "seconds": seconds, "peak_mb": peak_mb()}
@@ -155,64 +171,48 @@ def pretrain_data(
         console.show_json(result)
         return
     console.show(f"{dataset.name}: filtered MRR on 1,000 background facts {by_object:.3f} / {by_subject:.3f}")
-    console.show(f"{seconds:.0f} s, {result['peak_mb']:.0f} MB at most")
+    console.show(f"{seconds:.0f} s, peak memory {result['peak_mb']:.0f} MB")
 
 
-def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Config) -> Embeddings:
-    """Published embeddings instead of our own."""
+def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Config, artifacts: Artifacts) -> None:
+    """Saves published embeddings as an artifact of a run."""
+    from fitcarl.config.schema import FitcarlConfig
     from fitcarl.models.factorization.embeddings import import_npy
 
+    assert isinstance(config, FitcarlConfig)
     names = dataset.vocabulary
     embeddings = import_npy(entity, relation, dataset.background, len(names.entities), names.relation_ids)
-    wanted = config.embedding.dim
-    if embeddings.dimension != wanted:
+    if embeddings.dimension != config.embedding.dim:
         raise InputError(
             "wrong dimension",
             file=entity,
             found=embeddings.dimension,
-            expected=f"{wanted}, or --set embedding.dim={embeddings.dimension} and a new --out",
+            expected=f"{config.embedding.dim}, or --set embedding.dim={embeddings.dimension} and a new --out",
         )
-    return embeddings
-
-
-def pretrain_with_progress(dataset: Dataset, config: Config, stop: Callable[[], bool] = lambda: False) -> Embeddings:
-    """The dataset's embeddings, with a bar while they are trained; nothing is kept of a training that was stopped."""
-    from fitcarl.models.factorization.cache import embeddings_for
-
-    with console.progress() as bar:
-
-        def watch(now: EmbeddingProgress) -> None:
-            bar(f"embeddings, loss {now.loss:.3f}", now.epoch, now.epochs)
-            if stop():
-                raise KeyboardInterrupt
-
-        return embeddings_for(dataset, config.embedding, config.seed, progress=watch, note=console.log.info)
+    embeddings.save(artifacts.path("embeddings"))
 
 
 @contextmanager
-def watching() -> Iterator[Callable[[Progress], None]]:
-    """Tells of every episode: a bar on a terminal, a line for each look at meta-validation otherwise."""
+def training_progress() -> Iterator[OnProgress]:
+    """Shows progress: a bar on a terminal, and one line per validation."""
     with console.progress() as bar:
 
-        def watch(now: Progress) -> None:
-            line = now.line
-            best = "" if now.best_mrr < 0 else f", validation MRR {now.best_mrr:.3f} at best"
-            bar(f"loss {line.loss:+.4f}, reward {line.reward:.3f}{best}", line.episode, now.episodes)
-            if line.valid_mrr is not None:
-                console.log.info(
-                    f"episode {line.episode}/{now.episodes}: loss {line.loss:+.4f}, reward {line.reward:.3f}, "
-                    f"arrived {line.hit_rate:.1%}, validation MRR {line.valid_mrr:.3f} (best {now.best_mrr:.3f}), "
-                    f"{line.seconds:.0f} s so far, about {now.seconds_left:.0f} s left"
-                )
+        def on_progress(now: Progress) -> None:
+            shown = ", ".join(f"{name} {value:.3f}" for name, value in now.metrics.items() if name != "seconds")
+            bar(f"{now.stage}: {shown}" if shown else now.stage, now.done, now.total or None)
+            if "valid_mrr" in now.metrics:
+                spent, left = now.metrics.get("seconds", 0.0), now.seconds_left or 0.0
+                console.log.info(f"episode {now.done}/{now.total}: {shown}, {spent:.0f} s, about {left:.0f} s left")
 
-        yield watch
+        yield on_progress
 
 
 @contextmanager
-def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C (or SIGTERM) asks learning to stop after the episode; a second one stops at once.
+def stop_on_interrupt() -> Iterator[ShouldStop]:
+    """The first Ctrl-C (or SIGTERM) stops training after the episode; a second one stops it immediately.
 
-    One of each is still the first: a system may send SIGTERM to a whole group, and whoever started us then asks too.
+    One SIGINT and one SIGTERM count as one request: a system may send SIGTERM to a process group, and the parent
+    process then forwards its own SIGINT.
     """
     asked: set[int] = set()
 
@@ -220,7 +220,7 @@ def stop_on_interrupt() -> Iterator[Callable[[], bool]]:
         if number in asked:
             raise KeyboardInterrupt
         if not asked:
-            console.log.info("stopping as soon as the run can be resumed; once more to stop at once")
+            console.log.info("stopping as soon as the run can be resumed; press Ctrl-C again to stop immediately")
         asked.add(number)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -1,4 +1,4 @@
-"""A folder that one process works in at a time."""
+"""An exclusive lock on a folder."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ from fitcarl.errors import InputError
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[int]:
-    """Holds a folder for this process, and for those that are given the descriptor: they hold it even when this one is
-    killed. Where folders cannot be held, as on some network drives, nothing is, and the descriptor is -1."""
+def lock_folder(folder: Path) -> Iterator[int]:
+    """Locks a folder for this process and for children that inherit the yielded descriptor.
+
+    ``flock`` on the folder itself instead of the package filelock: no lock file stays behind in a run folder, and a
+    child keeps the lock when its parent is killed. Where folders cannot be locked (Windows, some network drives),
+    nothing is locked and the descriptor is -1.
+
+    Raises:
+        InputError: If another process holds the lock.
+    """
     if os.name != "posix":
         yield -1
         return
     import fcntl
 
-    held = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            problem = "another fitcarl is at work in it"
-            raise InputError(problem, file=folder, expected="one at a time") from None
+            problem = "is in use by another fitcarl process"
+            raise InputError(problem, file=folder, expected="one process at a time") from None
         except OSError:
             yield -1
             return
-        yield held
+        yield descriptor
     finally:
-        os.close(held)
+        os.close(descriptor)

@@ -29,3 +29,7 @@ OnProgress = Callable[[Progress], None]
 
 ShouldStop = Callable[[], bool]
 """Polled between units of work; returning True requests a clean stop."""
+
+
+class Interrupted(Exception):  # noqa: N818 - the expected reaction to a stop request, as KeyboardInterrupt is
+    """Work ended early because ``should_stop`` returned True."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whenever a process is stopped."""
+"""Atomic files and checksummed tensors: a file is complete or absent, whenever a process is killed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from fitcarl.errors import InputError
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Replaces a file by writing a sibling, forcing it to disk and renaming it."""
+    """Writes a temporary sibling, syncs it to disk and renames it over the file."""
     sibling = file.with_name(f".{file.name}.{os.getpid()}")
     with sibling.open("wb") as out:
         out.write(content)
@@ -35,41 +36,64 @@ def read_json(file: Path) -> Any:
         return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError("is missing", file=file, expected="a file that `fitcarl train` writes") from None
-    except (OSError, ValueError) as trouble:
-        raise InputError(f"cannot be read ({trouble})", file=file, expected="JSON") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", file=file, expected="JSON") from None
 
 
 def write_tensors(file: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
-    """Tensors and a little JSON in one safetensors file, atomically, with what tells whether it has changed since."""
-    whole = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    told = {"about": about or {}, "sha256": _digest(whole, about or {})}
-    # One key, because the order of several is not fixed: equal tensors give equal bytes.
-    write_atomically(file, save(whole, metadata={"fitcarl": json.dumps(told)}))
+    """Writes tensors and a little JSON to one safetensors file, atomically and with a checksum."""
+    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    metadata = {"about": about or {}, "sha256": _digest(contiguous, about or {})}
+    # A single key, because safetensors does not fix the order of several: equal tensors give equal bytes.
+    write_atomically(file, save(contiguous, metadata={"fitcarl": json.dumps(metadata)}))
 
 
 def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What ``write_tensors`` wrote; a file of an earlier version, without checksum, is taken as it is."""
+    """Reads what ``write_tensors`` wrote.
+
+    Raises:
+        InputError: If the file is missing, unreadable, or differs from its checksum.
+    """
     try:
         with safe_open(file, framework="pt") as stored:
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - not a mapping
-            told = stored.metadata() or {}
-        if "fitcarl" not in told:
-            return tensors, json.loads(told.get("about", "{}"))
-        about, sha256 = (json.loads(told["fitcarl"])[key] for key in ("about", "sha256"))
+            metadata = stored.metadata() or {}
+        about, sha256 = (json.loads(metadata["fitcarl"])[key] for key in ("about", "sha256"))
         if sha256 != _digest(tensors, about):
             raise InputError("has changed since it was written", file=file, expected="what `fitcarl train` wrote")
         return tensors, about
     except FileNotFoundError:
         raise InputError("is missing", file=file, expected="a file that `fitcarl train` writes") from None
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as trouble:
-        raise InputError(f"cannot be read ({trouble})", file=file, expected="a safetensors file") from None
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"cannot be read ({error})", file=file, expected="a safetensors file") from None
 
 
 def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
-    """sha256 of tensors, with their names and shapes, and of what is told about them."""
+    """sha256 of the tensors with their names and shapes, and of the JSON beside them."""
     sha = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(tensors):
         array = tensors[name].numpy()
         sha.update(f"{name} {array.dtype} {array.shape}\n".encode())
         sha.update(array.tobytes())
     return sha.hexdigest()
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """Named tensor files in a folder: what a model prepares before training or saves after it."""
+
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        """The file of an artifact."""
+        return self.folder / f"{name}.safetensors"
+
+    def exists(self, name: str) -> bool:
+        return self.path(name).exists()
+
+    def read(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The tensors of an artifact and the JSON beside them."""
+        return read_tensors(self.path(name))
+
+    def write(self, name: str, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
+        write_tensors(self.path(name), tensors, about)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fitcarl.config.schema import FeaturesConfig, configure
-from fitcarl.core.lock import alone
+from fitcarl.config.schema import FeaturesConfig
+from fitcarl.config.settings import configure
+from fitcarl.core.lock import lock_folder
 from fitcarl.core.storage import write_atomically, write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
@@ -210,7 +211,7 @@ def ablate(plan: AblationPlan, out: str | Path, *, train: TrainFunction = train_
     done, total = 0, len(variants) * plan.seeds
     full: list[Report] = []
     found: list[Variant] = []
-    with alone(out) as lock:
+    with lock_folder(out) as lock:
         for ablation, jobs in variants:
             name = f"{dataset.name}, {plan.shots}-shot, {plan.preset}, {ablation.name}"
             for job in jobs:

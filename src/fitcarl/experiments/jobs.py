@@ -13,13 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from fitcarl.config.schema import Config, configure, flat
+from fitcarl.config.schema import Config
+from fitcarl.config.settings import configure, flatten
 from fitcarl.core.storage import read_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import REGISTRY
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.runs.layout import RunFolder
-from fitcarl.training.loop import TrainingInterrupted
+from fitcarl.training.api import TrainingInterrupted
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class TrainingJob:
         Raises:
             InputError: If a setting is invalid, or the folder holds something else or another run.
         """
-        wanted = flat(self.config.model_dump())
+        wanted = flatten(self.config.model_dump())
         files = RunFolder(self.folder)
         if self.state == "new":
             if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
@@ -84,7 +85,7 @@ class TrainingJob:
                     "exists and is not a run", file=self.folder, expected="no such folder, or another --out"
                 )
             return
-        found = flat(files.read_config().model_dump())
+        found = flatten(files.read_config().model_dump())
         if different := [name for name, value in wanted.items() if found.get(name) != value]:
             name = different[0]
             raise InputError(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fitcarl.config.schema import configure, flat
-from fitcarl.core.lock import alone
+from fitcarl.config.settings import configure, flatten
+from fitcarl.core.lock import lock_folder
 from fitcarl.core.storage import read_json, write_atomically, write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
@@ -81,7 +81,7 @@ def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction =
     table = _ResultsFile(out)
     done, total = 0, len(groups) * len(plan.seeds)
     heuristics_done: set[tuple[str, int]] = set()
-    with alone(out) as lock:
+    with lock_folder(out) as lock:
         for jobs in groups:
             dataset, shots, preset = datasets[jobs[0].source], jobs[0].shots, jobs[0].preset
             known = KnownAnswers.of(dataset)
@@ -139,6 +139,6 @@ class _ResultsFile:
 
 def _label(job: TrainingJob) -> str:
     """The label of a model: its preset and the settings that differ from it."""
-    own, default = flat(job.config.model_dump()), flat(configure(job.preset).model_dump())
+    own, default = flatten(job.config.model_dump()), flatten(configure(job.preset).model_dump())
     changed = [f"{name}={value}" for name, value in own.items() if "." in name and default[name] != value]
     return f"fitcarl ({', '.join([job.preset, *changed])})"

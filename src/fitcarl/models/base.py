@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
+from fitcarl.config.schema import Config
+from fitcarl.core.progress import OnProgress, ShouldStop
+from fitcarl.core.storage import Artifacts
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
@@ -60,23 +65,58 @@ class GraphContext:
 
 
 @dataclass(frozen=True)
+class Preparation:
+    """What a new model is made from."""
+
+    dataset: Dataset
+    config: Config
+    context: GraphContext
+    """The context of the dataset's background."""
+    visible_facts: Quadruples
+    """Background facts without any pseudo-unseen entity: what may be pre-trained on."""
+    artifacts: Artifacts
+    """Where prepared tensors are saved; those that exist are used as they are."""
+    on_progress: OnProgress
+    should_stop: ShouldStop
+
+
+@dataclass(frozen=True)
 class EpisodeResult:
     """The outcome of one training step."""
 
     loss: Tensor
     """Scalar that carries the autograd graph."""
-    reward: float
-    """Mean reward of the last step."""
-    hit_rate: float
-    """Share of queries whose path ended at the answer."""
+    metrics: Mapping[str, float]
+    """Further values for the trace, by name; each model has its own."""
 
 
 class TrainableModel(Protocol):
     """A model that is trained on tasks and then scores queries."""
 
-    @property
-    def module(self) -> nn.Module:
-        """The trained parameters."""
+    artifacts: ClassVar[tuple[str, ...]]
+    """Names of the artifacts that the model keeps in a run folder besides its weights."""
+
+    module: nn.Module
+    """The trained parameters."""
+    preparation_seconds: float
+    """Time that the preparation took, counted as training time."""
+
+    @classmethod
+    def prepare(cls, preparation: Preparation) -> Self:
+        """A new, untrained model; missing artifacts are made and saved.
+
+        Raises:
+            Interrupted: If ``should_stop`` returned True; finished artifacts are kept.
+        """
+        ...
+
+    @classmethod
+    def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> Self:
+        """The model with its saved artifacts and untrained weights."""
+        ...
+
+    def save_artifacts(self, artifacts: Artifacts) -> None:
+        """Saves what ``load`` needs and ``prepare`` did not save."""
         ...
 
     def training_step(self, task: Task, seed: int) -> EpisodeResult:
@@ -92,14 +132,22 @@ class TrainableModel(Protocol):
         """
         ...
 
-    def with_capacity(self, context: GraphContext) -> TrainableModel:
+    def with_capacity(self, context: GraphContext) -> Self:
         """The same model in a context with rows for more entities."""
         ...
 
-    def with_graph(self, graph: TemporalGraph) -> TrainableModel:
+    def with_graph(self, graph: TemporalGraph) -> Self:
         """The same model on another graph of the same entities; its statistics stay as they are."""
         ...
 
-    def refit_statistics(self, graph: TemporalGraph) -> TrainableModel:
+    def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> Self:
         """The same weights on another background of the same entities, with all statistics computed on it."""
         ...
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seeds torch for the block and restores the caller's random state afterwards."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield

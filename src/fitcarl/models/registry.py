@@ -1,32 +1,68 @@
-"""Models by name."""
+"""Models by name. Nothing outside this module tells models apart by name or class."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
 
-import torch
+from fitcarl.errors import InputError, did_you_mean
 
-from fitcarl.config.schema import Config
-from fitcarl.models.base import GraphContext, TrainableModel
-from fitcarl.models.factorization.embeddings import Embeddings
-from fitcarl.models.fitcarl.trainable import FitcarlModel
-from fitcarl.models.plus.encoder.network import SupportEncoder
-from fitcarl.models.plus.statistics import GraphStatistics
-from fitcarl.models.plus.trainable import PlusModel
+if TYPE_CHECKING:
+    from fitcarl.data.dataset import Dataset
+    from fitcarl.models.base import TrainableModel
+    from fitcarl.scoring.scorer import Scorer
+
+TRAINABLE: Mapping[str, str] = MappingProxyType(
+    {
+        "fitcarl": "fitcarl.models.fitcarl.trainable:FitcarlModel",
+        "plus": "fitcarl.models.plus.trainable:PlusModel",
+    }
+)
+"""Name → class (``module:name``) of the models that ``fitcarl train`` trains."""
+
+HEURISTIC: Mapping[str, str] = MappingProxyType(
+    {
+        "all-equal": "fitcarl.models.heuristics.all_equal:AllEqual",
+        "copy": "fitcarl.models.heuristics.copy_support:CopySupport",
+        "relation-window": "fitcarl.models.heuristics.relation_window:RelationWindow",
+        "two-hop": "fitcarl.models.heuristics.two_hop:TwoHop",
+        "peers": "fitcarl.models.heuristics.similar_entities:SimilarEntities",
+        "mix": "fitcarl.models.heuristics.mixture:Mixture",
+    }
+)
+"""Name → class of the models without training, weakest first; each is made from a dataset alone."""
 
 
-def build_model(
-    config: Config,
-    context: GraphContext,
-    embeddings: Callable[[], Embeddings],
-    statistics: GraphStatistics | None = None,
-    encoder: Callable[[], SupportEncoder] | None = None,
-) -> TrainableModel:
-    """A new, untrained model; ``embeddings`` and ``encoder`` are only called by a model that needs them."""
-    rows = embeddings() if config.model == "fitcarl" else None
-    learned = encoder() if config.model == "plus" and config.features.encoder and encoder is not None else None
-    with torch.random.fork_rng(devices=[]):  # leaves the caller's random state alone
-        torch.manual_seed(config.seed)
-        if rows is not None:
-            return FitcarlModel(config, context, rows)
-        return PlusModel(config, context, statistics, learned)
+def trainable_class(name: str) -> type[TrainableModel]:
+    """The class of a trainable model.
+
+    Raises:
+        InputError: If there is no such model, or if it has nothing to train.
+    """
+    if name in HEURISTIC:
+        raise InputError(
+            "a heuristic model has nothing to train",
+            found=name,
+            expected="one of " + ", ".join(TRAINABLE),
+            hint="`fitcarl compare` evaluates it",
+        )
+    return cast("type[TrainableModel]", _load(_known(name, TRAINABLE)))
+
+
+def heuristic(name: str, dataset: Dataset) -> Scorer:
+    """A model without training, fitted to the background of a dataset."""
+    return cast("Scorer", _load(_known(name, HEURISTIC))(dataset))
+
+
+def _known(name: str, models: Mapping[str, str]) -> str:
+    if name not in models:
+        hint = did_you_mean(name, [*TRAINABLE, *HEURISTIC])
+        raise InputError("unknown model", found=name, expected="one of " + ", ".join(models), hint=hint)
+    return models[name]
+
+
+def _load(path: str) -> type:
+    module, _, name = path.partition(":")
+    return cast(type, getattr(import_module(module), name))

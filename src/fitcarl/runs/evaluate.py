@@ -1,4 +1,4 @@
-"""A trained run before the honest protocol."""
+"""Evaluates and calibrates a trained run."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Task
 
 CALIBRATION_DRAWS = 4
-"""Resampled supports beside the official ones that shares are calibrated on."""
-_CALIBRATION_QUERIES = 2000  # of all draws together: two numbers are learned
-_AT_ONCE = 100
-_CALIBRATION_LISTED = 12_000_000  # entities listed for them, which are all held at once
+"""Resampled support sets, besides the official one, that shares are calibrated on."""
+_CALIBRATION_QUERIES = 2000  # over all draws: two parameters are fitted
+_CHUNK = 100
+_CALIBRATION_SCORES = 12_000_000  # scores held in memory at once
 
 
 def evaluate(
@@ -39,16 +39,28 @@ def evaluate(
     known: KnownAnswers | None = None,
     on_progress: OnProgress | None = None,
 ) -> Report:
-    """The report of a run on the dataset it was trained on, or on another one with the same names.
+    """Evaluates a run on the dataset it was trained on, or on another one with the same names.
 
-    ``split`` is test if not given, or valid where nobody is in test, as in what is made of plain facts. ``shots`` are
-    those it was trained for if not given. ``draws`` resamples the supports so many times beside the
-    official draw. The signature says what the run was trained on where that is something else.
+    Args:
+        run: A run, or the path of its folder.
+        split: ``train``, ``valid`` or ``test``; by default ``test``, or ``valid`` if there is no test split.
+        data: Another dataset: its name, its folder, or the dataset itself.
+        shots: K, support facts per unseen entity; by default those the run was trained with.
+        draws: Resampled support sets, besides the official draw.
+        seed: Seed of the resampling.
+        known: Known answers of the dataset for the filters, if they are already computed.
+        on_progress: Called after every chunk of queries.
+
+    Returns:
+        The report; its signature says how the training data differ from the evaluation data.
+
+    Raises:
+        InputError: If the run is damaged or the dataset does not fit it.
     """
     if not isinstance(run, Run):
         run = Run.load(run)
     if isinstance(data, Dataset):
-        validate(data, data.name)  # one that is read from a folder was
+        validate(data, data.name)  # datasets read from a folder are already validated
         dataset = data
     else:
         dataset = run.dataset() if data is None else load_dataset(str(data))
@@ -59,7 +71,7 @@ def evaluate(
     ours, theirs = run.calendar, dataset.calendar
     if (ours.granularity, ours.step) != (theirs.granularity, theirs.step):
         raise InputError(
-            "counts time otherwise than the run",
+            "has another time scale than the run",
             file=dataset.name,
             found=f"{theirs.granularity}, step {theirs.step}",
             expected=f"{ours.granularity}, step {ours.step}",
@@ -73,7 +85,7 @@ def evaluate(
         shots,
         draws=draws,
         seed=seed,
-        extra=_otherwise(run, dataset, split, shots),
+        extra=_provenance(run, dataset, split, shots),
         known=known,
         calibration=run.calibration,
         on_progress=on_progress,
@@ -81,12 +93,12 @@ def evaluate(
 
 
 def default_split(dataset: Dataset) -> Split:
-    """What a dataset is judged on: test, or valid where nobody is in test."""
+    """The split to evaluate on: test, or valid if there is no test split."""
     return "test" if len(dataset.test) else "valid"
 
 
 def calibrate(scorer: Scorer, dataset: Dataset, shots: int, *, seed: int = 0) -> Calibration:
-    """How a scorer's scores, which are logarithms, become shares that keep their word on meta-validation."""
+    """Fits how a scorer's scores (logarithms) become calibrated shares on meta-validation."""
     known = KnownAnswers.of(dataset)
     tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, CALIBRATION_DRAWS, seed)
     rng = np.random.default_rng(seed)
@@ -95,31 +107,31 @@ def calibrate(scorer: Scorer, dataset: Dataset, shots: int, *, seed: int = 0) ->
     for task in tasks:
         blind = Task(task.support, hide_answers(task.queries))
         chosen = rng.permutation(len(task.queries))[: _CALIBRATION_QUERIES // len(tasks)]
-        room = _CALIBRATION_LISTED // len(tasks)
-        for first in range(0, len(chosen), _AT_ONCE):
-            part = np.sort(chosen[first : first + _AT_ONCE])
-            asked = task.queries.take(part)
-            said = scorer.score(blind, blind.queries.take(part))
-            listed.append(filter_known_answers(said, asked, known.filtered_answers(asked, "time-aware")))
-            answer.append(asked.answer)
-            room -= len(said.entity)
+        room = _CALIBRATION_SCORES // len(tasks)
+        for first in range(0, len(chosen), _CHUNK):
+            part = np.sort(chosen[first : first + _CHUNK])
+            queries = task.queries.take(part)
+            scores = scorer.score(blind, blind.queries.take(part))
+            listed.append(filter_known_answers(scores, queries, known.filtered_answers(queries, "time-aware")))
+            answer.append(queries.answer)
+            room -= len(scores.entity)
             if room <= 0:
                 break
     return fit_calibration(Scores.concat(listed), np.concatenate(answer))
 
 
-def _otherwise(run: Run, dataset: Dataset, split: Split, shots: int) -> dict[str, str]:
-    """What a run was given beside the facts, and how what it was trained on differs from what it is judged on."""
-    extra = {"names": "on"} if run.config.model == "plus" and run.config.features.names else {}
+def _provenance(run: Run, dataset: Dataset, split: Split, shots: int) -> dict[str, str]:
+    """Signature entries: side information of the model, and how training data differ from evaluation data."""
+    extra = run.config.side_information
     if shots != run.config.shots:
         extra["trained-shots"] = str(run.config.shots)
     if dataset.digest != run.digest:
         extra["trained-data"] = run.digest[:12]
-        # On another split of the same facts the run may have met an entity that counts as unseen here.
-        asked = dataset.meta(split).entities
-        in_background = run.context.graph.degree(asked) > 0
+        # On another split of the same facts, the run may have been trained on an entity that is unseen here.
+        unseen = dataset.meta(split).entities
+        in_background = run.context.graph.degree(unseen) > 0
         if in_background.any():
             extra["unseen-in-training-background"] = str(int(in_background.sum()))
-        if in_tasks := int(np.count_nonzero(np.isin(asked, run.origin.met) & ~in_background)):
+        if in_tasks := int(np.count_nonzero(np.isin(unseen, run.origin.training_entities) & ~in_background)):
             extra["unseen-in-training-tasks"] = str(in_tasks)
     return extra

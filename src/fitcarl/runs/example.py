@@ -1,4 +1,4 @@
-"""A question to begin with, kept beside every run."""
+"""The example query of a run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.tasks.task import official_task
 
 
-def example_of(dataset: Dataset, shots: int, *, whole: bool) -> dict[str, Any] | None:
-    """The first question about a meta-validation entity in which it is the subject, and the facts it comes with.
+def make_example(dataset: Dataset, shots: int, *, rename_entity: bool) -> dict[str, Any] | None:
+    """The first query about a meta-validation entity as a subject, with the entity's support facts.
 
-    In a ``whole`` run everybody is known, so it goes by another name there.
+    Args:
+        dataset: The dataset of the run.
+        shots: K, support facts of the entity.
+        rename_entity: Whether the entity gets another name, because the run knows all entities.
+
+    Returns:
+        Facts and query by name, or None if there is no such query.
     """
     names, relations, label = dataset.vocabulary, dataset.vocabulary.relation_ids, dataset.calendar.label
     task = official_task(dataset.valid, shots, relations)
@@ -26,7 +32,7 @@ def example_of(dataset: Dataset, shots: int, *, whole: bool) -> dict[str, Any] |
     known = task.support.facts.take(task.support.entity_of_fact == actor)
 
     def name(entity: int) -> str:
-        return names.entities[entity] + (" (as a newcomer)" if whole and entity == actor else "")
+        return names.entities[entity] + (" (as a new entity)" if rename_entity and entity == actor else "")
 
     return {
         "facts": [

@@ -1,11 +1,10 @@
-"""The folder of a training run: where its parts lie, and how each is written and read."""
+"""The files of a run folder and how each is written and read."""
 
 from __future__ import annotations
 
 import os
 import platform
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,9 +16,9 @@ from pydantic import ValidationError
 from torch import nn
 
 import fitcarl
-from fitcarl.config.schema import Config
+from fitcarl.config.schema import Config, parse_config
 from fitcarl.core.parallel import thread_count
-from fitcarl.core.storage import read_json, read_tensors, write_json, write_tensors
+from fitcarl.core.storage import Artifacts, read_json, read_tensors, write_json, write_tensors
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
@@ -29,35 +28,29 @@ from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import save_graph
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import GraphContext
-from fitcarl.models.factorization.embeddings import Embeddings
-from fitcarl.models.plus.encoder.network import SupportEncoder
-from fitcarl.models.plus.statistics import GraphStatistics
-from fitcarl.models.plus.trainable import names_for
-from fitcarl.runs.example import example_of
+from fitcarl.runs.example import make_example
 
-_A_RUN = "a folder that `fitcarl train` made"
-_OF_THIS_VERSION = "a run of this version of fitcarl; train it again"
+_A_RUN = "a folder that `fitcarl train` wrote"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Which dataset a run was started on."""
+    """The dataset that a run was started on."""
 
     name: str
     source: str
-    """Where it was: a catalogue name, a folder or a file."""
+    """Where it came from: a registered name, a folder or a file."""
     digest: str
     """sha256 of its content."""
-    whole: bool = False
-    """Whether it was made of plain facts, all of which the run knows in the end."""
-    met: tuple[int, ...] = ()
-    """Unseen entities that the run learned from or was chosen by; earlier versions did not write them down."""
+    keep_all_facts: bool = False
+    """Whether it was made of plain facts, all of which the trained run uses."""
+    training_entities: tuple[int, ...] = ()
+    """Unseen entities that the run was trained or validated on."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where the parts of a run lie."""
+    """The paths of a run."""
 
     path: Path
 
@@ -68,17 +61,17 @@ class RunFolder:
 
     @property
     def data(self) -> Path:
-        """Which dataset it was started on."""
+        """The dataset that the run was started on."""
         return self.path / "data.json"
 
     @property
     def dataset(self) -> Path:
-        """For a run on plain facts: the dataset that was made of them, a folder."""
+        """The dataset folder made of plain facts, if the run was started on those."""
         return self.path / "dataset"
 
     @property
     def environment(self) -> Path:
-        """What it was made with."""
+        """Versions and machine."""
         return self.path / "environment.json"
 
     @property
@@ -88,84 +81,83 @@ class RunFolder:
 
     @property
     def graph(self) -> Path:
-        """The background graph, a folder."""
+        """The folder of the background graph."""
         return self.path / "graph"
 
     @property
-    def embeddings(self) -> Path:
-        """For preset ``paper``."""
-        return self.path / "embeddings.safetensors"
-
-    @property
-    def statistics(self) -> Path:
-        """What preset ``plus`` counted on the background."""
-        return self.path / "statistics.safetensors"
-
-    @property
-    def encoder(self) -> Path:
-        """What preset ``plus`` learned from the background before any task."""
-        return self.path / "encoder.safetensors"
+    def artifacts(self) -> Artifacts:
+        """What the model keeps besides its weights."""
+        return Artifacts(self.path)
 
     @property
     def weights(self) -> Path:
-        """The best by meta-validation."""
+        """The best weights by meta-validation."""
         return self.path / "weights.safetensors"
 
     @property
     def state(self) -> Path:
-        """What learning goes on from."""
+        """The checkpoint that training is resumed from."""
         return self.path / "state.safetensors"
 
     @property
     def trace(self) -> Path:
-        """One line an episode."""
+        """One line of JSON per episode."""
         return self.path / "trace.jsonl"
 
     @property
     def curve(self) -> Path:
-        """The learning curve."""
+        """A plot of the trace."""
         return self.path / "curve.svg"
 
     @property
     def example(self) -> Path:
-        """A question to begin with: facts about an actor that the run has not met, and what to ask about it."""
+        """An example query about an entity that the run has not seen, with its support facts."""
         return self.path / "example.json"
 
     @property
     def calibration(self) -> Path:
-        """How its scores become shares; there once learning has ended."""
+        """How scores become shares; written at the end of training."""
         return self.path / "calibration.json"
 
     @property
     def result(self) -> Path:
-        """How it ended; there once it has."""
+        """How training ended; written last."""
         return self.path / "result.json"
 
-    def create(self, dataset: Dataset, source: str, config: Config, *, whole: bool = False) -> None:
-        """Writes what is known before learning starts. Safe to repeat: only the settings, which may have changed
-        (a later end), are written again. The graph of a ``whole`` run has every fact, and the dataset is kept too."""
+    def create(
+        self, dataset: Dataset, source: str, config: Config, background: TemporalGraph, *, keep_all_facts: bool = False
+    ) -> None:
+        """Writes what is known before training. Safe to repeat: only the settings are written again.
+
+        Args:
+            dataset: The dataset that the run is trained on.
+            source: Where the dataset came from.
+            config: All settings.
+            background: The indexed background of the dataset.
+            keep_all_facts: Whether the run's graph has every fact of the dataset, and the dataset is kept too.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.config, config.model_dump())
         if not self.data.exists():
-            if whole:
+            if keep_all_facts:
                 write_dataset(dataset, self.dataset, overwrite=True)
-            groups = [dataset.valid] if config.training.tasks == "pseudo" else [dataset.train, dataset.valid]
+            groups = [dataset.valid] if config.task_source == "pseudo" else [dataset.train, dataset.valid]
             met = sorted({entity for group in groups for entity in group.entities.tolist()})
-            write_json(self.data, asdict(Origin(dataset.name, source, dataset.digest, whole, tuple(met))))
+            write_json(self.data, asdict(Origin(dataset.name, source, dataset.digest, keep_all_facts, tuple(met))))
         if not self.environment.exists():
             write_json(self.environment, environment())
         if not self.vocabulary.exists():
             write_json(self.vocabulary, _names_to_json(dataset.vocabulary, dataset.calendar, dataset.concepts))
-        if not self.example.exists() and (example := example_of(dataset, config.shots, whole=whole)):
-            write_json(self.example, example)
+        if not self.example.exists():
+            example = make_example(dataset, config.shots, rename_entity=keep_all_facts)
+            if example is not None:
+                write_json(self.example, example)
         if not self.graph.exists():
             shutil.rmtree(self.path / "graph.unfinished", ignore_errors=True)
-            entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-            facts = dataset.everything if whole else dataset.background
-            save_graph(TemporalGraph.from_facts(facts, entities, relations), self.graph)
+            save_graph(_graph_of_all_facts(dataset) if keep_all_facts else background, self.graph)
 
     def check(self) -> None:
-        """Raises unless this is a run, finished or not."""
+        """Raises an InputError unless this is a run folder, finished or not."""
         if not self.path.is_dir():
             raise InputError("no such run", file=self.path, expected=_A_RUN)
         if not self.config.is_file():
@@ -174,17 +166,23 @@ class RunFolder:
     def read_config(self) -> Config:
         self.check()
         try:
-            return Config.model_validate(read_json(self.config))
-        except ValidationError as trouble:
-            raise InputError(f"not the settings of a run ({trouble.errors()[0]['msg']})", file=self.config) from None
+            return parse_config(read_json(self.config))
+        except ValidationError as error:
+            problem = error.errors()[0]["msg"]
+        except ValueError as error:
+            problem = str(error)
+        raise InputError(f"not the settings of a run ({problem})", file=self.config)
 
     def read_data(self) -> Origin:
-        """The dataset it was started on."""
+        """The dataset that the run was started on."""
         found = read_json(self.data)
         try:
-            met = tuple(map(int, found.get("met", ())))
             return Origin(
-                str(found["name"]), str(found["source"]), str(found["digest"]), bool(found.get("whole", False)), met
+                str(found["name"]),
+                str(found["source"]),
+                str(found["digest"]),
+                bool(found["keep_all_facts"]),
+                tuple(map(int, found["training_entities"])),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("is damaged", file=self.data, expected="the dataset's name, source and digest") from None
@@ -197,13 +195,17 @@ class RunFolder:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("is damaged", file=self.vocabulary, expected="names, calendar and concepts") from None
 
-    def save_weights(self, model: nn.Module) -> None:
-        write_tensors(self.weights, dict(model.named_parameters()))
+    def save_weights(self, module: nn.Module) -> None:
+        write_tensors(self.weights, dict(module.named_parameters()))
 
-    def load_weights(self, model: nn.Module) -> None:
-        """Puts stored weights into a model; one line where they do not fit."""
+    def load_weights(self, module: nn.Module) -> None:
+        """Loads the saved weights into a module.
+
+        Raises:
+            InputError: If they do not fit it.
+        """
         weights, _ = read_tensors(self.weights)
-        parameters = {name: parameter.shape for name, parameter in model.named_parameters()}
+        parameters = {name: parameter.shape for name, parameter in module.named_parameters()}
         wrong = sorted(parameters.keys() ^ weights.keys())
         wrong += [name for name in parameters.keys() & weights.keys() if parameters[name] != weights[name].shape]
         if wrong:
@@ -213,82 +215,20 @@ class RunFolder:
                 found=", ".join(wrong[:3]),
                 expected="a run of this version of fitcarl with these settings; train it again",
             )
-        model.load_state_dict(weights, strict=False)
+        module.load_state_dict(weights, strict=False)
 
     def read_calibration(self) -> Calibration | None:
-        """The stored calibration, None where there is none yet."""
+        """The saved calibration; None if training has not ended."""
         if not self.calibration.exists():
             return None
         try:
             return Calibration.from_json(read_json(self.calibration))
-        except ValueError as trouble:
-            raise InputError("is damaged", file=self.calibration, found=str(trouble)) from None
-
-    def save_statistics(self, statistics: GraphStatistics) -> None:
-        write_tensors(self.statistics, {name: torch.from_numpy(part) for name, part in statistics.arrays().items()})
-
-    def read_statistics(self, context: GraphContext, config: Config) -> GraphStatistics | None:
-        """What was counted on the run's graph; None where that was not stored."""
-        if not self.statistics.exists():
-            return None
-        stored, _ = read_tensors(self.statistics)
-        arrays = {name: part.numpy() for name, part in stored.items()}
-        try:
-            found = GraphStatistics.from_arrays(arrays, context.concepts, names_for(config, context))
-        except KeyError:
-            raise InputError("is of an older version", file=self.statistics, expected=_OF_THIS_VERSION) from None
-        except (IndexError, ValueError, TypeError):
-            found = None
-        if found is None or not found.matches(context.graph):
-            raise InputError(
-                "does not fit the graph", file=self.statistics, hint="delete it: all is counted again then"
-            )
-        return found
-
-    def keep_encoder(
-        self, context: GraphContext, config: Config, make: Callable[[], tuple[SupportEncoder, float]]
-    ) -> SupportEncoder:
-        """The encoder of this run; it is made when it is first asked for, and the seconds that took are kept too."""
-        if not self.encoder.exists():
-            encoder, seconds = make()
-            write_tensors(self.encoder, encoder.state_dict(), {"seconds": seconds})
-        return self.fitting_encoder(context, config)
-
-    def encoder_seconds(self) -> float:
-        """How long the training of the encoder took; 0 where there is none."""
-        return float(read_tensors(self.encoder)[1].get("seconds", 0.0)) if self.encoder.exists() else 0.0
-
-    def fitting_encoder(self, context: GraphContext, config: Config) -> SupportEncoder:
-        """The stored encoder; compiled loops check no bounds, so it must have a row for every name."""
-        weights, _ = read_tensors(self.encoder)
-        graph = context.graph
-        try:
-            found = SupportEncoder.from_state(weights)
-        except (KeyError, RuntimeError, ValueError):
-            raise InputError(
-                "is damaged or of an older version", file=self.encoder, expected=_OF_THIS_VERSION
-            ) from None
-        if not found.matches(graph.entities, graph.relations.directed, names_for(config, context)):
-            raise InputError("does not fit the names", file=self.encoder, expected=f"{graph.entities} entities")
-        return found
-
-    def keep_embeddings(self, make: Callable[[], Embeddings]) -> Embeddings:
-        """The embeddings of this run; they are made when they are first asked for."""
-        if not self.embeddings.exists():
-            make().save(self.embeddings)
-        return Embeddings.load(self.embeddings)
-
-    def fitting_embeddings(self, vocabulary: Vocabulary) -> Embeddings:
-        """The stored embeddings; compiled loops check no bounds, so they must have a row for every name."""
-        found = Embeddings.load(self.embeddings)
-        wanted = len(vocabulary.entities), vocabulary.relation_ids.directed
-        if (len(found.entity), len(found.relation)) != wanted:
-            raise InputError("does not fit the names", file=self.embeddings, expected=f"{wanted} rows")
-        return found
+        except ValueError as error:
+            raise InputError("is damaged", file=self.calibration, found=str(error)) from None
 
 
 def environment() -> dict[str, Any]:
-    """What a run was made with."""
+    """Versions and machine, for the record."""
     packages = ("torch", "numpy", "numba", "polars", "safetensors")
     return {
         "fitcarl": fitcarl.__version__,
@@ -333,3 +273,8 @@ def _names_from_json(names: dict[str, Any]) -> tuple[Vocabulary, Calendar, Conce
             np.array(concepts["ids"], dtype=np.int32),
         ),
     )
+
+
+def _graph_of_all_facts(dataset: Dataset) -> TemporalGraph:
+    entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
+    return TemporalGraph.from_facts(dataset.everything, entities, relations)

@@ -1,4 +1,4 @@
-"""What a training run leaves behind: a model with everything it needs to answer, names included."""
+"""A trained run: a model with everything it needs to score queries by name."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import open_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
-from fitcarl.models.registry import build_model
+from fitcarl.models.registry import trainable_class
 from fitcarl.runs.layout import Origin, RunFolder
 from fitcarl.scoring.scorer import Scorer
 
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A trained model with everything it needs to answer: names, calendar, concepts and the background graph."""
+    """A trained model with its settings, names, calendar, concepts and background graph."""
 
     folder: RunFolder
     config: Config
@@ -37,12 +37,12 @@ class Run:
     context: GraphContext
     model: TrainableModel
     calibration: Calibration | None = None
-    """How scores become shares, learned on meta-validation; None where learning has not ended yet."""
+    """How scores become shares, fitted on meta-validation; None if training has not ended."""
 
     @property
     def source(self) -> str:
-        """Where its dataset is: a catalogue name or a folder; of plain facts, a folder of its own."""
-        return str(self.folder.dataset) if self.whole else self.origin.source
+        """Where its dataset is: a registered name or a folder; the run's own folder if it was made of plain facts."""
+        return str(self.folder.dataset) if self.keep_all_facts else self.origin.source
 
     @property
     def digest(self) -> str:
@@ -50,31 +50,26 @@ class Run:
         return self.origin.digest
 
     @property
-    def whole(self) -> bool:
+    def keep_all_facts(self) -> bool:
         """Whether the graph has every fact of the dataset, those of its unseen entities included."""
-        return self.origin.whole
+        return self.origin.keep_all_facts
 
     @classmethod
     def load(cls, path: str | Path) -> Run:
-        """Opens a run folder; a folder that is none, or is incomplete, ends in one line that says what is missing."""
+        """Opens a run folder.
+
+        Raises:
+            InputError: If a part is missing, damaged or does not fit the others.
+        """
         folder = RunFolder(Path(path))
         config = folder.read_config()
         if not folder.weights.exists():
-            raise InputError(
-                "has no weights yet", file=folder.path, expected="a run that looked at meta-validation at least once"
-            )
+            raise InputError("has no weights yet", file=folder.path, expected="a run that was validated at least once")
         origin = folder.read_data()
         vocabulary, calendar, concepts = folder.read_names()
         context = GraphContext.from_graph(open_graph(folder.graph, thorough=True), concepts, calendar, vocabulary)
         _check_names(folder, vocabulary, calendar, concepts, context.graph)
-        statistics = folder.read_statistics(context, config)
-        model = build_model(
-            config,
-            context,
-            lambda: folder.fitting_embeddings(vocabulary),
-            statistics,
-            lambda: folder.fitting_encoder(context, config),
-        )
+        model = trainable_class(config.model).load(config, context, folder.artifacts)
         folder.load_weights(model.module)
         calibration = folder.read_calibration()
         return cls(folder, config, origin, vocabulary, calendar, concepts, context, model, calibration)
@@ -84,7 +79,11 @@ class Run:
         return f"Run({str(self.folder.path)!r}, {self.config.preset}, {self.config.shots}-shot, {names})"
 
     def dataset(self) -> Dataset:
-        """The dataset it was trained on, where that is still there as it was; of plain facts, what was made of them."""
+        """The dataset it was trained on.
+
+        Raises:
+            InputError: If it is no longer there or has changed.
+        """
         found = load_dataset(self.source)
         if found.digest != self.digest:
             raise InputError(
@@ -93,27 +92,20 @@ class Run:
                 found=found.digest[:12],
                 expected=self.digest[:12],
             )
-        return replace(found, name=self.origin.name) if self.whole else found
+        return replace(found, name=self.origin.name) if self.keep_all_facts else found
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
-        """The agent over a dataset's background, which may be another than the one it was trained on."""
-        if dataset.digest == self.digest and not self.whole:
+        """The model on a dataset's background, which may be another one than it was trained on."""
+        if dataset.digest == self.digest and not self.keep_all_facts:
             return self.model.scorer()
-        folder, context = self.folder, GraphContext.from_dataset(dataset)
-        other = build_model(
-            self.config,
-            context,
-            lambda: folder.fitting_embeddings(self.vocabulary),
-            encoder=lambda: folder.fitting_encoder(context, self.config),
-        )
-        self.folder.load_weights(other.module)
-        return other.scorer()
+        context = GraphContext.from_dataset(dataset)
+        return self.model.refit_statistics(context.graph, context.concepts).scorer(context.span - 1)
 
 
 def _check_names(
     folder: RunFolder, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts, graph: TemporalGraph
 ) -> None:
-    """Names, calendar, concepts and graph must be of one run."""
+    """Raises an InputError unless names, calendar, concepts and graph belong together."""
     entities, relations = len(vocabulary.entities), len(vocabulary.relations)
     if (graph.entities, graph.relations.count) != (entities, relations):
         raise InputError(

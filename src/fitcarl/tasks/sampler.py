@@ -1,95 +1,93 @@
-"""Where training tasks come from: the meta-train split, known entities that play pseudo_unseen, or both in turn."""
+"""Training tasks: from the meta-train split, from pseudo-unseen background entities, or from both."""
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, Self, TypeVar
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from fitcarl.config.schema import Config
-from fitcarl.data.dataset import Dataset, MetaSet
-from fitcarl.data.pseudo_unseen import PseudoUnseen, hold_out_entities, select_pseudo_unseen
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.pseudo_unseen import Holdout, PseudoUnseen, hold_out_entities, select_pseudo_unseen
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.tasks.task import Task, official_task, sampled_task
 
-_KEPT = 4
-"""Groups whose counts are kept; with more of them, counting is repeated."""
-_META = -1
+_KEPT_FOLDS = 4
+"""Held-out folds kept in memory; with more folds, some are held out again."""
 
 
-class RefittableModel(Protocol):
-    """What the sampler needs of a model."""
+@dataclass(frozen=True)
+class SampledTask:
+    """A training task and the background that it is played on."""
 
-    def refit_statistics(self, graph: TemporalGraph) -> Self:
-        """The same weights with every statistic computed on another graph."""
-        ...
-
-
-A = TypeVar("A", bound=RefittableModel)
+    task: Task
+    fold: int | None
+    """The fold whose entities are held out of the background; None for the whole background."""
 
 
-class TaskSampler(Generic[A]):
-    """Tasks by episode: the same seed and episode give the same task, whatever was drawn before."""
+class TaskSampler:
+    """Training tasks by episode: the same seed and episode give the same task, whatever was sampled before."""
 
     def __init__(self, dataset: Dataset, config: Config) -> None:
-        """Raises an InputError where there is nobody to learn from; nothing is counted before it is needed."""
+        """Selects the pseudo-unseen entities, if any.
+
+        Raises:
+            InputError: If there is no entity to learn from.
+        """
         self._dataset, self._config = dataset, config
-        self._kept: dict[int, tuple[A, MetaSet]] = {}
-        meta = config.training.tasks in ("meta", "both")
-        if meta and not len(official_task(dataset.train, config.shots, dataset.vocabulary.relation_ids).queries):
-            other = "more facts" if config.model == "fitcarl" else "more facts, or --set training.tasks=pseudo"
+        self._holdout = lru_cache(_KEPT_FOLDS)(self._hold_out)
+        self.pseudo_unseen: PseudoUnseen | None = None
+        relations = dataset.vocabulary.relation_ids
+        if config.task_source != "pseudo" and not len(official_task(dataset.train, config.shots, relations).queries):
+            pseudo = ", or --set training.tasks=pseudo" if "pseudo" in config.task_sources else ""
             raise InputError(
-                f"no meta-train entity has more than {config.shots} facts", file=dataset.name, expected=other
+                f"no meta-train entity has more than {config.shots} facts",
+                file=dataset.name,
+                expected="more facts" + pseudo,
             )
-        self.pseudo_unseen = None if config.training.tasks == "meta" else self._select()
+        if config.task_source != "meta":
+            self.pseudo_unseen = select_pseudo_unseen(
+                dataset.background,
+                len(dataset.vocabulary.entities),
+                config.shots,
+                np.random.default_rng([config.seed, 0]),
+                groups=config.folds,
+                name=dataset.name,
+            )
 
     @property
     def always_visible_facts(self) -> Quadruples:
-        """Facts of the background in which nobody is who plays a newcomer in some episode."""
+        """Background facts without any entity that is pseudo-unseen in some episode."""
         facts = self._dataset.background
         groups = self.pseudo_unseen.groups if self.pseudo_unseen is not None else ()
-        plays = np.zeros(len(self._dataset.vocabulary.entities), dtype=np.bool_)
-        plays[np.concatenate([np.empty(0, dtype=np.int32), *groups])] = True
-        return facts.take(~(plays[facts.subject] | plays[facts.object]))
+        held_out = np.zeros(len(self._dataset.vocabulary.entities), dtype=np.bool_)
+        held_out[np.concatenate([np.empty(0, dtype=np.int32), *groups])] = True
+        return facts.take(~(held_out[facts.subject] | held_out[facts.object]))
 
-    def sample(self, agent: A, episode: int) -> tuple[A, Task]:
-        """The task of an episode, and the agent in the context in which it is to be played."""
-        seed, training = self._config.seed, self._config.training
-        source = self._source(np.random.default_rng([seed, episode, 1]))
-        player, meta = (agent, self._dataset.train) if source == _META else self._hidden(agent, source)
-        rng = np.random.default_rng([seed, episode])
-        relations = self._dataset.vocabulary.relation_ids
-        return player, sampled_task(meta, self._config.shots, relations, rng, training.queries_per_entity)
+    def sample(self, episode: int) -> SampledTask:
+        """The task of an episode."""
+        seed, relations = self._config.seed, self._dataset.vocabulary.relation_ids
+        fold = self._fold(np.random.default_rng([seed, episode, 1]))
+        meta = self._dataset.train if fold is None else self._holdout(fold).hidden
+        rng, queries = np.random.default_rng([seed, episode]), self._config.training.queries_per_entity
+        return SampledTask(sampled_task(meta, self._config.shots, relations, rng, queries), fold)
 
-    def _source(self, rng: np.random.Generator) -> int:
-        """Meta-train or the number of a group; where there is both, each kind half the time."""
-        if self.pseudo_unseen is None or (self._config.training.tasks == "both" and rng.random() < 0.5):
-            return _META
+    def background(self, fold: int) -> TemporalGraph:
+        """The background graph without the entities of a fold."""
+        names = self._dataset.vocabulary
+        return TemporalGraph.from_facts(self._holdout(fold).background, len(names.entities), names.relation_ids)
+
+    def _fold(self, rng: np.random.Generator) -> int | None:
+        """None (the meta-train split) or a fold; each source half of the time if there are both."""
+        if self.pseudo_unseen is None or (self._config.task_source == "both" and rng.random() < 0.5):
+            return None
         return int(rng.integers(len(self.pseudo_unseen.groups)))
 
-    def _hidden(self, agent: A, number: int) -> tuple[A, MetaSet]:
-        """The agent where a group is unseen, with everything counted without it, and the group's facts."""
-        found = self._kept.pop(number, None) or self._without(agent, number)
-        self._kept[number] = found  # last in line
-        if len(self._kept) > _KEPT:
-            del self._kept[next(iter(self._kept))]
-        return found
-
-    def _without(self, agent: A, number: int) -> tuple[A, MetaSet]:
+    def _hold_out(self, fold: int) -> Holdout:
         assert self.pseudo_unseen is not None
-        names, rng = self._dataset.vocabulary, np.random.default_rng([self._config.seed, 0, 1 + number])
-        fold = hold_out_entities(self._dataset.background, self.pseudo_unseen.groups[number], len(names.entities), rng)
-        graph = TemporalGraph.from_facts(fold.background, len(names.entities), names.relation_ids)
-        return agent.refit_statistics(graph), fold.hidden
-
-    def _select(self) -> PseudoUnseen:
-        return select_pseudo_unseen(
-            self._dataset.background,
-            len(self._dataset.vocabulary.entities),
-            self._config.shots,
-            np.random.default_rng([self._config.seed, 0]),
-            groups=self._config.training.folds,
-            name=self._dataset.name,
-        )
+        rng = np.random.default_rng([self._config.seed, 0, 1 + fold])
+        entities = len(self._dataset.vocabulary.entities)
+        return hold_out_entities(self._dataset.background, self.pseudo_unseen.groups[fold], entities, rng)

@@ -1,27 +1,43 @@
-"""The ways into learning: from a dataset, or from a run that was stopped."""
+"""Trains a model on a dataset, and resumes a training that was stopped."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from fitcarl.config.schema import Config, configure
-from fitcarl.core.lock import alone
+from fitcarl.config.settings import configure
+from fitcarl.core.lock import lock_folder
+from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
-from fitcarl.data.holdout import dataset_from_facts
 from fitcarl.data.io.formats import ENDINGS
 from fitcarl.data.io.reader import read_facts
 from fitcarl.data.io.registry import REGISTRY, load_dataset
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
-from fitcarl.models.base import TrainableModel
-from fitcarl.models.factorization.cache import embeddings_for
-from fitcarl.models.factorization.embeddings import Embeddings
+from fitcarl.models.base import GraphContext, Preparation
+from fitcarl.models.registry import trainable_class
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
-from fitcarl.tasks.sampler import TaskSampler
-from fitcarl.training.loop import Progress, make_task_sampler, train_run
+from fitcarl.training.finish import finish
+from fitcarl.training.loop import run_episodes
+from fitcarl.training.setup import (
+    Callbacks,
+    ImportArtifacts,
+    TrainingSetup,
+    ignore_progress,
+    log_task_source,
+    make_task_sampler,
+    never_stop,
+    prepare_data,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class TrainingInterrupted(Exception):  # noqa: N818 - the expected reaction to a stop request, as KeyboardInterrupt is
+    """Training was asked to stop; the run folder holds what is needed to resume it."""
 
 
 def train(
@@ -29,41 +45,58 @@ def train(
     *,
     out: str | Path,
     shots: int = 3,
-    preset: str = "plus",
+    preset: str | None = None,
+    model: str | None = None,
     seed: int = 0,
     episodes: int | None = None,
     settings: Iterable[str] = (),
     read: Callable[[Path], Facts] = read_facts,
-    embeddings: Callable[[Dataset, Config], Embeddings] | None = None,
-    watch: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    note: Callable[[str], None] | None = None,
+    import_artifacts: ImportArtifacts | None = None,
+    on_progress: OnProgress = ignore_progress,
+    should_stop: ShouldStop = never_stop,
 ) -> Run:
-    """Trains on a dataset (a catalogue name, a folder, or one already loaded) and returns the run in folder ``out``.
+    """Trains a model in a new run folder. The same seed gives the same weights.
 
-    Plain facts, loaded or in a file, do as well: some actors are held out for validation while it learns, others play
-    newcomers in turn, and the trained run knows all facts; ``note`` is told of it line by line. ``read`` reads a file
-    whose columns or times need more words than its header has.
+    Plain facts have no unseen entities: some entities are held out for validation, others are held out in turn for
+    training, and the trained run uses all facts.
 
-    ``settings`` are assignments such as ``"training.learning_rate=0.0005"``. ``embeddings`` replaces the
-    pre-training, which is otherwise done here and cached.
+    Args:
+        data: A registered name, a dataset folder, a file of facts, or a dataset or facts in memory.
+        out: A new folder for the run.
+        shots: K, support facts per unseen entity.
+        preset: A model with settings; ``plus`` if neither a preset nor a model is given.
+        model: A model with its default settings, instead of a preset.
+        seed: Seed of all random numbers.
+        episodes: Maximum number of episodes.
+        settings: Assignments such as ``"training.learning_rate=0.0005"``.
+        read: Reads a file of facts whose columns or timestamps are not detected automatically.
+        import_artifacts: Writes artifacts from elsewhere, such as published embeddings, before the model prepares.
+        on_progress: Called after every episode and during preparation.
+        should_stop: Polled after every episode and during preparation.
+
+    Returns:
+        The run with the best weights by meta-validation.
+
+    Raises:
+        InputError: If data, settings or the folder cannot be used; nothing is written then.
+        TrainingInterrupted: If ``should_stop`` returned True; ``resume`` continues.
     """
-    config = configure(preset, [*settings, *_limit(episodes)], shots=shots, seed=seed)
+    if model is not None:
+        trainable_class(model)
+    elif preset is None:
+        preset = "plus"
+    limit = [] if episodes is None else [f"training.episodes={episodes}"]
+    config = configure(preset, [*settings, *limit], model=model, shots=shots, seed=seed)
     folder = Path(out)
     _check_new(folder)
     given = data if isinstance(data, Dataset | Facts) else _open(data, read)
     if given is data and isinstance(given, Dataset):
-        validate(given, given.name)  # one that is read from a folder was
-    source = given.name if given is data else _lasting(str(data))
-    plain = isinstance(given, Facts)
-    if isinstance(given, Facts) or not len(given.train):
-        config = _without_meta_train(config)
-    dataset = _made_of(given, config, note) if isinstance(given, Facts) else given
-    lessons = make_task_sampler(dataset, config)
+        validate(given, given.name)  # datasets read from a folder are already validated
+    setup = prepare_data(given, config, given.name if given is data else _absolute(str(data)))
     folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder):
-        _check_new(folder)  # another may have trained here in the meantime
-        return _learn(dataset, config, lessons, folder, source, embeddings, watch, stop, note, whole=plain)
+    with lock_folder(folder):
+        _check_new(folder)  # another process may have trained here in the meantime
+        return _train(setup, RunFolder(folder), Callbacks(on_progress, should_stop, import_artifacts))
 
 
 def resume(
@@ -71,75 +104,48 @@ def resume(
     *,
     data: str | Path | None = None,
     episodes: int | None = None,
-    embeddings: Callable[[Dataset, Config], Embeddings] | None = None,
-    watch: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    note: Callable[[str], None] | None = None,
+    import_artifacts: ImportArtifacts | None = None,
+    on_progress: OnProgress = ignore_progress,
+    should_stop: ShouldStop = never_stop,
 ) -> Run:
-    """Goes on with a run that was stopped or killed; the weights are those of a run that never was.
+    """Continues a training that was stopped or killed; the weights are those of an uninterrupted training.
 
-    ``data`` says where the dataset is now, if it moved (a run on plain facts has its own); ``episodes`` sets a new end.
+    Args:
+        run: The run folder.
+        data: Where the dataset is now, if it moved; a run on plain facts has its own.
+        episodes: A new maximum number of episodes.
+        import_artifacts: As for ``train``.
+        on_progress: As for ``train``.
+        should_stop: As for ``train``.
+
+    Returns:
+        The run with the best weights by meta-validation.
+
+    Raises:
+        InputError: If the folder is damaged or the dataset is another one.
+        TrainingInterrupted: If ``should_stop`` returned True.
     """
     folder = RunFolder(Path(run))
     folder.check()
-    with alone(folder.path):
-        config, about = folder.read_config(), folder.read_data()
+    with lock_folder(folder.path):
+        config, origin = folder.read_config(), folder.read_data()
         if episodes is not None:
-            config = config.model_copy(update={"training": config.training.model_copy(update={"episodes": episodes})})
-        if about.whole and data is not None:
+            config = config.with_episodes(episodes)
+        if origin.keep_all_facts and data is not None:
             expected = "--resume RUN alone"
             raise InputError("is not needed: a run on plain facts has its own", field="DATA", expected=expected)
-        place = str(folder.dataset if about.whole else data or about.source)
+        place = str(folder.dataset if origin.keep_all_facts else data or origin.source)
         dataset = load_dataset(place)
-        if dataset.digest != about.digest:
+        if dataset.digest != origin.digest:
             raise InputError(
                 "is not the dataset this run was started on",
                 file=place,
                 found=dataset.digest[:12],
-                expected=about.digest[:12],
+                expected=origin.digest[:12],
             )
-        lessons = make_task_sampler(dataset, config)
-        return _learn(
-            dataset, config, lessons, folder.path, about.source, embeddings, watch, stop, note, whole=about.whole
-        )
-
-
-def _learn(
-    dataset: Dataset,
-    config: Config,
-    lessons: TaskSampler[TrainableModel],
-    folder: Path,
-    source: str,
-    embeddings: Callable[[Dataset, Config], Embeddings] | None,
-    watch: Callable[[Progress], None] | None,
-    stop: Callable[[], bool] | None,
-    note: Callable[[str], None] | None = None,
-    *,
-    whole: bool,
-) -> Run:
-    make = embeddings or pretrained
-    return train_run(
-        dataset,
-        config,
-        lessons,
-        folder,
-        source=source,
-        embeddings=lambda: make(dataset, config),
-        watch=watch,
-        stop=stop,
-        note=note,
-        whole=whole,
-    )
-
-
-def pretrained(dataset: Dataset, config: Config) -> Embeddings:
-    """ComplEx embeddings of the dataset's background, from the cache where they are there."""
-    return embeddings_for(dataset, config.embedding, config.seed)
-
-
-def _open(data: str | Path, read: Callable[[Path], Facts]) -> Dataset | Facts:
-    """What is called this: facts where it is a file, or is named like one, and a dataset otherwise."""
-    return read(Path(data).expanduser()) if is_facts(data) else load_dataset(str(data))
+        sampler = make_task_sampler(dataset, config)
+        setup = TrainingSetup(dataset, config, sampler, origin.source, origin.keep_all_facts)
+        return _train(setup, folder, Callbacks(on_progress, should_stop, import_artifacts))
 
 
 def is_facts(data: str | Path) -> bool:
@@ -149,49 +155,49 @@ def is_facts(data: str | Path) -> bool:
     return file and str(data) not in REGISTRY
 
 
-def _without_meta_train(config: Config) -> Config:
-    """The settings where there is no meta-train split: unless it was said otherwise, known actors play newcomers."""
-    if config.model == "fitcarl" or "tasks" in config.training.model_fields_set:
-        return config
-    return config.model_copy(update={"training": config.training.model_copy(update={"tasks": "pseudo"})})
-
-
-def _made_of(facts: Facts, config: Config, note: Callable[[str], None] | None) -> Dataset:
-    """Plain facts as a dataset; says what was done."""
-    dataset, held_out = dataset_from_facts(
-        facts, config.shots, config.seed, meta_train=config.training.tasks != "pseudo"
+def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run:
+    """Prepares the model, runs the episodes that are left, and finishes the run."""
+    dataset, config = setup.dataset, setup.config
+    if folder.result.exists() and not folder.state.exists():
+        raise InputError("is missing", file=folder.state, expected="the state that training is resumed from")
+    context = GraphContext.from_dataset(dataset)
+    folder.create(dataset, setup.source, config, context.graph, keep_all_facts=setup.keep_all_facts)
+    log_task_source(setup)
+    if callbacks.import_artifacts is not None:
+        callbacks.import_artifacts(dataset, config, folder.artifacts)
+    visible = setup.sampler.always_visible_facts
+    preparation = Preparation(
+        dataset, config, context, visible, folder.artifacts, callbacks.on_progress, callbacks.should_stop
     )
-    if note is not None:
-        names, times = facts.vocabulary, facts.calendar
-        note(
-            f"{facts.name}: {len(facts.quadruples):,} facts of {len(names.entities):,} actors, "
-            f"{len(names.relations):,} relations, {times.labels[0]} to {times.labels[-1]}"
-        )
-        if len(facts.quadruples) < facts.rows or facts.times_truncated or facts.concept_rows:
-            note(f"{facts.name}: {facts.summary}")
-        note(f"held out for validation: {held_out}; the trained run knows their {len(dataset.valid):,} facts again")
-        if len(dataset.train):
-            note(f"hidden to learn from: {len(dataset.train.entities):,} actors with {len(dataset.train):,} facts")
-    return dataset
+    if folder.weights.exists() and not folder.state.exists():
+        _log.warning("%s: is missing, so training starts again", folder.state)
+    try:
+        model = trainable_class(config.model).prepare(preparation)
+        state = run_episodes(setup, model, folder, callbacks)
+    except Interrupted as interrupted:
+        reason = str(interrupted) or "stopped before the first episode"
+        raise TrainingInterrupted(f"{reason}; `fitcarl train --resume {folder.path}` continues") from None
+    return finish(setup, model, context, folder, state)
 
 
-def _lasting(data: str) -> str:
-    """A dataset's name, or its folder or file as it can be found from anywhere."""
+def _open(data: str | Path, read: Callable[[Path], Facts]) -> Dataset | Facts:
+    """Facts if ``data`` is a file or is named like one, otherwise a dataset."""
+    return read(Path(data).expanduser()) if is_facts(data) else load_dataset(str(data))
+
+
+def _absolute(data: str) -> str:
+    """A registered name, or the absolute path of a folder or file."""
     return str(Path(data).resolve()) if Path(data).exists() and data not in REGISTRY else data
 
 
 def _check_new(folder: Path) -> None:
-    """Raises where a folder holds something that a new run would be trained over."""
+    """Raises an InputError if the folder holds something that a new run would overwrite."""
     if folder.exists() and not (folder.is_dir() and _not_begun(folder)):
-        resumed = f", or `fitcarl train --resume {folder}` to go on" if RunFolder(folder).config.exists() else ""
+        resumed = f", or `fitcarl train --resume {folder}` to continue" if RunFolder(folder).config.exists() else ""
         raise InputError("exists already", file=folder, expected=f"a new folder{resumed}")
 
 
 def _not_begun(folder: Path) -> bool:
-    """Whether a folder is empty, or a run that was killed before it knew its data, which cannot be resumed."""
+    """Whether a folder is empty, or a run that was killed before its dataset was recorded and cannot be resumed."""
     there = {part.name for part in folder.iterdir() if not part.name.startswith(".")}
     return there <= {"config.json", "dataset"} and (not there or "config.json" in there)
-
-
-def _limit(episodes: int | None) -> list[str]:
-    return [] if episodes is None else [f"training.episodes={episodes}"]

@@ -1,4 +1,4 @@
-"""Everything learning needs to go on where it was stopped, bit for bit."""
+"""Checkpoints: everything that training is resumed from, bit for bit."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 @dataclass(frozen=True)
 class TrainingState:
-    """How far learning has come. Random numbers follow from the seed and the episode, so there is no more to keep."""
+    """How far training has come. Random numbers follow from the seed and the episode, so none are kept."""
 
     episode: int = 0
-    """Episodes that are finished."""
+    """Finished episodes."""
     best_mrr: float = -1.0
     best_episode: int = 0
     validations_since_best: int = 0
     seconds: float = 0.0
-    """Time spent so far, over all sittings."""
+    """Training time so far, over all sessions."""
     peak_mb: float = 0.0
-    """The most memory that a process of any sitting held."""
+    """Peak memory of a process, over all sessions."""
 
     def after_validation(self, mrr: float) -> TrainingState:
-        """The standing after a look at meta-validation."""
+        """The state after a validation with this MRR."""
         if mrr > self.best_mrr:
             return replace(self, best_mrr=mrr, best_episode=self.episode, validations_since_best=0)
         return replace(self, validations_since_best=self.validations_since_best + 1)
 
 
-def save_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer, standing: TrainingState) -> None:
-    """Weights, the optimiser's moments and the standing, in one file that is replaced atomically."""
+def save_state(file: Path, module: nn.Module, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
+    """Writes weights, optimizer moments and state to one file, atomically."""
     tensors = {}
-    for name, parameter in model.named_parameters():
+    for name, parameter in module.named_parameters():
         tensors[f"weight/{name}"] = parameter
         for moment in _MOMENTS:
             if optimizer.state[parameter]:
                 tensors[f"{moment}/{name}"] = optimizer.state[parameter][moment]
-    write_tensors(file, tensors, vars(standing))
+    write_tensors(file, tensors, vars(state))
 
 
-def load_state(file: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> TrainingState:
-    """Puts weights and moments back and returns the standing."""
+def load_state(file: Path, module: nn.Module, optimizer: torch.optim.Optimizer) -> TrainingState:
+    """Restores weights and optimizer moments in place and returns the state."""
     tensors, about = read_tensors(file)
     fields = {field.name for field in dataclasses.fields(TrainingState)}
     fits = all(
         f"weight/{name}" in tensors and tensors[f"weight/{name}"].shape == parameter.shape
-        for name, parameter in model.named_parameters()
+        for name, parameter in module.named_parameters()
     )
     if not fits or not about.keys() <= fields:
         raise InputError("does not fit this run", file=file, expected="the state that `fitcarl train` saved here")
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        for name, parameter in module.named_parameters():
             parameter.copy_(tensors[f"weight/{name}"])
             if f"step/{name}" in tensors:
                 moments: dict[str, Any] = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS}

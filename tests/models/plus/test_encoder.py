@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.config.schema import EncoderConfig, configure
+from fitcarl.config.schema import EncoderConfig
+from fitcarl.config.settings import configure
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples

@@ -9,25 +9,26 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.config.schema import EncoderConfig, configure
+from fitcarl.config.schema import EncoderConfig
+from fitcarl.config.settings import configure
 from fitcarl.core.progress import Progress
-from fitcarl.core.storage import read_tensors, write_tensors
+from fitcarl.core.storage import Artifacts
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.dataset_folder import write_dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import GraphContext
+from fitcarl.models.base import GraphContext, Preparation
+from fitcarl.models.plus import trainable
 from fitcarl.models.plus.encoder.network import SupportEncoder
 from fitcarl.models.plus.encoder.training import EncoderBatches, load_or_train_encoder, train_encoder
 from fitcarl.models.plus.names import Names
+from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.tasks.sampler import TaskSampler
-from fitcarl.training import loop as trainer
-from fitcarl.training.api import resume, train
-from fitcarl.training.loop import TrainingInterrupted
+from fitcarl.training.api import TrainingInterrupted, resume, train
 
 TINY = (
     "encoder.max_updates=2",
@@ -47,12 +48,20 @@ def data(dataset: Dataset, tmp_path: Path) -> Path:
 def test_encoder_never_sees_pseudo_unseen_entities(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    config = configure("plus", ["training.tasks=both"], shots=3)
-    lessons, met = TaskSampler(dataset, config), []
-    monkeypatch.setattr(trainer, "load_or_train_encoder", lambda graph, *_, **__: met.append(graph))
-    trainer._encoder(dataset, config, lessons, None, None, RunFolder(tmp_path))
-    assert lessons.pseudo_unseen is not None
-    hidden = np.concatenate(lessons.pseudo_unseen.groups)
+    config = configure("plus", ["training.tasks=both", "encoder.max_updates=1", "encoder.min_updates=1"], shots=3)
+    sampler, met = TaskSampler(dataset, config), []
+
+    def record(graph: TemporalGraph, *given: object, **ways: object) -> object:
+        met.append(graph)
+        return load_or_train_encoder(graph, *given, **ways)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(trainable, "load_or_train_encoder", record)
+    context, visible = GraphContext.from_dataset(dataset), sampler.always_visible_facts
+    PlusModel.prepare(
+        Preparation(dataset, config, context, visible, Artifacts(tmp_path), lambda _now: None, lambda: False)
+    )
+    assert sampler.pseudo_unseen is not None
+    hidden = np.concatenate(sampler.pseudo_unseen.groups)
     degree = np.diff(met[0].base.offsets)
     assert len(hidden)
     assert degree.any()
@@ -109,7 +118,9 @@ def test_equal_seeds_give_equal_encoders(context: GraphContext) -> None:
     assert math.isfinite(float(one.entity.sum()))
 
 
-def test_stop_during_encoder_training_can_be_resumed(data: Path, tmp_path: Path) -> None:
+def test_stop_during_encoder_training_can_be_resumed(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     settings = [
         "encoder.max_updates=5",
         "encoder.min_updates=5",
@@ -124,13 +135,13 @@ def test_stop_during_encoder_training_can_be_resumed(data: Path, tmp_path: Path)
         return len(asked) == 3
 
     with pytest.raises(TrainingInterrupted, match="before the first episode"):
-        train(data, out=tmp_path / "run", episodes=1, settings=settings, stop=at_third_update)
-    assert not RunFolder(tmp_path / "run").encoder.exists()
-    told: list[str] = []
-    run = resume(tmp_path / "run", note=told.append)
-    assert told[0].startswith("the encoder learns from")
-    assert run.folder.encoder_seconds() > 0
-    run.folder.encoder.write_bytes(b"no")
+        train(data, out=tmp_path / "run", episodes=1, settings=settings, should_stop=at_third_update)
+    assert not RunFolder(tmp_path / "run").artifacts.exists("encoder")
+    caplog.set_level("INFO", "fitcarl")
+    run = resume(tmp_path / "run")
+    assert caplog.messages[0].startswith("pre-training the encoder on")
+    assert run.folder.artifacts.read("encoder")[1]["seconds"] > 0
+    run.folder.artifacts.path("encoder").write_bytes(b"no")
     with pytest.raises(InputError, match=r"encoder\.safetensors"):
         Run.load(run.folder.path)
 
@@ -172,19 +183,19 @@ def test_encoder_with_non_finite_loss_is_not_cached(context: GraphContext, tmp_p
 def test_statistics_of_an_older_version_are_reported(data: Path, tmp_path: Path) -> None:
     settings = ["features.encoder=off", "policy.queries_per_episode=20"]
     run = train(data, out=tmp_path / "run", episodes=1, settings=settings)
-    assert not run.folder.encoder.exists()
-    parts, about = read_tensors(run.folder.statistics)
+    assert not run.folder.artifacts.exists("encoder")
+    parts, about = run.folder.artifacts.read("statistics")
     del parts["event_relation"]
-    write_tensors(run.folder.statistics, parts, about)
+    run.folder.artifacts.write("statistics", parts, about)
     with pytest.raises(InputError, match=r"older version.*train it again"):
         Run.load(run.folder.path)
 
 
 def test_encoder_of_another_shape_is_reported(data: Path, tmp_path: Path) -> None:
     run = train(data, out=tmp_path / "run", episodes=1, settings=TINY)
-    parts, about = read_tensors(run.folder.encoder)
+    parts, about = run.folder.artifacts.read("encoder")
     parts["key_embedding"] = parts["key_embedding"][:, :-1].contiguous()
-    write_tensors(run.folder.encoder, parts, about)
+    run.folder.artifacts.write("encoder", parts, about)
     with pytest.raises(InputError, match=r"encoder.safetensors.*older version.*train it again"):
         Run.load(run.folder.path)
 
@@ -194,11 +205,16 @@ def test_remaining_time_is_estimated_from_episodes_alone(
 ) -> None:
     """The training time of the encoder is not part of the estimate."""
     monkeypatch.setattr(
-        trainer, "load_or_train_encoder", lambda *given, **ways: (load_or_train_encoder(*given, **ways)[0], 1e6)
+        trainable, "load_or_train_encoder", lambda *given, **ways: (load_or_train_encoder(*given, **ways)[0], 1e6)
     )
     left: list[float] = []
-    run = train(data, out=tmp_path / "run", episodes=3, settings=TINY, watch=lambda now: left.append(now.seconds_left))
-    assert run.folder.encoder_seconds() == 1e6
+
+    def on_progress(now: Progress) -> None:
+        if now.stage == "training":
+            left.append(now.seconds_left or 0.0)
+
+    run = train(data, out=tmp_path / "run", episodes=3, settings=TINY, on_progress=on_progress)
+    assert run.folder.artifacts.read("encoder")[1]["seconds"] == 1e6
     assert len(left) == 3
     assert max(left) < 1e4
     assert left[-1] == 0

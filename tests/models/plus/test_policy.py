@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.config.schema import configure
+from fitcarl.config.settings import configure
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.models.base import GraphContext

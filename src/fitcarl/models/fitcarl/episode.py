@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fitcarl.config.schema import Config
+from fitcarl.config.schema import FitcarlConfig
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import EpisodeResult
@@ -20,7 +20,7 @@ def play(
     model: Fitcarl,
     background: TemporalGraph,
     task: Task,
-    config: Config,
+    config: FitcarlConfig,
     concept_prior: ConceptPrior | None,
     max_delta: int,
     seed: int,
@@ -34,7 +34,8 @@ def play(
     )
     rewards = step_rewards(context, encoded, task.queries, rollout, config.training.reward_margin)
     hit_rate = (rollout.entity[-1] == task.queries.answer).mean()
-    return EpisodeResult(task_loss(rollout, rewards, config.training), float(rewards[-1].mean()), float(hit_rate))
+    metrics = {"reward": float(rewards[-1].mean()), "hit_rate": float(hit_rate)}
+    return EpisodeResult(task_loss(rollout, rewards, config.training), metrics)
 
 
 @torch.no_grad()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fitcarl.config.schema import TrainingConfig
+from fitcarl.config.schema import FitcarlTrainingConfig
 from fitcarl.models.fitcarl.rewards import returns
 from fitcarl.models.fitcarl.rollout import Rollout
 
 
-def task_loss(rollout: Rollout, rewards: Tensor, config: TrainingConfig) -> Tensor:
+def task_loss(rollout: Rollout, rewards: Tensor, config: FitcarlTrainingConfig) -> Tensor:
     """L_T: the mean over queries of Σ_l γˡ (η L_KL - log π(a) R), for rewards [steps, queries].
 
     In the paper a step is weighed by its own reward; ``reward = "return"``, a baseline and an entropy bonus are ours.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from fitcarl.config.schema import Config
+from fitcarl.config.schema import FitcarlConfig
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.vocabulary import Vocabulary
@@ -22,7 +22,7 @@ from fitcarl.tasks.task import Queries, Task
 class FitcarlScorer:
     """Answers by beam search over the background and a task's supports."""
 
-    def __init__(self, model: Fitcarl, background: TemporalGraph, config: Config, max_delta: int) -> None:
+    def __init__(self, model: Fitcarl, background: TemporalGraph, config: FitcarlConfig, max_delta: int) -> None:
         self.name = f"fitcarl ({config.preset})"
         self._model = model
         self._background = background

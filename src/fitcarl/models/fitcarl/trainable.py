@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
 import torch
 
-from fitcarl.config.schema import Config
-from fitcarl.data.concepts import concept_distribution
+from fitcarl.config.schema import Config, FitcarlConfig
+from fitcarl.core.progress import Interrupted, Progress
+from fitcarl.core.storage import Artifacts
+from fitcarl.data.concepts import Concepts, concept_distribution
+from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import EpisodeResult, GraphContext
+from fitcarl.models.base import EpisodeResult, GraphContext, Preparation, seeded
+from fitcarl.models.factorization.cache import embeddings_for
+from fitcarl.models.factorization.complex import Progress as EmbeddingProgress
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.episode import play
 from fitcarl.models.fitcarl.network import Fitcarl
@@ -23,12 +29,37 @@ from fitcarl.tasks.task import Task
 class FitcarlModel:
     """The paper's model: pre-trained embeddings, Transformer, GRU, confidence learner, REINFORCE."""
 
-    def __init__(self, config: Config, context: GraphContext, embeddings: Embeddings) -> None:
+    artifacts: ClassVar[tuple[str, ...]] = ("embeddings",)
+    preparation_seconds = 0.0
+
+    def __init__(self, config: FitcarlConfig, context: GraphContext, embeddings: Embeddings) -> None:
         self.module = Fitcarl(config.network, embeddings, context.graph.relations)
         self._config = config
         self._background = context.graph
         self._reach = context.span - 1
         self._concept_prior = concept_prior(context) if config.network.concepts else None
+
+    @classmethod
+    def prepare(cls, preparation: Preparation) -> FitcarlModel:
+        """Pre-trains the embeddings on the background, or reads them from the cache."""
+        artifacts = preparation.artifacts
+        if not artifacts.exists("embeddings"):
+            _pretrain(preparation).save(artifacts.path("embeddings"))
+        return cls.load(preparation.config, preparation.context, artifacts)
+
+    @classmethod
+    def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> FitcarlModel:
+        assert isinstance(config, FitcarlConfig)
+        embeddings = Embeddings.load(artifacts.path("embeddings"))
+        # Compiled loops check no bounds, so there must be a row for every entity and relation.
+        expected = context.graph.entities, context.graph.relations.directed
+        if (len(embeddings.entity), len(embeddings.relation)) != expected:
+            raise InputError("does not fit the names", file=artifacts.path("embeddings"), expected=f"{expected} rows")
+        with seeded(config.seed):
+            return cls(config, context, embeddings)
+
+    def save_artifacts(self, artifacts: Artifacts) -> None:
+        """Nothing is left to save: ``prepare`` saved the embeddings."""
 
     def training_step(self, task: Task, seed: int) -> EpisodeResult:
         return play(self.module, self._background, task, self._config, self._concept_prior, self._reach, seed)
@@ -46,8 +77,21 @@ class FitcarlModel:
         other._background = graph
         return other
 
-    def refit_statistics(self, graph: TemporalGraph) -> FitcarlModel:
+    def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> FitcarlModel:  # noqa: ARG002
+        """The embeddings are not refitted: they belong to the weights."""
         return self.with_graph(graph)
+
+
+def _pretrain(preparation: Preparation) -> Embeddings:
+    config = preparation.config
+    assert isinstance(config, FitcarlConfig)
+
+    def on_progress(now: EmbeddingProgress) -> None:
+        preparation.on_progress(Progress("embeddings", now.epoch, now.epochs, "epochs", {"loss": now.loss}))
+        if preparation.should_stop():
+            raise Interrupted
+
+    return embeddings_for(preparation.dataset, config.embedding, config.seed, progress=on_progress)
 
 
 def concept_prior(context: GraphContext) -> ConceptPrior:

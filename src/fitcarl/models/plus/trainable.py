@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
+from time import perf_counter
+from typing import ClassVar
 
 import numpy as np
 import torch
 
-from fitcarl.config.schema import Config
+from fitcarl.config.schema import Config, PlusConfig
+from fitcarl.core.progress import Interrupted, Progress
+from fitcarl.core.storage import Artifacts
+from fitcarl.data.concepts import Concepts
+from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import EpisodeResult, GraphContext
+from fitcarl.models.base import EpisodeResult, GraphContext, Preparation, seeded
 from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
+from fitcarl.models.plus.encoder.training import load_or_train_encoder
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics, event_index
 from fitcarl.tasks.task import Task
+
+_LOG_EVERY = 15.0
+"""Seconds between two log messages about the encoder."""
+_HALF = -0.7
+"""About log(1/2)."""
+_OF_THIS_VERSION = "a run of this version of fitcarl; train it again"
+
+_log = logging.getLogger(__name__)
 
 
 class PlusModel:
@@ -27,9 +45,12 @@ class PlusModel:
     The encoder is trained before the first episode, on background facts, and stays frozen.
     """
 
+    artifacts: ClassVar[tuple[str, ...]] = ("encoder", "statistics")
+    preparation_seconds = 0.0
+
     def __init__(
         self,
-        config: Config,
+        config: PlusConfig,
         context: GraphContext,
         statistics: GraphStatistics | None = None,
         encoder: SupportEncoder | None = None,
@@ -40,6 +61,36 @@ class PlusModel:
         self.statistics = statistics or count_for(config, context)
         self.encoder = encoder
         self._reader = EncoderScorer.optional(encoder, self.statistics)
+
+    @classmethod
+    def prepare(cls, preparation: Preparation) -> PlusModel:
+        """Trains the encoder on facts without pseudo-unseen entities, or reads it from the cache."""
+        config, context, artifacts = preparation.config, preparation.context, preparation.artifacts
+        assert isinstance(config, PlusConfig)
+        encoder = None
+        if config.features.encoder:
+            if not artifacts.exists("encoder"):
+                encoder, seconds = _train_encoder(config, preparation)
+                artifacts.write("encoder", encoder.state_dict(), {"seconds": seconds})
+            encoder = _load_encoder(config, context, artifacts)
+        with seeded(config.seed):
+            model = cls(config, context, None, encoder)
+        if encoder is not None:
+            model.preparation_seconds = float(artifacts.read("encoder")[1].get("seconds", 0.0))
+        return model
+
+    @classmethod
+    def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> PlusModel:
+        assert isinstance(config, PlusConfig)
+        statistics = _load_statistics(config, context, artifacts) if artifacts.exists("statistics") else None
+        encoder = _load_encoder(config, context, artifacts) if config.features.encoder else None
+        with seeded(config.seed):
+            return cls(config, context, statistics, encoder)
+
+    def save_artifacts(self, artifacts: Artifacts) -> None:
+        """Saves the statistics, so that loading a run does not compute them again."""
+        arrays = self.statistics.arrays().items()
+        artifacts.write("statistics", {name: torch.from_numpy(array) for name, array in arrays})
 
     def training_step(self, task: Task, seed: int) -> EpisodeResult:
         """The loss over a random subset of the task's queries."""
@@ -52,7 +103,9 @@ class PlusModel:
         whole, walked = log_likelihood(self.module(options), options, torch.from_numpy(queries.answer))
         # The paths have a loss term of their own: they must explain answers that the candidates alone would find.
         loss = -whole.mean() - self._config.path_loss_weight * walked.mean()
-        return EpisodeResult(loss, float(whole.detach().exp().mean()), float((whole.detach() > -0.7).float().mean()))
+        found = whole.detach()
+        metrics = {"answer_probability": found.exp().mean(), "majority_rate": (found > _HALF).float().mean()}
+        return EpisodeResult(loss, {name: float(value) for name, value in metrics.items()})
 
     def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
         size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
@@ -73,14 +126,12 @@ class PlusModel:
         statistics = self.statistics if same else self.statistics.with_parts(**event_index(graph))
         return self._replace(graph, statistics, self.encoder)
 
-    def refit_statistics(self, graph: TemporalGraph) -> PlusModel:
+    def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> PlusModel:
         now = self.statistics
         names = now.names.refit(graph)
-        return self._replace(
-            graph,
-            compute_statistics(graph.background_facts(), graph, now.concepts, now.days_per_tick, names=names),
-            self.encoder,
-        )
+        concepts = now.concepts if concepts is None else concepts
+        statistics = compute_statistics(graph.background_facts(), graph, concepts, now.days_per_tick, names=names)
+        return self._replace(graph, statistics, self.encoder)
 
     def _replace(self, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None) -> PlusModel:
         other = copy(self)
@@ -90,13 +141,62 @@ class PlusModel:
         return other
 
 
-def count_for(config: Config, context: GraphContext) -> GraphStatistics:
+def count_for(config: PlusConfig, context: GraphContext) -> GraphStatistics:
     """The statistics of a background, with names if they are switched on."""
     names = names_for(config, context)
     return compute_statistics(context.facts, context.graph, context.concepts, context.days, names=names)
 
 
-def names_for(config: Config, context: GraphContext) -> Names:
+def names_for(config: PlusConfig, context: GraphContext) -> Names:
     """The words of entity names if they are switched on, otherwise no words."""
     graph = context.graph
     return Names.from_texts(context.names, graph) if config.features.names else Names.empty(graph.entities)
+
+
+def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[SupportEncoder, float]:
+    """An encoder that has seen no fact of a pseudo-unseen entity, and the seconds its training took."""
+    context, facts = preparation.context, preparation.visible_facts
+    if len(facts) < len(preparation.dataset.background):
+        graph = TemporalGraph.from_facts(facts, context.graph.entities, context.graph.relations)
+        context = replace(context, graph=graph)
+    logged = -math.inf
+
+    def on_progress(now: Progress) -> None:
+        nonlocal logged
+        preparation.on_progress(now)
+        if preparation.should_stop():
+            raise Interrupted
+        if perf_counter() - logged > _LOG_EVERY:
+            logged = perf_counter()
+            _log.info("pre-training the encoder on %s facts: update %d of %d", f"{len(facts):,}", now.done, now.total)
+
+    names = names_for(config, context)
+    given = context.graph, context.days, names, config.encoder, config.seed, config.shots
+    return load_or_train_encoder(*given, on_progress=on_progress)
+
+
+def _load_encoder(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> SupportEncoder:
+    """The saved encoder; compiled loops check no bounds, so it must have a row for every entity."""
+    weights, _ = artifacts.read("encoder")
+    file, graph = artifacts.path("encoder"), context.graph
+    try:
+        encoder = SupportEncoder.from_state(weights)
+    except (KeyError, RuntimeError, ValueError):
+        raise InputError("is damaged or of an older version", file=file, expected=_OF_THIS_VERSION) from None
+    if not encoder.matches(graph.entities, graph.relations.directed, names_for(config, context)):
+        raise InputError("does not fit the names", file=file, expected=f"{graph.entities} entities")
+    return encoder
+
+
+def _load_statistics(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> GraphStatistics:
+    stored, _ = artifacts.read("statistics")
+    file, arrays = artifacts.path("statistics"), {name: part.numpy() for name, part in stored.items()}
+    try:
+        found = GraphStatistics.from_arrays(arrays, context.concepts, names_for(config, context))
+    except KeyError:
+        raise InputError("is of an older version", file=file, expected=_OF_THIS_VERSION) from None
+    except (IndexError, ValueError, TypeError):
+        found = None
+    if found is None or not found.matches(context.graph):
+        raise InputError("does not fit the graph", file=file, hint="delete it, and the statistics are computed again")
+    return found

@@ -1,0 +1,67 @@
+"""What the settings of all trained models have in common."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+TaskSource = Literal["meta", "pseudo", "both"]
+"""Where training tasks come from: the meta-train split, held-out background entities, or half of them from each."""
+
+
+class Section(BaseModel):
+    """A group of settings; frozen, and unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class TrainingConfig(Section):
+    """Settings of the training loop."""
+
+    episodes: int = Field(200, ge=1, description="maximum number of episodes (training tasks)")
+    queries_per_entity: int = Field(10, ge=1, description="queries sampled per unseen entity of a training task")
+    learning_rate: float = Field(1e-3, gt=0, description="learning rate of Adam")
+    warmup: int = Field(0, ge=0, description="episodes over which the learning rate rises linearly; 0 for none")
+    lr_floor: float = Field(
+        1.0, ge=0, le=1, description="the cosine decay stops at this share of the learning rate; 1 keeps it constant"
+    )
+    grad_clip: float = Field(5.0, gt=0, description="maximum norm of the gradient")
+    validate_every: int = Field(10, ge=1, description="episodes between two validations on meta-validation")
+    patience: int = Field(10, ge=1, description="validations without improvement after which training stops")
+
+
+class Config(Section):
+    """The settings of a run; each model has a subclass with the settings that it uses."""
+
+    task_sources: ClassVar[tuple[TaskSource, ...]] = ("meta",)
+    """Sources of training tasks that the model can use."""
+
+    model: str = Field(description="the model")
+    preset: str = Field(description="the preset that the settings started from")
+    shots: int = Field(3, ge=1, description="K, support facts per unseen entity")
+    seed: int = Field(0, ge=0, description="seed of all random numbers")
+    training: TrainingConfig = TrainingConfig()
+
+    @property
+    def task_source(self) -> TaskSource:
+        """Where training tasks come from."""
+        return "meta"
+
+    @property
+    def folds(self) -> int:
+        """Groups of background entities that are held out in turn."""
+        return 0
+
+    @property
+    def side_information(self) -> dict[str, str]:
+        """What the model uses besides the facts, as entries of a report's signature."""
+        return {}
+
+    def without_meta_train(self) -> Self:
+        """The settings for data without a meta-train split."""
+        return self
+
+    def with_episodes(self, episodes: int) -> Self:
+        """The same settings with another maximum number of episodes."""
+        return self.model_copy(update={"training": self.training.model_copy(update={"episodes": episodes})})

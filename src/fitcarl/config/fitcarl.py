@@ -1,0 +1,85 @@
+"""The settings of model ``fitcarl``, the model of the paper."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from fitcarl.config.base import Config, Section, TrainingConfig
+
+
+class NetworkConfig(Section):
+    """The architecture."""
+
+    heads: int = Field(2, ge=1, description="attention heads of the time-aware Transformer")
+    layers: int = Field(2, ge=1, description="layers of the time-aware Transformer")
+    feedforward: int = Field(200, ge=1, description="width of the Transformer's feed-forward layers")
+    hops: int = Field(3, ge=1, description="L, steps of a path")
+    action_space: int = Field(50, ge=1, description="n, edges in an action space besides the self-loop")
+    sampling: Literal["adaptive", "random", "nearest"] = Field(
+        "adaptive",
+        description="which edges are in an action space: by time score, random (ablation A1) or nearest in time (A2)",
+    )
+    confidence: bool = Field(True, description="the confidence learner; off is ablation B")
+    concepts: bool = Field(True, description="the concept regulariser; off is ablation C")
+    time_bias: bool = Field(True, description="time differences in the Transformer's attention; off is ablation D")
+    temporal: bool = Field(True, description="any temporal reasoning at all; off is ablation E")
+    finetune: bool = Field(False, description="train the pre-trained embeddings further")
+
+    @property
+    def biased(self) -> bool:
+        """Whether the Transformer's attention uses time differences; ablation E removes them too."""
+        return self.time_bias and self.temporal
+
+
+class EmbeddingConfig(Section):
+    """Pre-training of the ComplEx embeddings."""
+
+    dim: int = Field(100, ge=2, multiple_of=2, description="d, real numbers per embedding")
+    epochs: int = Field(12, ge=1, description="passes over the background facts")
+    min_updates: int = Field(1000, ge=1, description="minimum number of updates; small graphs get more epochs")
+    batch_size: int = Field(500, ge=1, description="(entity, relation) pairs per update, each with all its answers")
+    negatives: int = Field(8192, ge=1, description="sampled negatives per batch; all entities if there are fewer")
+    learning_rate: float = Field(0.1, gt=0, description="learning rate of Adagrad")
+    n3_weight: float = Field(0.005, ge=0, description="weight of the N3 regulariser (sum of cubed moduli) per fact")
+    init_std: float = Field(0.1, gt=0, description="standard deviation of the initial embeddings")
+
+
+class FitcarlTrainingConfig(TrainingConfig):
+    """The training loop with REINFORCE."""
+
+    gamma: float = Field(0.95, ge=0, le=1, description="γ, the discount per step")
+    kl_weight: float = Field(1e-9, ge=0, description="η, the weight of the concept regulariser")
+    reward_margin: float = Field(5.0, description="θ of the reward sigmoid(θ - distance to the answer)")
+    reward: Literal["step", "return"] = Field(
+        "step", description="weight of a step: its own reward, as in the paper, or the discounted return"
+    )
+    baseline: bool = Field(False, description="subtract the batch mean from the weight of a step")
+    entropy_coef: float = Field(0.0, ge=0, description="weight of an entropy bonus")
+
+
+class SearchConfig(Section):
+    """Beam search at prediction time."""
+
+    beam: int = Field(100, ge=1, description="paths kept per step")
+    aggregate: Literal["max", "sum"] = Field(
+        "max", description="score of an entity: its best path, as in the paper, or the sum over its paths"
+    )
+
+
+class FitcarlConfig(Config):
+    """All settings of model ``fitcarl``; the defaults are those of the paper."""
+
+    model: Literal["fitcarl"] = Field("fitcarl", description="the model")
+    preset: str = Field("paper", description="the preset that the settings started from")
+    network: NetworkConfig = NetworkConfig()
+    embedding: EmbeddingConfig = EmbeddingConfig()
+    training: FitcarlTrainingConfig = FitcarlTrainingConfig()
+    search: SearchConfig = SearchConfig()
+
+    @model_validator(mode="after")
+    def _heads_divide_dim(self) -> Self:
+        if self.embedding.dim % self.network.heads:
+            raise ValueError(f"network.heads = {self.network.heads} does not divide embedding.dim")
+        return self

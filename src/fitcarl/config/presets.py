@@ -1,0 +1,44 @@
+"""Presets: a model plus settings, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from fitcarl.errors import InputError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model and the settings in which it differs from the model's defaults."""
+
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "paper": Preset("fitcarl"),
+        "plus": Preset("plus"),
+        "plus+names": Preset("plus", {"features.names": True}),
+    }
+)
+
+
+def find_preset(name: str) -> Preset:
+    """The preset with this name.
+
+    Raises:
+        InputError: If there is no such preset.
+    """
+    if name not in PRESETS:
+        hint = did_you_mean(name, PRESETS)
+        raise InputError("unknown preset", found=name, expected="one of " + ", ".join(PRESETS), hint=hint)
+    return PRESETS[name]
+
+
+def default_preset(model: str) -> str:
+    """The preset that is a model with its defaults; the model's name if there is none."""
+    return next((name for name, preset in PRESETS.items() if preset == Preset(model)), model)

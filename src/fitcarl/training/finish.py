@@ -1,0 +1,42 @@
+"""The end of a training: best weights, calibration, result, and the run."""
+
+from __future__ import annotations
+
+from fitcarl.core.storage import write_json
+from fitcarl.graph.storage import open_graph
+from fitcarl.models.base import GraphContext, TrainableModel
+from fitcarl.runs.evaluate import calibrate
+from fitcarl.runs.layout import RunFolder
+from fitcarl.runs.run import Run
+from fitcarl.training import trace
+from fitcarl.training.setup import TrainingSetup
+from fitcarl.training.state import TrainingState
+
+
+def finish(
+    setup: TrainingSetup, model: TrainableModel, context: GraphContext, folder: RunFolder, state: TrainingState
+) -> Run:
+    """Writes what is left and returns the run with the best weights."""
+    dataset, config = setup.dataset, setup.config
+    trace.plot_curve(trace.read(folder.trace), folder.curve)
+    folder.load_weights(model.module)
+    calibration = calibrate(model.scorer(), dataset, config.shots, seed=config.seed)
+    write_json(folder.calibration, calibration.to_json())
+    if setup.keep_all_facts:
+        graph = open_graph(folder.graph)
+        context = GraphContext.from_graph(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
+        model = model.refit_statistics(graph)
+    model.save_artifacts(folder.artifacts)
+    write_json(
+        folder.result,
+        {
+            "episodes": state.episode,
+            "best_episode": state.best_episode,
+            "best_valid_mrr": state.best_mrr,
+            "seconds": state.seconds,
+            "peak_mb": state.peak_mb,
+            "ended_by": "patience" if state.validations_since_best >= config.training.patience else "episodes",
+        },
+    )
+    names = dataset.vocabulary, dataset.calendar, dataset.concepts
+    return Run(folder, config, folder.read_data(), *names, context, model, calibration)

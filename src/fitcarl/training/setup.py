@@ -1,0 +1,119 @@
+"""What a training consists of, checked before anything is written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fitcarl.config.schema import Config
+from fitcarl.core.progress import OnProgress, Progress, ShouldStop
+from fitcarl.core.storage import Artifacts
+from fitcarl.data.calendar import MAX_SPAN
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.facts import Facts
+from fitcarl.data.holdout import dataset_from_facts
+from fitcarl.errors import InputError
+from fitcarl.tasks.sampler import TaskSampler
+from fitcarl.tasks.task import official_task
+
+_log = logging.getLogger(__name__)
+
+ImportArtifacts = Callable[[Dataset, Config, Artifacts], None]
+"""Writes artifacts from elsewhere, such as published embeddings, before the model prepares its own."""
+
+
+def ignore_progress(_progress: Progress) -> None:
+    """Reports no progress."""
+
+
+def never_stop() -> bool:
+    """Never asks to stop."""
+    return False
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """What the caller of a training wants to know and decide."""
+
+    on_progress: OnProgress = ignore_progress
+    should_stop: ShouldStop = never_stop
+    import_artifacts: ImportArtifacts | None = None
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """A dataset, settings and the tasks that are sampled from it."""
+
+    dataset: Dataset
+    config: Config
+    sampler: TaskSampler
+    source: str
+    """Where the dataset came from: a registered name, a folder or a file."""
+    keep_all_facts: bool = False
+    """Whether the trained run uses all facts of the dataset, those of its unseen entities included."""
+
+
+def prepare_data(data: Dataset | Facts, config: Config, source: str) -> TrainingSetup:
+    """A setup from a dataset or from plain facts; without a meta-train split, the settings are adapted.
+
+    Raises:
+        InputError: If nothing can be trained on the data.
+    """
+    if isinstance(data, Facts) or not len(data.train):
+        config = config.without_meta_train()
+    dataset = _hold_out(data, config) if isinstance(data, Facts) else data
+    sampler = make_task_sampler(dataset, config)
+    return TrainingSetup(dataset, config, sampler, source, keep_all_facts=isinstance(data, Facts))
+
+
+def make_task_sampler(dataset: Dataset, config: Config) -> TaskSampler:
+    """The training tasks of a dataset.
+
+    Raises:
+        InputError: If the dataset has too few facts, or too long a time span.
+    """
+    if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):
+        most = int(np.diff(dataset.valid.offsets).max(initial=0))
+        raise InputError(
+            f"no meta-validation entity has more than {config.shots} facts",
+            file=dataset.name,
+            found=f"{most} at most",
+            expected="fewer --shots" if most > 1 else "entities with at least two facts there",
+        )
+    sampler = TaskSampler(dataset, config)
+    if dataset.calendar.span > MAX_SPAN:
+        raise InputError(
+            "too long a time span for its granularity",
+            file=dataset.name,
+            found=f"{dataset.calendar.span} ticks",
+            expected=f"at most {MAX_SPAN}: read the facts with a coarser --granularity",
+        )
+    return sampler
+
+
+def log_task_source(setup: TrainingSetup) -> None:
+    """Logs which known entities are held out in turn."""
+    if setup.sampler.pseudo_unseen is not None:
+        both = "; half of the tasks are from meta-train" if setup.config.task_source == "both" else ""
+        _log.info("pseudo-unseen for training: %s, held out in turn%s", setup.sampler.pseudo_unseen, both)
+
+
+def _hold_out(facts: Facts, config: Config) -> Dataset:
+    """Plain facts as a dataset with held-out entities; logs what was done."""
+    meta_train = config.task_source != "pseudo"
+    dataset, held_out = dataset_from_facts(facts, config.shots, config.seed, meta_train=meta_train)
+    names, times = facts.vocabulary, facts.calendar
+    _log.info(
+        f"{facts.name}: {len(facts.quadruples):,} facts of {len(names.entities):,} entities, "
+        f"{len(names.relations):,} relations, {times.labels[0]} to {times.labels[-1]}"
+    )
+    if len(facts.quadruples) < facts.rows or facts.times_truncated or facts.concept_rows:
+        _log.info(f"{facts.name}: {facts.summary}")
+    _log.info(f"held out for validation: {held_out}; the trained run uses their {len(dataset.valid):,} facts again")
+    if len(dataset.train):
+        train = dataset.train
+        _log.info(f"held out for training: {len(train.entities):,} entities with {len(train):,} facts")
+    return dataset

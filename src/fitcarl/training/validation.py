@@ -1,0 +1,30 @@
+"""Meta-validation during training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fitcarl.data.dataset import Dataset
+from fitcarl.evaluation.filtering import KnownAnswers
+from fitcarl.evaluation.protocol import rank_task
+from fitcarl.scoring.scorer import Scorer
+from fitcarl.tasks.task import Task, official_task
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The official meta-validation task with its known answers."""
+
+    task: Task
+    known: KnownAnswers
+    entities: int
+
+    @classmethod
+    def of(cls, dataset: Dataset, shots: int) -> Validation:
+        task = official_task(dataset.valid, shots, dataset.vocabulary.relation_ids)
+        return cls(task, KnownAnswers.of(dataset), len(dataset.vocabulary.entities))
+
+    def mrr(self, scorer: Scorer) -> float:
+        """MRR with realistic ranks and the time-aware filter."""
+        ranks = rank_task(scorer, self.task, self.known, self.entities).ranks["time-aware"]
+        return float((1 / ranks.of("realistic")).mean())

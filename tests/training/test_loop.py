@@ -242,8 +242,8 @@ def test_a_folder_that_somebody_else_trained_in_meanwhile_is_left_alone(
     run = tmp_path / "run"
 
     def prepare_slowly(*given: object) -> object:
-        if not run.exists():
-            train(data, out=run, shots=1, episodes=1, preset="paper", settings=SMALL_PAPER)
+        monkeypatch.undo()
+        train(data, out=run, shots=1, episodes=1, preset="paper", settings=SMALL_PAPER)
         return prepare_data(*given)
 
     monkeypatch.setattr(api, "prepare_data", prepare_slowly)

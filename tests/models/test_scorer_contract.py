@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.config.schema import PRESETS
+from fitcarl.config.presets import PRESETS
 from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.runs.run import Run
 from fitcarl.testing import check_scorer
 from fitcarl.training.api import train
-from tests.small import SMALL, data, home
+from tests.small import data, home, small
 
 __all__ = ["data", "home"]
 
@@ -19,7 +19,7 @@ __all__ = ["data", "home"]
 @pytest.fixture(scope="module", params=list(PRESETS))
 def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("contract") / "run"
-    return train(data, out=out, shots=2, preset=request.param, episodes=2, settings=SMALL)
+    return train(data, out=out, shots=2, preset=request.param, episodes=2, settings=small(request.param))
 
 
 def test_trained_model_keeps_contract(run: Run, data: Path) -> None:

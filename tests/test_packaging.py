@@ -60,6 +60,7 @@ def test_require_extra_names_the_extra_and_the_command_to_install_it() -> None:
     ("missing", "arguments", "line"),
     [
         (WEB_STACK, ["serve", "run"], "fitcarl serve needs the extra 'serve'"),
+        (WEB_STACK, ["benchmark", "serve", "--run", "run"], "fitcarl benchmark serve needs the extra 'serve'"),
         (("matplotlib",), ["evaluate", "run", "--figure", "figure.svg"], "--figure needs the extra 'plot'"),
         (("matplotlib",), ["demo"], "fitcarl demo needs the extra 'plot'"),
     ],

@@ -11,6 +11,7 @@ import typer
 
 from fitcarl import __version__
 from fitcarl.cli import console
+from fitcarl.core.progress import Progress
 from fitcarl.errors import InputError
 from tests.cli.conftest import Command
 
@@ -110,9 +111,9 @@ def test_version_is_printed(fitcarl: Command) -> None:
 
 
 def test_progress_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with console.progress() as progress:
-        progress("file", 1, 2)
-        progress("file", 2, None)
+    with console.progress() as on_progress:
+        on_progress(Progress("download", 1, 2, "bytes"))
+        on_progress(Progress("training", 2, 0, "episodes", {"loss": 0.5}))
     assert capsys.readouterr() == ("", "")
 
 

@@ -19,7 +19,7 @@ def test_doctor_reports_versions_machine_and_data(fitcarl: Command, tmp_path: Pa
     assert found["torch"]["threads"] >= 1
     assert 1 <= found["cores"]["usable"] <= found["cores"]["machine"]
     assert found["memory_mb"]["total"] > 0
-    assert found["data"]["home"] == str(tmp_path / "home")
+    assert found["data"]["cache_dir"] == str(tmp_path / "home")
     text = fitcarl("doctor").stdout
     assert "no problems found" in text
     assert found["packages"]["torch"] in text

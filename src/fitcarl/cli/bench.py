@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fitcarl.cli import console
+from fitcarl.errors import require_extra
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Data = Annotated[str, typer.Option("--data", metavar="DATA", help="A folder, or a name of the catalogue.")]
@@ -134,6 +135,7 @@ def serve(
     json: Json = False,
 ) -> None:
     """Serve a run and time predictions over HTTP, asked by many clients at once."""
+    require_extra("serve", "fastapi", "sqlalchemy", "uvicorn", needed_by="fitcarl benchmark serve")
     from fitcarl.bench.serve import time_serve
 
     with console.progress() as bar:

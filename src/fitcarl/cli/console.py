@@ -163,7 +163,8 @@ class ProgressBar:
 
     def __call__(self, stage: Progress | str, done: int = 0, total: int | None = None) -> None:
         if isinstance(stage, Progress):
-            self._update(stage.stage, stage.done, stage.total or None)
+            metrics = "".join(f", {name} {value:.3f}" for name, value in stage.metrics.items())
+            self._update(stage.stage + metrics, stage.done, stage.total or None)
         else:
             self._update(stage, done, total)
 

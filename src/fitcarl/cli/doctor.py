@@ -43,7 +43,7 @@ def examine() -> dict[str, Any]:
         problems.append(f"{cache['folder']} is not writable: every start compiles again; set NUMBA_CACHE_DIR")
     data = _data()
     if not data["writable"]:
-        problems.append(f"{data['home']} is not writable: nothing can be cached or downloaded; set FITCARL_HOME")
+        problems.append(f"{data['cache_dir']} is not writable: nothing can be cached or downloaded; set FITCARL_HOME")
     threads = os.environ.get("FITCARL_THREADS", "")
     if threads and not is_number(threads):
         problems.append(f"FITCARL_THREADS is {threads!r}, which is not a number and is ignored")
@@ -116,7 +116,7 @@ def _data() -> dict[str, Any]:
     writable = os.path.isdir(existing) and os.access(existing, os.W_OK)
     return {
         "FITCARL_DATA": os.environ.get("FITCARL_DATA"),
-        "home": str(cache_dir()),
+        "cache_dir": str(cache_dir()),
         "writable": writable,
         "datasets": found,
     }
@@ -137,7 +137,7 @@ def _report_lines(found: dict[str, Any]) -> list[str]:
         (
             "datasets",
             f"{', '.join(local) or 'none'} (FITCARL_DATA is {found['data']['FITCARL_DATA'] or 'not set'}, "
-            f"downloads go to {found['data']['home']})",
+            f"downloads go to {found['data']['cache_dir']})",
         ),
     ]
     verdict = [f"problem: {problem}" for problem in found["problems"]] or ["no problems found"]

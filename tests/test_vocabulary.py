@@ -67,7 +67,7 @@ _NAME = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
 def _files() -> list[Path]:
     patterns = ("src/**/*.py", "tests/**/*.py", "examples/**/*.py", "docs/**/*.md", "web/src/**/*.ts*", "README.md")
     found = {path for pattern in patterns for path in ROOT.glob(pattern)}
-    return sorted(found - {Path(__file__).resolve()})
+    return sorted(path for path in found if path.name != "test_vocabulary.py")
 
 
 def _problems(path: Path) -> Iterator[str]:

@@ -50,7 +50,7 @@ def draw_paths(query: Query, answers: Sequence[Answer]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="{_FONT}" font-size="13">'
         f"<title>{_text(str(query))}</title><desc>{_text(words)}</desc>"
-        f"<defs>{_marker('fact', _LINE)}{_marker('asked', _RED)}</defs>"
+        f"<defs>{_marker('fact', _LINE)}{_marker('query', _RED)}</defs>"
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
     )
 
@@ -103,7 +103,7 @@ class _Panel:
         arc = (
             f'<path d="M {begin[0]:.0f} {y:.0f} C {begin[0]:.0f} {top:.0f}, {stop[0]:.0f} {top:.0f}, '
             f'{stop[0]:.0f} {y:.0f}" fill="none" stroke="{_RED}" stroke-width="1.8" stroke-dasharray="6 5" '
-            f'marker-end="url(#asked)"/>'
+            f'marker-end="url(#query)"/>'
         )
         return arc + _label(((x1 + x2) / 2, apex), [*_folded(f"{self.query.relation}?"), self.query.at], _RED)
 

@@ -12,7 +12,7 @@ from fitcarl.data.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class PathStep:
-    """One fact on a path, in the direction in which it stands in the data."""
+    """One fact on a path, in its original direction."""
 
     subject: str
     relation: str

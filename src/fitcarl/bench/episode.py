@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fitcarl.bench.reference import literal_episode, literal_paths
+from fitcarl.bench.reference import reference_episode, reference_paths
 from fitcarl.config.schema import FitcarlConfig
 from fitcarl.core.memory import peak_mb
 from fitcarl.data.dataset import Dataset
@@ -20,7 +20,7 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import EpisodeResult, GraphContext
 from fitcarl.models.factorization.embeddings import Embeddings, trained_entities
-from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
 from fitcarl.models.fitcarl.scorer import FitcarlScorer
 from fitcarl.models.fitcarl.trainable import concept_prior
@@ -133,7 +133,7 @@ def setting(data: str, shots: int) -> tuple[Dataset, FitcarlConfig, Fitcarl, Tem
 
 def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
     dataset, config, model, background = setting(data, shots)
-    way: Play = literal_episode if literal else play
+    way: Play = reference_episode if literal else run_episode
     prior, max_delta = concept_prior(GraphContext.from_dataset(dataset)), dataset.calendar.span - 1
     optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate, fused=True)
     small = sampled_task(
@@ -178,6 +178,6 @@ def _answer_literally(data: str, shots: int) -> _Measured:
     whole = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
     task = Task(whole.support, whole.queries.take(slice(0, _LITERAL_QUERIES)))
     wall, cpu = perf_counter(), process_time()
-    for _ in literal_paths(model, background, task, dataset.calendar.span - 1, config.search.beam):
+    for _ in reference_paths(model, background, task, dataset.calendar.span - 1, config.search.beam):
         pass
     return _Measured(process_time() - cpu, perf_counter() - wall, peak_mb(), 0.0, len(task.queries), 0.0)

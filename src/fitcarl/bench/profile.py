@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from fitcarl.bench.episode import setting
 from fitcarl.bench.timing import best_of
 from fitcarl.models.base import GraphContext
-from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.trainable import concept_prior
 from fitcarl.tasks.task import sampled_task
 
@@ -62,7 +62,7 @@ def profile_episode(data: str, shots: int) -> Profile:
 
     def episode() -> None:
         model.zero_grad(set_to_none=True)
-        play(model, background, task, config, prior, max_delta, 0).loss.backward()
+        run_episode(model, background, task, config, prior, max_delta, 0).loss.backward()
 
     episode()
     episode()

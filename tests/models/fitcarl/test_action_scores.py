@@ -15,7 +15,7 @@ D, RELATIONS, ENTITIES, TIMES, UNSEEN = 5, 8, 12, 9, 3
 def made(
     states: int, dtype: torch.dtype, frozen: int, learn: bool
 ) -> tuple[Tensor, Tensor, ActionEmbeddings, ActionIndex]:
-    """Random vectors, tables and actions; entities 0 to 2 are unseen and each walker's own is one of them."""
+    """Random vectors, tables and actions; entities 0 to 2 are unseen and each state's query entity is one of them."""
     rng = np.random.default_rng(states)
 
     def table(*shape: int) -> Tensor:
@@ -42,18 +42,18 @@ def made(
     return table(states, 5, 3 * D).requires_grad_(), table(states, D).requires_grad_(), rows, index
 
 
-def dense(vectors: Tensor, own: Tensor, rows: ActionEmbeddings, index: ActionIndex) -> Tensor:
+def dense(vectors: Tensor, query_entity: Tensor, rows: ActionEmbeddings, index: ActionIndex) -> Tensor:
     """The same by gathering [states, actions, 3d]."""
     relation = rows.relation[torch.from_numpy(index.relation.astype(np.int64))]
     relation = torch.cat([rows.relation[: rows.frozen_relations].detach(), rows.relation[rows.frozen_relations :]])[
         torch.from_numpy(index.relation.astype(np.int64))
     ]
     entity = []
-    for walker in range(len(vectors)):
+    for state in range(len(vectors)):
         line = []
-        for node in index.entity[walker].tolist():
-            if node == index.query_entity[walker]:
-                line.append(own[walker])
+        for node in index.entity[state].tolist():
+            if node == index.query_entity[state]:
+                line.append(query_entity[state])
             elif rows.unseen_row[node] >= 0:
                 line.append(rows.unseen_embeddings[int(rows.unseen_row[node])])
             else:
@@ -61,7 +61,7 @@ def dense(vectors: Tensor, own: Tensor, rows: ActionEmbeddings, index: ActionInd
         entity.append(torch.stack(line))
     time = rows.time[torch.from_numpy(index.difference.astype(np.int64))]
     x = torch.cat([relation, torch.stack(entity), time], -1)
-    exists = torch.arange(index.relation.shape[1]) < torch.from_numpy(index.count).unsqueeze(1)
+    exists = torch.arange(index.relation.shape[1]) < torch.from_numpy(index.action_count).unsqueeze(1)
     return torch.einsum("wjk,wak->wja", vectors, x) * exists.unsqueeze(1)
 
 
@@ -71,12 +71,12 @@ def dense(vectors: Tensor, own: Tensor, rows: ActionEmbeddings, index: ActionInd
 def test_scores_and_gradients_equal_those_of_gathered_rows(
     dtype: torch.dtype, tolerance: float, frozen: int, learn: bool
 ) -> None:
-    vectors, own, rows, index = made(30, dtype, frozen, learn)
-    ours, theirs = action_scores(vectors, own, rows, index), dense(vectors, own, rows, index)
+    vectors, query_entity, rows, index = made(30, dtype, frozen, learn)
+    ours, theirs = action_scores(vectors, query_entity, rows, index), dense(vectors, query_entity, rows, index)
     assert ours.dtype == dtype
     assert torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
     weights = torch.randn(ours.shape, generator=torch.Generator().manual_seed(0)).to(dtype)
-    inputs = [vectors, own, rows.relation, rows.time, rows.unseen_embeddings] + [rows.entity] * learn
+    inputs = [vectors, query_entity, rows.relation, rows.time, rows.unseen_embeddings] + [rows.entity] * learn
     found = torch.autograd.grad((ours * weights).sum(), inputs)
     expected = torch.autograd.grad((theirs * weights).sum(), inputs)
     for one, other in zip(found, expected, strict=True):
@@ -87,12 +87,12 @@ def test_scores_and_gradients_equal_those_of_gathered_rows(
 
 @pytest.mark.parametrize("threads", ["2", "3", "7"])
 def test_number_of_threads_changes_only_rounding(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
-    vectors, own, rows, index = made(470, torch.float64, 0, True)
-    inputs = [vectors, own, rows.relation, rows.time, rows.unseen_embeddings, rows.entity]
+    vectors, query_entity, rows, index = made(470, torch.float64, 0, True)
+    inputs = [vectors, query_entity, rows.relation, rows.time, rows.unseen_embeddings, rows.entity]
 
     def run(count: str) -> tuple[Tensor, ...]:
         monkeypatch.setenv("FITCARL_THREADS", count)
-        out = action_scores(vectors, own, rows, index)
+        out = action_scores(vectors, query_entity, rows, index)
         return out.detach(), *torch.autograd.grad(out.pow(2).sum(), inputs)
 
     alone, together, again = run("1"), run(threads), run(threads)
@@ -103,17 +103,16 @@ def test_number_of_threads_changes_only_rounding(monkeypatch: pytest.MonkeyPatch
 
 
 def test_padding_behind_the_last_action_is_ignored() -> None:
-    vectors, own, rows, index = made(30, torch.float64, 0, True)
-    behind = np.arange(7) >= index.count[:, None]
-    other = replace(
-        index,
+    vectors, query_entity, rows, index = made(30, torch.float64, 0, True)
+    behind = np.arange(7) >= index.action_count[:, None]
+    other = index._replace(
         relation=np.where(behind, 1, index.relation).astype(np.int32),
         entity=np.where(behind, 5, index.entity).astype(np.int32),
         difference=np.where(behind, 0, index.difference).astype(np.int32),
     )
     assert behind.any()
-    inputs = [vectors, own, rows.relation, rows.time, rows.unseen_embeddings, rows.entity]
-    out, changed = action_scores(vectors, own, rows, index), action_scores(vectors, own, rows, other)
+    inputs = [vectors, query_entity, rows.relation, rows.time, rows.unseen_embeddings, rows.entity]
+    out, changed = action_scores(vectors, query_entity, rows, index), action_scores(vectors, query_entity, rows, other)
     assert torch.equal(out, changed)
     assert not out.detach().numpy().transpose(0, 2, 1)[behind].any()
     weights = torch.randn_like(out)
@@ -126,12 +125,12 @@ def test_padding_behind_the_last_action_is_ignored() -> None:
 
 
 def test_pretrained_rows_of_unseen_entities_are_ignored() -> None:
-    vectors, own, rows, index = made(30, torch.float64, 0, True)
+    vectors, query_entity, rows, index = made(30, torch.float64, 0, True)
     with torch.no_grad():
         spoilt = rows.entity.clone()
         spoilt[:UNSEEN] = torch.nan
     spoilt.requires_grad_()
-    out = action_scores(vectors, own, replace(rows, entity=spoilt), index)
-    assert torch.equal(out, action_scores(vectors, own, rows, index))
+    out = action_scores(vectors, query_entity, replace(rows, entity=spoilt), index)
+    assert torch.equal(out, action_scores(vectors, query_entity, rows, index))
     (gradient,) = torch.autograd.grad(out.sum(), [spoilt])
     assert not gradient[:UNSEEN].any()

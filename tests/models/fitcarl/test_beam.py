@@ -137,7 +137,7 @@ def test_chunk_size_does_not_change_scores(monkeypatch: pytest.MonkeyPatch, stat
 
     count, whole = answers()
     assert count == 1
-    monkeypatch.setattr(beam_module, "_WALKERS_AT_ONCE", states)
+    monkeypatch.setattr(beam_module, "_MAX_STATES", states)
     count, parts = answers()
     assert count == math.ceil(15 / max(1, states // 10))
     for one, other in zip(whole, parts, strict=True):

@@ -44,7 +44,7 @@ def test_seen_entities_use_pretrained_rows_and_unseen_ones_their_support() -> No
         model.entity_rows[0],
         *context.embeddings.unseen_embeddings[:2],
     ]
-    assert torch.equal(context.represent(encoded), torch.stack(expected))
+    assert torch.equal(context.embed(encoded), torch.stack(expected))
 
 
 def test_search_starts_at_the_query_entity_and_time() -> None:

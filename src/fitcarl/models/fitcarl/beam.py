@@ -1,4 +1,4 @@
-"""Answering: the most probable paths of every query, step by step, never more than a beam of them."""
+"""Beam search: the most probable paths of every query, and the scores of the entities where they end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fitcarl.models.fitcarl.network import Fitcarl, SearchState, TaskContext
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries
 
-_WALKERS_AT_ONCE = 4096  # bounds memory: each walker costs about 20 kB at d = 100 and 51 actions
+_MAX_STATES = 4096  # bounds memory: a state costs about 20 kB at d = 100 and 51 actions
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +25,16 @@ class BeamStep:
     relation: Ids
     """int32 [queries, paths]."""
     entity: Ids
-    """int32 [queries, paths], where the step leads."""
+    """int32 [queries, paths], the entity that the step leads to."""
     time: Ids
     """int32 [queries, paths]."""
     log_probability: NDArray[np.float64]
     """float64 [queries, paths], log π of the step."""
     confidence: NDArray[np.float64]
-    """float64 [queries, paths], conf_{a|q}; nan where the confidence learner is off."""
+    """float64 [queries, paths], conf_{a|q}; nan if the confidence learner is off."""
 
     def take(self, path: NDArray[np.int64]) -> BeamStep:
-        """Each query's paths in another order, [queries, chosen]."""
+        """The selected paths of each query; ``path`` is int64 [queries, selected]."""
         return BeamStep(
             np.take_along_axis(self.relation, path, axis=1),
             np.take_along_axis(self.entity, path, axis=1),
@@ -46,23 +46,33 @@ class BeamStep:
 
 @dataclass(frozen=True, eq=False)
 class BeamPaths:
-    """What a beam search kept: paths of every query, best first."""
+    """The paths that a beam search keeps for every query, best first."""
 
     score: NDArray[np.float64]
-    """float64 [queries, paths], log-probability of the whole path; -inf where a query has fewer paths."""
+    """float64 [queries, paths], log-probability of the whole path; -inf if a query has fewer paths."""
     steps: list[BeamStep]
     """One entry per step."""
 
     @property
     def entity(self) -> Ids:
-        """int32 [queries, paths], where each path ends."""
+        """int32 [queries, paths], the last entity of each path."""
         return self.steps[-1].entity
 
 
 @torch.no_grad()
 def beam_search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -> Iterator[BeamPaths]:
-    """Paths of the queries in chunks of consecutive queries, so that memory stays bounded."""
-    chunk = max(1, _WALKERS_AT_ONCE // beam)
+    """Searches the paths of the queries.
+
+    Args:
+        model: The network.
+        context: The encoded task.
+        queries: Queries of the task.
+        beam: The number of paths kept per query after every step.
+
+    Yields:
+        The paths of consecutive chunks of queries, so that memory is bounded.
+    """
+    chunk = max(1, _MAX_STATES // beam)
     for low in range(0, len(queries), chunk):
         yield _search(model, context, queries.take(slice(low, low + chunk)), beam)
 
@@ -70,18 +80,18 @@ def beam_search(model: Fitcarl, context: TaskContext, queries: Queries, beam: in
 def _search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -> BeamPaths:
     encoded = model.encode_queries(context, queries)
     count = len(queries)
-    everybody = encoded
+    expanded = encoded  # one row per kept path
     state = model.start(context, encoded)
     score = torch.zeros(count, 1, dtype=torch.float64)
     steps: list[BeamStep] = []
-    for level in range(model.config.hops):
-        space = model.actions(context, everybody, state)
-        step = model.step(context, everybody, state, space)
-        # [queries, kept paths × actions]: everything that could come next
+    for hop in range(model.config.hops):
+        space = model.actions(context, expanded, state)
+        step = model.step(context, expanded, state, space)
+        # [queries, kept paths × actions]: all extensions of the kept paths
         total = (score.flatten().unsqueeze(1) + step.log_policy.double()).view(count, -1)
-        score, place = total.topk(min(beam, total.shape[1]), dim=1)
-        score, place = _without_dead_columns(score, place)
-        parent, action = place // space.width, place % space.width
+        score, extension = total.topk(min(beam, total.shape[1]), dim=1)
+        score, extension = _drop_empty_columns(score, extension)
+        parent, action = extension // space.width, extension % space.width
         rows = (parent + torch.arange(count).unsqueeze(1) * (total.shape[1] // space.width)).flatten()
         chosen = rows.numpy(), action.flatten().numpy()
         confidence = torch.full_like(step.probability, torch.nan) if step.confidence is None else step.confidence
@@ -93,24 +103,29 @@ def _search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -
                 *(column.double().numpy()[chosen].reshape(shape) for column in (step.log_policy, confidence)),
             )
         )
-        if level + 1 < model.config.hops:
-            everybody = encoded.take(torch.arange(count).repeat_interleave(shape[1]))
-            before = SearchState(state.entity[chosen[0]], state.time[chosen[0]], state.history.index_select(0, rows))
-            now = steps[-1]
+        if hop + 1 < model.config.hops:
+            expanded = encoded.take(torch.arange(count).repeat_interleave(shape[1]))
+            parents = SearchState(state.entity[chosen[0]], state.time[chosen[0]], state.history.index_select(0, rows))
+            last = steps[-1]
             state = model.advance(
-                context, everybody, before, now.relation.ravel(), now.entity.ravel(), now.time.ravel()
+                context, expanded, parents, last.relation.ravel(), last.entity.ravel(), last.time.ravel()
             )
     return BeamPaths(score.numpy(), steps)
 
 
-def _without_dead_columns(score: Tensor, place: Tensor) -> tuple[Tensor, Tensor]:
-    """Paths come best first, so those that no query has (all -inf) stand at the end."""
-    alive = int(torch.isfinite(score).any(0).sum())
-    return score[:, :alive], place[:, :alive]
+def _drop_empty_columns(score: Tensor, extension: Tensor) -> tuple[Tensor, Tensor]:
+    """Removes the trailing columns that hold no path of any query (all -inf)."""
+    width = int(torch.isfinite(score).any(0).sum())
+    return score[:, :width], extension[:, :width]
 
 
 def entity_scores(paths: BeamPaths, aggregate: str) -> Scores:
-    """Distinct entities that each query's paths end at, scored by the best path's log-probability or all paths' sum."""
+    """Scores of the distinct entities where the paths of each query end.
+
+    Args:
+        paths: The result of a beam search.
+        aggregate: "max" scores an entity by the log-probability of its best path, "sum" by that of all its paths.
+    """
     row, column = np.nonzero(np.isfinite(paths.score))
     entity, score = paths.entity[row, column], paths.score[row, column]
     order = np.lexsort((-score, entity, row))
@@ -119,7 +134,7 @@ def entity_scores(paths: BeamPaths, aggregate: str) -> Scores:
     start = np.flatnonzero(first)
     best = score[start]
     if aggregate == "sum" and len(start):
-        share = np.exp(score - np.repeat(best, np.diff(np.append(start, len(score)))))
-        best = best + np.log(np.add.reduceat(share, start))
+        relative = np.exp(score - np.repeat(best, np.diff(np.append(start, len(score)))))
+        best = best + np.log(np.add.reduceat(relative, start))
     offsets = np.searchsorted(row[start], np.arange(len(paths.score) + 1)).astype(np.int64)
     return Scores(offsets, entity[start], best)

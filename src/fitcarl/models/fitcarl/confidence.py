@@ -1,4 +1,4 @@
-"""How sensible an action is, whatever the path was: a TuckER score of its node (Eq. 8)."""
+"""The confidence learner: a TuckER score of an action's node, independent of the path (Eq. 8)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ _BLOCK = 16  # queries of one relation that share a matrix product; smaller bloc
 
 
 class ConfidenceLearner(nn.Module):
-    """ψ = W ×₁ h_(e', t_q) ×₂ h_r_q ×₃ h_(e_a, t_a), with the core tensor W learned."""
+    """ψ_{a|q} = W ×₁ h_(e', t_q) ×₂ h_r_q ×₃ h_(e_a, t_a) with a learned core tensor W (Eq. 8)."""
 
     def __init__(self, dimension: int) -> None:
         super().__init__()
         self.dimension = dimension
         self.core = nn.Parameter(torch.randn(2 * dimension, dimension, 2 * dimension) * 0.1 / dimension)
 
-    def forward(self, entity: Tensor, now: Tensor, relation_rows: Tensor, relation: Tensor) -> Tensor:
-        """z [queries, 2d] with ψ_{a|q} = z · h_(e_a, t_a), for h_e' [queries, d], h_0 [d] and r_q (a row number).
+    def forward(self, entity: Tensor, h_0: Tensor, relation_rows: Tensor, relation: Tensor) -> Tensor:
+        """z, [queries, 2d], such that ψ_{a|q} = z · h_(e_a, t_a).
 
-        W ×₂ h_r depends on the relation alone, so it is contracted once for each relation that is encoded about; the
-        time half of h_(e', t_q) is h_0 for every query, so it is contracted once.
+        W ×₂ h_r is contracted once per distinct relation, and the time half of h_(e', t_q) once in all, because it is
+        h_0 for every query.
+
+        Args:
+            entity: [queries, d], h_e'.
+            h_0: [d], the encoding of Δt = 0.
+            relation_rows: [relations, d], the table of relations.
+            relation: int64 [queries], r_q.
         """
         distinct, which = torch.unique(relation, return_inverse=True)
         rows = relation_rows.index_select(0, distinct)
         by_entity, by_time = self.core.split(self.dimension)
         matrices = torch.einsum("rj,ijk->rik", rows, by_entity)
-        offset = rows @ torch.einsum("i,ijk->jk", now, by_time)
+        offset = rows @ torch.einsum("i,ijk->jk", h_0, by_time)
         return _grouped_product(entity, matrices, which) + offset.index_select(0, which)
 
 
@@ -37,10 +43,10 @@ def _grouped_product(vectors: Tensor, matrices: Tensor, which: Tensor) -> Tensor
     first_block = torch.cumsum(blocks, 0) - blocks
     order = torch.argsort(which, stable=True)
     within = torch.arange(len(which)) - (torch.cumsum(counts, 0) - counts)[which[order]]
-    place = torch.empty_like(order)
-    place[order] = first_block[which[order]] * _BLOCK + within
+    position = torch.empty_like(order)
+    position[order] = first_block[which[order]] * _BLOCK + within
 
-    padded = vectors.new_zeros(int(blocks.sum()) * _BLOCK, vectors.shape[1]).index_copy(0, place, vectors)
+    padded = vectors.new_zeros(int(blocks.sum()) * _BLOCK, vectors.shape[1]).index_copy(0, position, vectors)
     shared = matrices.index_select(0, torch.repeat_interleave(torch.arange(len(matrices)), blocks))
     product = torch.bmm(padded.view(-1, _BLOCK, vectors.shape[1]), shared)
-    return product.flatten(0, 1).index_select(0, place)
+    return product.flatten(0, 1).index_select(0, position)

@@ -1,4 +1,4 @@
-"""Who the new entity is: a Transformer over the few facts known of it, aware of when they happened (Eq. 2)."""
+"""The entity encoder: a time-aware Transformer over the support facts of an unseen entity (Eq. 2)."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from fitcarl.models.fitcarl.time import TimeTable
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """N_e' of every unseen entity of a task: (ẽ_i, r_i, t_i) of its support, turned so that e' is the object."""
+    """N_e' of every unseen entity of a task: (ẽ_i, r_i, t_i) of its support facts, directed towards e'."""
 
     entity: Tensor
-    """[unseen, K, d], representations of the other ends; padding is zero."""
+    """[unseen, K, d], h_ẽ of the neighbours; zero on padding and for unseen neighbours."""
     relation: Tensor
-    """[unseen, K, d], representations of the relations from the other end to e'."""
+    """[unseen, K, d], h_r of the relations from the neighbour to e'; zero on padding."""
     time: Tensor
     """int64 [unseen, K], ticks."""
     known: Tensor
-    """bool [unseen, K], false on padding (entities may have different numbers of facts)."""
+    """bool [unseen, K], false on padding (entities may have different numbers of support facts)."""
 
     @property
     def last_time(self) -> Tensor:
         """int64 [unseen], the time of each entity's latest fact."""
-        early = self.time.min() if self.time.numel() else 0
-        return torch.where(self.known, self.time, early).amax(1)
+        earliest = self.time.min() if self.time.numel() else 0
+        return torch.where(self.known, self.time, earliest).amax(1)
 
 
 class AttentionLayer(nn.Module):
-    """A Transformer layer whose attention has a bias for the time between two tokens."""
+    """A Transformer layer whose attention scores have a bias for the time between two tokens (Eq. 2)."""
 
     def __init__(self, dimension: int, heads: int, feedforward: int) -> None:
         super().__init__()
         if dimension % heads:
-            raise ValueError(f"{heads} heads do not divide {dimension} dimensions")
+            raise ValueError(f"the dimension {dimension} is not divisible by {heads} heads")
         self.heads = heads
         self.query = nn.Linear(dimension, dimension, bias=False)
         self.key = nn.Linear(dimension, dimension, bias=False)
@@ -48,19 +48,19 @@ class AttentionLayer(nn.Module):
         self.narrow = nn.Linear(feedforward, dimension)
         self.feedforward_norm = nn.LayerNorm(dimension)
 
-    def scores(self, asking: Tensor, tokens: Tensor) -> Tensor:
-        """(W_Q h_u)ᵀ(W_K h_v) / sqrt(d_head) for tokens u that ask and all tokens v, [batch, heads, asking, tokens]."""
-        query, key = self._split(self.query(asking)), self._split(self.key(tokens))
+    def scores(self, queries: Tensor, tokens: Tensor) -> Tensor:
+        """(W_Q h_u)ᵀ(W_K h_v) / sqrt(d_head) of query tokens u and all tokens v, [batch, heads, queries, tokens]."""
+        query, key = self._split(self.query(queries)), self._split(self.key(tokens))
         return query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
 
     def values(self, tokens: Tensor) -> Tensor:
         """[batch, heads, tokens, d_head]."""
         return self._split(self.value(tokens))
 
-    def finish(self, asking: Tensor, scores: Tensor, values: Tensor) -> Tensor:
-        """What the asking tokens become once they attended: [batch, asking, d]."""
+    def finish(self, queries: Tensor, scores: Tensor, values: Tensor) -> Tensor:
+        """The output of the layer for the query tokens, [batch, queries, d]: attention, then feed-forward."""
         attended = (scores.softmax(-1) @ values).transpose(1, 2).flatten(2)
-        middle: Tensor = self.attention_norm(asking + self.output(attended))
+        middle: Tensor = self.attention_norm(queries + self.output(attended))
         out: Tensor = self.feedforward_norm(middle + self.narrow(torch.relu(self.wide(middle))))
         return out
 
@@ -69,7 +69,7 @@ class AttentionLayer(nn.Module):
 
 
 class EntityEncoder(nn.Module):
-    """h_e' for every query: meta-representations f(h_ẽ ‖ h_r), a [CLS] token at t_q, and a time-aware Transformer."""
+    """h_e' of every query (Eq. 2): a time-aware Transformer over f(h_ẽ ‖ h_r) of support facts and [CLS] at t_q."""
 
     def __init__(self, dimension: int, heads: int, layers: int, feedforward: int) -> None:
         super().__init__()
@@ -78,31 +78,40 @@ class EntityEncoder(nn.Module):
         self.layers = nn.ModuleList(AttentionLayer(dimension, heads, feedforward) for _ in range(layers))
 
     def forward(
-        self, neighbours: Neighbourhood, owner: Tensor, query_time: Tensor, time: TimeTable, biased: bool = True
+        self, neighbours: Neighbourhood, unseen_row: Tensor, query_time: Tensor, time: TimeTable, biased: bool = True
     ) -> Tensor:
-        """[queries, d]; ``owner`` says which unseen entity a query starts from, ``query_time`` when it asks.
+        """h_e' of every query, [queries, d].
 
-        What does not depend on t_q (the projections of the first layer) is computed once per entity, and the last
-        layer computes nothing but [CLS].
+        The projections of the first layer do not depend on t_q and are computed once per entity; the last layer only
+        computes [CLS].
+
+        Args:
+            neighbours: Support facts of the unseen entities.
+            unseen_row: int64 [queries], the row of the query entity in ``neighbours``.
+            query_time: int64 [queries], t_q in ticks.
+            time: The time table.
+            biased: Whether attention is biased by time (off in ablation D).
         """
         meta = self.meta(torch.cat([neighbours.entity, neighbours.relation], -1))
         tokens = torch.cat([self.cls.expand(len(meta), 1, -1), meta], 1)
-        known = torch.cat([neighbours.known.new_ones(len(meta), 1), neighbours.known], 1)[owner]
-        moment = torch.cat([query_time.unsqueeze(1), neighbours.time[owner]], 1)
-        # t_u - t_v; padding may lie anywhere in time, so keep it within the table
-        difference = (moment.unsqueeze(2) - moment.unsqueeze(1)).clamp(-time.max_delta, time.max_delta) + time.max_delta
+        known = torch.cat([neighbours.known.new_ones(len(meta), 1), neighbours.known], 1)[unseen_row]
+        token_time = torch.cat([query_time.unsqueeze(1), neighbours.time[unseen_row]], 1)
+        # t_u - t_v, clamped because times of padding are arbitrary
+        difference = (token_time.unsqueeze(2) - token_time.unsqueeze(1)).clamp(
+            -time.max_delta, time.max_delta
+        ) + time.max_delta
         for depth, layer in enumerate(self.layers):
             assert isinstance(layer, AttentionLayer)
             last = depth == len(self.layers) - 1
-            asking = tokens[:, :1] if last else tokens
-            scores, values = layer.scores(asking, tokens), layer.values(tokens)
+            queries = tokens[:, :1] if last else tokens
+            scores, values = layer.scores(queries, tokens), layer.values(tokens)
             if depth == 0:
-                scores, values = scores.index_select(0, owner), values.index_select(0, owner)
-                asking = asking.index_select(0, owner)
+                scores, values = scores.index_select(0, unseen_row), values.index_select(0, unseen_row)
+                queries = queries.index_select(0, unseen_row)
             if biased:
-                wanted = difference[:, : asking.shape[1]]
-                bias = time.weigh(layer.position).index_select(0, wanted.flatten()).view(wanted.shape)
+                selected = difference[:, : queries.shape[1]]
+                bias = time.weigh(layer.position).index_select(0, selected.flatten()).view(selected.shape)
                 scores = scores + bias.unsqueeze(1)
             scores = scores.masked_fill(~known[:, None, None, :], float("-inf"))
-            tokens = layer.finish(asking, scores, values)
+            tokens = layer.finish(queries, scores, values)
         return tokens[:, 0]

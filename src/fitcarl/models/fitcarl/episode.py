@@ -1,4 +1,4 @@
-"""One training task from supports to gradients (one pass of Algorithm 1)."""
+"""One training task, from its support set to the loss (one iteration of Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fitcarl.models.fitcarl.rollout import ConceptPrior, Rollout, sample_rollout
 from fitcarl.tasks.task import Queries, Task
 
 
-def play(
+def run_episode(
     model: Fitcarl,
     background: TemporalGraph,
     task: Task,
@@ -25,7 +25,17 @@ def play(
     max_delta: int,
     seed: int,
 ) -> EpisodeResult:
-    """Encodes the task's entities, walks once for every query, and weighs the walks."""
+    """Encodes the task, samples one path per query and computes the loss (Eq. 12).
+
+    Args:
+        model: The network.
+        background: The background graph.
+        task: Support set and queries.
+        config: Settings of training.
+        concept_prior: Input of the concept regularizer; None switches it off.
+        max_delta: The largest time difference, in ticks.
+        seed: Seed of the sampled actions, and of the action spaces in ablation A1.
+    """
     context = model.encode_task(background, task.support, max_delta, seed)
     encoded = model.encode_queries(context, task.queries)
     generator = torch.Generator().manual_seed(seed)
@@ -42,11 +52,11 @@ def play(
 def step_rewards(
     context: TaskContext, encoded: EncodedQueries, queries: Queries, rollout: Rollout, margin: float
 ) -> Tensor:
-    """R of every step, [steps, queries]; e' is measured by that query's own h_e', as a step and as an answer."""
+    """R of every step, [steps, queries]; the query entity e' is represented by h_e' of its own query."""
 
-    def represented(entity: Ids) -> Tensor:
-        own = torch.from_numpy(entity == queries.entity).unsqueeze(1)
-        return torch.where(own, encoded.entity_embedding, context.represent(entity))
+    def embed(entity: Ids) -> Tensor:
+        is_query_entity = torch.from_numpy(entity == queries.entity).unsqueeze(1)
+        return torch.where(is_query_entity, encoded.entity_embedding, context.embed(entity))
 
-    answer = represented(queries.answer)
-    return torch.stack([reward(answer, represented(entity), margin) for entity in rollout.entity])
+    answer = embed(queries.answer)
+    return torch.stack([reward(answer, embed(entity), margin) for entity in rollout.entity])

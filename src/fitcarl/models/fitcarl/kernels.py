@@ -1,15 +1,15 @@
-"""The compiled loops of the model room: dot products of five vectors per walker with the rows of its actions.
+"""Compiled loops of FITCARL: dot products of five vectors per state with the embeddings of its actions.
 
-The five are spelled out because that lets them share every load of a row; a loop over them is three times slower.
+The five products are spelled out so that they share every load of an embedding; a loop over them is three times slower.
 
-An action is a relation row, a node's entity row and a row of the time table. An entity row is frozen unless the entity
-is unseen in this task: then it is h_e' of the query entity, or the embedding of another unseen entity. Nothing
-of size states × actions × d is ever stored, in either direction.
+An action is embedded as h_r ‖ h_e ‖ h_Δt. The entity part is the pre-trained row of a seen entity, h_e' for the query
+entity, or the embedding of another unseen entity. Nothing of size states × actions × d is ever stored, neither in the
+forward nor in the backward pass.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,42 +18,72 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 
 
+class ActionIndex(NamedTuple):
+    """Which embeddings each action of each state consists of."""
+
+    query_entity: NDArray[np.int32]
+    """int32 [states], e' of the state's query."""
+    relation: NDArray[np.int32]
+    """int32 [states, actions], r_a."""
+    entity: NDArray[np.int32]
+    """int32 [states, actions], e_a."""
+    difference: NDArray[np.int32]
+    """int32 [states, actions], t_q - t_a + max_delta: rows of the time table."""
+    action_count: NDArray[np.int64]
+    """int64 [states], the number of actions of each state; columns behind them are padding and score 0."""
+
+
+class EmbeddingTables(NamedTuple):
+    """The tables that actions are embedded with, and the gradients of these tables."""
+
+    relation: Floats
+    """[2R + 2, d]; as a gradient [2R + 2 - frozen, d]."""
+    entity: Floats
+    """[entities, d]; as a gradient [1, d] if entities are frozen."""
+    time: Floats
+    """[2 max_delta + 1, d]."""
+    query_entity: Floats
+    """[states, d], h_e' of the state's query."""
+    unseen: Floats
+    """[unseen, d], embeddings of the unseen entities of the task."""
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _embed_action(
+    tables: EmbeddingTables, unseen_row: NDArray[np.int32], index: ActionIndex, w: int, a: int, x: Floats
+) -> None:
+    """Writes h_r ‖ h_e ‖ h_Δt of action a of state w into ``x``."""
+    width = tables.relation.shape[1]
+    node = index.entity[w, a]
+    row = unseen_row[node]
+    x[:width] = tables.relation[index.relation[w, a]]
+    if row < 0:
+        x[width : 2 * width] = tables.entity[node]
+    elif node == index.query_entity[w]:
+        x[width : 2 * width] = tables.query_entity[w]
+    else:
+        x[width : 2 * width] = tables.unseen[row]
+    x[2 * width :] = tables.time[index.difference[w, a]]
+
+
 @njit(cache=True, nogil=True, fastmath=True)
 def dot_actions(
     low: int,
     high: int,
     vectors: Floats,
-    relation_rows: Floats,
-    entity_rows: Floats,
-    time_rows: Floats,
-    query_embedding: Floats,
-    unseen_embeddings: Floats,
+    tables: EmbeddingTables,
     unseen_row: NDArray[np.int32],
-    query_entity: NDArray[np.int32],
-    relation: NDArray[np.int32],
-    entity: NDArray[np.int32],
-    difference: NDArray[np.int32],
-    count: NDArray[np.int64],
+    index: ActionIndex,
     out: Floats,
 ) -> None:
-    """``out[w, j, a] = vectors[w, j] · (h_r ‖ h_e ‖ h_Δt)`` for state ``low:high`` and their ``count`` actions."""
-    width = relation_rows.shape[1]
-    x = np.empty(3 * width, dtype=vectors.dtype)
+    """``out[w, j, a] = vectors[w, j] · (h_r ‖ h_e ‖ h_Δt)`` for states ``low:high`` and their actions."""
+    x = np.empty(3 * tables.relation.shape[1], dtype=vectors.dtype)
     for w in range(low, high):
         y0, y1, y2, y3, y4 = vectors[w, 0], vectors[w, 1], vectors[w, 2], vectors[w, 3], vectors[w, 4]
-        for a in range(count[w]):
-            node = entity[w, a]
-            place = unseen_row[node]
-            x[:width] = relation_rows[relation[w, a]]
-            if place < 0:
-                x[width : 2 * width] = entity_rows[node]
-            elif node == query_entity[w]:
-                x[width : 2 * width] = query_embedding[w]
-            else:
-                x[width : 2 * width] = unseen_embeddings[place]
-            x[2 * width :] = time_rows[difference[w, a]]
+        for a in range(index.action_count[w]):
+            _embed_action(tables, unseen_row, index, w, a, x)
             s0 = s1 = s2 = s3 = s4 = x.dtype.type(0)
-            for k in range(3 * width):
+            for k in range(len(x)):
                 s0 += y0[k] * x[k]
                 s1 += y1[k] * x[k]
                 s2 += y2[k] * x[k]
@@ -68,72 +98,51 @@ def dot_actions_backward(
     high: int,
     gradient: Floats,
     vectors: Floats,
-    relation_rows: Floats,
-    entity_rows: Floats,
-    time_rows: Floats,
-    query_embedding: Floats,
-    unseen_embeddings: Floats,
+    tables: EmbeddingTables,
     unseen_row: NDArray[np.int32],
-    query_entity: NDArray[np.int32],
-    relation: NDArray[np.int32],
-    entity: NDArray[np.int32],
-    difference: NDArray[np.int32],
-    count: NDArray[np.int64],
+    index: ActionIndex,
     d_vectors: Floats,
-    d_relation: Floats,
-    d_entity: Floats,
-    d_time: Floats,
-    d_query: Floats,
-    d_unseen: Floats,
-    relations_from: int,
-    entities_learn: bool,
+    d_tables: EmbeddingTables,
+    frozen_relations: int,
+    train_entities: bool,
 ) -> None:
-    """Adds the gradients of ``dot_actions``; relation rows below ``relations_from`` are frozen and get none."""
-    width = relation_rows.shape[1]
+    """Adds the gradients of ``dot_actions`` to ``d_vectors`` and ``d_tables``.
+
+    The first ``frozen_relations`` rows of relations get none; pre-trained entity rows only if ``train_entities``.
+    """
+    width = tables.relation.shape[1]
     x = np.empty(3 * width, dtype=vectors.dtype)
     d_x = np.empty(3 * width, dtype=vectors.dtype)
     for w in range(low, high):
         y0, y1, y2, y3, y4 = vectors[w, 0], vectors[w, 1], vectors[w, 2], vectors[w, 3], vectors[w, 4]
         z0, z1, z2, z3, z4 = d_vectors[w, 0], d_vectors[w, 1], d_vectors[w, 2], d_vectors[w, 3], d_vectors[w, 4]
-        for a in range(count[w]):
-            which, node, when = relation[w, a], entity[w, a], difference[w, a]
-            place = unseen_row[node]
-            x[:width] = relation_rows[which]
-            if place < 0:
-                x[width : 2 * width] = entity_rows[node]
-            elif node == query_entity[w]:
-                x[width : 2 * width] = query_embedding[w]
-            else:
-                x[width : 2 * width] = unseen_embeddings[place]
-            x[2 * width :] = time_rows[when]
-            g0, g1, g2, g3, g4 = (
-                gradient[w, 0, a],
-                gradient[w, 1, a],
-                gradient[w, 2, a],
-                gradient[w, 3, a],
-                gradient[w, 4, a],
-            )
+        for a in range(index.action_count[w]):
+            _embed_action(tables, unseen_row, index, w, a, x)
+            g0, g1, g2 = gradient[w, 0, a], gradient[w, 1, a], gradient[w, 2, a]
+            g3, g4 = gradient[w, 3, a], gradient[w, 4, a]
             for k in range(3 * width):
                 z0[k] += g0 * x[k]
                 z1[k] += g1 * x[k]
                 z2[k] += g2 * x[k]
                 z3[k] += g3 * x[k]
                 z4[k] += g4 * x[k]
-            learns_relation = which >= relations_from
-            learns_entity = place >= 0 or entities_learn
+            relation, node = index.relation[w, a], index.entity[w, a]
+            row = unseen_row[node]
+            train_relation = relation >= frozen_relations
+            train_entity = row >= 0 or train_entities
             # Most actions lead along frozen relations to seen entities: then only the time part of d_x is needed.
-            for k in range(0 if learns_relation else width if learns_entity else 2 * width, 3 * width):
+            for k in range(0 if train_relation else width if train_entity else 2 * width, 3 * width):
                 d_x[k] = g0 * y0[k] + g1 * y1[k] + g2 * y2[k] + g3 * y3[k] + g4 * y4[k]
-            if learns_relation:
-                d_relation[which - relations_from] += d_x[:width]
-            if place < 0:
-                if entities_learn:
-                    d_entity[node] += d_x[width : 2 * width]
-            elif node == query_entity[w]:
-                d_query[w] += d_x[width : 2 * width]
+            if train_relation:
+                d_tables.relation[relation - frozen_relations] += d_x[:width]
+            if row < 0:
+                if train_entities:
+                    d_tables.entity[node] += d_x[width : 2 * width]
+            elif node == index.query_entity[w]:
+                d_tables.query_entity[w] += d_x[width : 2 * width]
             else:
-                d_unseen[place] += d_x[width : 2 * width]
-            d_time[when] += d_x[2 * width :]
+                d_tables.unseen[row] += d_x[width : 2 * width]
+            d_tables.time[index.difference[w, a]] += d_x[2 * width :]
 
 
 @njit(cache=True, nogil=True)
@@ -145,7 +154,7 @@ def sum_concepts(
     entity: NDArray[np.int32],
     out: Floats,
 ) -> None:
-    """``out[w, a]`` = the sum of P(c | r_q) over the concepts c of the action's entity (the exponent of Eq. 10)."""
+    """``out[w, a]`` is the sum of P(c | r_q) over the concepts c of the action's entity (the exponent of Eq. 10)."""
     for w in range(entity.shape[0]):
         row = probability[relation[w]]
         for a in range(entity.shape[1]):

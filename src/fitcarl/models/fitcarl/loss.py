@@ -1,4 +1,4 @@
-"""What learning makes small (Eq. 12)."""
+"""The training loss of a task (Eq. 12)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from fitcarl.models.fitcarl.rollout import Rollout
 
 
 def task_loss(rollout: Rollout, rewards: Tensor, config: FitcarlTrainingConfig) -> Tensor:
-    """L_T: the mean over queries of Σ_l γˡ (η L_KL - log π(a) R), for rewards [steps, queries].
+    """L_T (Eq. 12): the mean over queries of Σ_l γˡ (η L_KL - log π(a) R).
 
-    In the paper a step is weighed by its own reward; ``reward = "return"``, a baseline and an entropy bonus are ours.
+    The paper weights a step by its own reward; ``reward = "return"``, the baseline and the entropy bonus are additions.
+
+    Args:
+        rollout: Sampled actions with log π(a) and, if the regularizer is on, L_KL of every step.
+        rewards: [steps, queries].
+        config: γ is ``gamma``, η is ``kl_weight``.
     """
     weight = returns(rewards, config.gamma) if config.reward == "return" else rewards
     if config.baseline:

@@ -1,4 +1,4 @@
-"""The whole model: what it learns, what it knows of a task, and how its agent takes a step."""
+"""The network of FITCARL: parameters, encoding of tasks and queries, and one step of the search."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fitcarl.config.schema import NetworkConfig
+from fitcarl.core.tensors import long_tensor
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.relations import RelationIds
@@ -22,6 +23,7 @@ from fitcarl.models.fitcarl.entity_encoder import EntityEncoder, Neighbourhood
 from fitcarl.models.fitcarl.history import HistoryEncoder
 from fitcarl.models.fitcarl.policy import PolicyNetwork, PolicyStep
 from fitcarl.models.fitcarl.time import TimeEncoding, TimeTable
+from fitcarl.models.support import SupportFacts
 from fitcarl.tasks.task import Queries
 
 if TYPE_CHECKING:
@@ -30,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What the model knows of a task at the present weights; every query of the task is answered in it."""
+    """A task encoded with the current weights; shared by all queries of the task."""
 
     graph: TemporalGraph
-    """Background and supports."""
+    """The background with the support facts as overlay."""
     sampling: Sampling
     time: TimeTable
     time_score: Tensor
@@ -41,11 +43,11 @@ class TaskContext:
     neighbours: Neighbourhood
     embeddings: ActionEmbeddings
 
-    def represent(self, entity: Ids) -> Tensor:
-        """h_e [entities asked, d]: pre-trained, or for an unseen entity what its own support says of it."""
-        ids = torch.from_numpy(entity.astype(np.int64))
+    def embed(self, entity: Ids) -> Tensor:
+        """h_e, [entities given, d]: pre-trained for seen entities, encoded from the support for unseen ones."""
+        ids = long_tensor(entity)
         rows = self.embeddings.entity.index_select(0, ids)
-        unseen_row = torch.from_numpy(self.embeddings.unseen_row.astype(np.int64)).index_select(0, ids)
+        unseen_row = long_tensor(self.embeddings.unseen_row).index_select(0, ids)
         unseen = torch.nonzero(unseen_row >= 0).squeeze(1)
         if len(unseen):
             rows = rows.index_copy(0, unseen, self.embeddings.unseen_embeddings.index_select(0, unseen_row[unseen]))
@@ -54,15 +56,18 @@ class TaskContext:
 
 @dataclass(frozen=True)
 class EncodedQueries:
-    """Queries of a context and what is computed once for each of them."""
+    """Queries of a task with everything that is computed once per query."""
 
     entity: Ids
+    """int32 [queries], e'."""
     relation: Ids
+    """int32 [queries], r_q."""
     time: Ids
+    """int32 [queries], t_q."""
     entity_embedding: Tensor
-    """h_e' at t_q, [queries, d]."""
+    """h_e' at t_q, [queries, d] (Eq. 2)."""
     vectors: Tensor
-    """[queries, 3, 3d], to be multiplied with actions: two of the query, and the confidence learner's (or zero)."""
+    """[queries, 3, 3d], multiplied with actions: two vectors of the policy, one of the confidence learner (or zero)."""
 
     def __len__(self) -> int:
         return len(self.entity)
@@ -80,7 +85,7 @@ class EncodedQueries:
 
 @dataclass(frozen=True)
 class SearchState:
-    """Agents on their way, one per row of an ``EncodedQueries``."""
+    """States of the search, one per row of an ``EncodedQueries``."""
 
     entity: Ids
     """int32 [states], e⁽ˡ⁾."""
@@ -91,7 +96,7 @@ class SearchState:
 
 
 class Fitcarl(nn.Module):
-    """FITCARL over pre-trained embeddings, which stay frozen unless ``finetune`` is set."""
+    """The network over pre-trained embeddings, which are frozen unless ``finetune`` is set."""
 
     entity_rows: Tensor
     relation_rows: Tensor
@@ -107,7 +112,7 @@ class Fitcarl(nn.Module):
                 self.register_parameter(name, nn.Parameter(table))
             else:
                 self.register_buffer(name, table)
-        self.special_relations = nn.Parameter(torch.randn(2, d) * d**-0.5)  # the self-loop, then the dummy
+        self.special_relations = nn.Parameter(torch.randn(2, d) * d**-0.5)  # self-loop, dummy
         self.time = TimeEncoding(d)
         self.encoder = EntityEncoder(d, config.heads, config.layers, config.feedforward)
         self.history = HistoryEncoder(d)
@@ -115,13 +120,20 @@ class Fitcarl(nn.Module):
         self.confidence = ConfidenceLearner(d) if config.confidence else None
 
     def encode_task(self, background: TemporalGraph, support: MetaSet, max_delta: int, seed: int = 0) -> TaskContext:
-        """The task's graph and representations; ``max_delta`` bounds |Δt|, ``seed`` is for ablation A1."""
+        """Encodes a task with the current weights.
+
+        Args:
+            background: The background graph.
+            support: Support facts of the unseen entities.
+            max_delta: The largest time difference, in ticks.
+            seed: Seed of the action spaces in ablation A1.
+        """
         time = self.time.table(max_delta, self.config.temporal)
         time_score = time.weigh(self.policy.w_delta)
         relation = torch.cat([self.relation_rows, self.special_relations])
         neighbours = self._neighbourhood(support)
-        everybody = torch.arange(len(support.entities))
-        unseen_embeddings = self.encoder(neighbours, everybody, neighbours.last_time, time, self.config.biased)
+        every = torch.arange(len(support.entities))
+        unseen_embeddings = self.encoder(neighbours, every, neighbours.last_time, time, self.config.biased)
         unseen_row = np.full(background.entities, -1, dtype=np.int32)
         unseen_row[support.entities] = np.arange(len(support.entities), dtype=np.int32)
         frozen = 0 if self.config.finetune else self.relations.directed
@@ -135,35 +147,33 @@ class Fitcarl(nn.Module):
         )
 
     def encode_queries(self, context: TaskContext, queries: Queries) -> EncodedQueries:
-        """h_e' of every query at its own t_q, and the vectors that meet its actions."""
+        """h_e' of every query at its t_q (Eq. 2) and the vectors that are multiplied with actions."""
         _check_time_differences(context, queries)
-        owner = torch.from_numpy(context.embeddings.unseen_row[queries.entity].astype(np.int64))
-        when, relation = _long(queries.time), _long(queries.relation)
-        entity_embedding = self.encoder(context.neighbours, owner, when, context.time, self.config.biased)
-        now = context.time.rows[context.time.max_delta]
-        encoded = torch.cat(
-            [self.relation_rows.index_select(0, relation), entity_embedding, now.expand_as(entity_embedding)], 1
-        )
-        psi = torch.zeros_like(encoded)
-        if self.confidence is not None:  # ψ looks at an action's node, not at its relation
-            z = self.confidence(entity_embedding, now, self.relation_rows, relation)
-            psi = torch.cat([torch.zeros_like(entity_embedding), z], 1)
-        vectors = torch.cat([self.policy.query_vectors(encoded), psi.unsqueeze(1)], 1)
-        return EncodedQueries(queries.entity, queries.relation, queries.time, entity_embedding, vectors)
+        unseen_row = long_tensor(context.embeddings.unseen_row[queries.entity])
+        time, relation = long_tensor(queries.time), long_tensor(queries.relation)
+        h_e = self.encoder(context.neighbours, unseen_row, time, context.time, self.config.biased)
+        h_0 = context.time.zero
+        h_q = torch.cat([self.relation_rows.index_select(0, relation), h_e, h_0.expand_as(h_e)], 1)
+        psi = torch.zeros_like(h_q)
+        if self.confidence is not None:  # ψ depends on the node of an action, not on its relation
+            psi = torch.cat([torch.zeros_like(h_e), self.confidence(h_e, h_0, self.relation_rows, relation)], 1)
+        vectors = torch.cat([self.policy.query_vectors(h_q), psi.unsqueeze(1)], 1)
+        return EncodedQueries(queries.entity, queries.relation, queries.time, h_e, vectors)
 
     def start(self, context: TaskContext, encoded: EncodedQueries) -> SearchState:
-        """Every agent at (e', t_q) with hist⁽⁰⁾."""
-        now = context.time.rows[context.time.max_delta]
+        """The initial states (e', t_q) with hist⁽⁰⁾ (Eq. 3)."""
         dummy = context.embeddings.relation[self.relations.dummy]
-        return SearchState(encoded.entity, encoded.time, self.history.begin(dummy, encoded.entity_embedding, now))
+        history = self.history.begin(dummy, encoded.entity_embedding, context.time.zero)
+        return SearchState(encoded.entity, encoded.time, history)
 
     def actions(self, context: TaskContext, encoded: EncodedQueries, state: SearchState) -> ActionSpace:
+        """The sampled actions of every state."""
         return action_space(
             context.graph, state.entity, state.time, encoded.time, context.sampling, self.config.action_space
         )
 
     def step(self, context: TaskContext, encoded: EncodedQueries, state: SearchState, space: ActionSpace) -> PolicyStep:
-        """π over the actions of every walker."""
+        """π over the actions of every state (Eq. 4 to 9)."""
         max_delta = context.time.max_delta
         to_query = space.time - encoded.time[:, None]
         to_history = space.time - state.time[:, None]
@@ -172,8 +182,8 @@ class Fitcarl(nn.Module):
         dots = action_scores(vectors, encoded.entity_embedding, context.embeddings, index)
         return self.policy.step(
             dots[:, :4],
-            _look_up(context.time_score, to_history + max_delta),
-            _look_up(context.time_score, to_query + max_delta),
+            _lookup(context.time_score, to_history + max_delta),
+            _lookup(context.time_score, to_query + max_delta),
             dots[:, 4] if self.confidence is not None else None,
             torch.from_numpy(space.mask),
         )
@@ -181,37 +191,29 @@ class Fitcarl(nn.Module):
     def advance(
         self, context: TaskContext, encoded: EncodedQueries, state: SearchState, relation: Ids, entity: Ids, time: Ids
     ) -> SearchState:
-        """The state after their chosen actions, with hist⁽ˡ⁺¹⁾."""
+        """The states after the chosen actions (r, e, t), [states] each, with hist⁽ˡ⁺¹⁾ (Eq. 3)."""
         is_query_entity = torch.from_numpy(entity == encoded.entity).unsqueeze(1)
         history = self.history.step(
             state.history,
             context.embeddings.relation,
-            _long(relation),
-            torch.where(is_query_entity, encoded.entity_embedding, context.represent(entity)),
+            long_tensor(relation),
+            torch.where(is_query_entity, encoded.entity_embedding, context.embed(entity)),
             context.embeddings.time,
-            _long(encoded.time - time + context.time.max_delta),
+            long_tensor(encoded.time - time + context.time.max_delta),
         )
         return SearchState(entity, time, history)
 
     def _neighbourhood(self, support: MetaSet) -> Neighbourhood:
-        turned = support.facts.seen_from(support.entity_of_fact, self.relations)
-        counts = np.diff(support.offsets)
-        row = np.repeat(np.arange(len(counts)), counts)
-        column = np.arange(len(support)) - support.offsets[row]
-        shape = (len(counts), int(counts.max(initial=0)))
-        known = np.zeros(shape, dtype=bool)
-        known[row, column] = True
-        other, relation, time = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-        other[row, column] = turned.object
-        relation[row, column] = self.relations.inverse(turned.relation)  # from the other end to e'
-        time[row, column] = turned.time
-        mask = torch.from_numpy(known)
-        seen = torch.from_numpy(known & ~np.isin(other, support.entities))  # an unseen neighbour has no pre-trained row
+        padded = SupportFacts.of_entities(support, self.relations).padded()
+        relation = np.where(padded.known, self.relations.inverse(padded.relation), 0)  # from the neighbour to e'
+        known = torch.from_numpy(padded.known)
+        # An unseen neighbour has no pre-trained row.
+        seen = torch.from_numpy(padded.known & ~np.isin(padded.entity, support.entities))
         return Neighbourhood(
-            self.entity_rows[torch.from_numpy(other)] * seen.unsqueeze(-1),
-            self.relation_rows[torch.from_numpy(relation)] * mask.unsqueeze(-1),
-            torch.from_numpy(time),
-            mask,
+            self.entity_rows[long_tensor(padded.entity)] * seen.unsqueeze(-1),
+            self.relation_rows[long_tensor(relation)] * known.unsqueeze(-1),
+            long_tensor(padded.time),
+            known,
         )
 
     def _sampling(self, time_score: Tensor, seed: int) -> Sampling:
@@ -223,17 +225,12 @@ class Fitcarl(nn.Module):
 
 
 def _check_time_differences(context: TaskContext, queries: Queries) -> None:
-    """The compiled loops do not check bounds: a time difference beyond the table must be noticed before them."""
+    """Raises a ValueError if the time table does not cover all differences: the compiled loops check no bounds."""
     times = np.concatenate([queries.time, np.array(context.graph.time_range, dtype=np.int32)])
-    if (furthest := int(times.max()) - int(times.min())) > context.time.max_delta:
-        raise ValueError(
-            f"a time difference of {furthest} ticks is beyond the table, which ends at {context.time.max_delta}"
-        )
+    largest, limit = int(times.max()) - int(times.min()), context.time.max_delta
+    if largest > limit:
+        raise ValueError(f"time difference {largest} is beyond the time table, which ends at {limit}")
 
 
-def _long(column: NDArray[np.int32]) -> Tensor:
-    return torch.from_numpy(column.astype(np.int64))
-
-
-def _look_up(scores: Tensor, index: NDArray[np.int32]) -> Tensor:
-    return scores.index_select(0, _long(index).flatten()).view(index.shape)
+def _lookup(scores: Tensor, index: NDArray[np.int32]) -> Tensor:
+    return scores.index_select(0, long_tensor(index).flatten()).view(index.shape)

@@ -1,4 +1,4 @@
-"""What the agent does next: attention between history and query, action by action, and confidence (Eq. 4 to 9)."""
+"""The policy: attention between history and query for every action (Eq. 4 to 7), and its confidence (Eq. 9)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class PolicyStep:
-    """The distribution over one step's actions and what it was made of; padding has probability exactly 0."""
+    """The policy over the actions of one step and its factors; padding has probability exactly 0."""
 
     log_policy: Tensor
-    """log π(a | s), [states, actions]; -inf on padding (Eq. 9; without confidence π is P)."""
+    """log π(a | s), [states, actions] (Eq. 9; without confidence learner π is P); -inf on padding."""
     probability: Tensor
     """P(a | s, hist), [states, actions] (Eq. 7)."""
     confidence: Tensor | None
-    """conf_{a|q}, [states, actions] (Eq. 8), or None where the confidence learner is off."""
+    """conf_{a|q}, [states, actions] (Eq. 8), or None if the confidence learner is off."""
 
 
 class PolicyNetwork(nn.Module):
-    """W₁ to W₄ and w_Δt. Maps act on state, never on (walker, action) pairs.
+    """The weights W₁ to W₄ and w_Δt of Eq. 4 to 7. Linear maps are applied to states, never to (state, action) pairs.
 
-    h̄_a = W₃ x_a (x_a = h_r_a ‖ h_e_a ‖ h_Δt) is only ever met in dot products with four vectors, so W₃ moves to their
-    side: x_a · W₃ᵀ v. Each of the four is one 3d × 3d map of the history or the query, folded once per update.
+    h̄_a = W₃ x_a (x_a = h_r_a ‖ h_e_a ‖ h_Δt) only occurs in dot products with four vectors v, so W₃ moves to their
+    side: x_a · W₃ᵀ v. Each of the four is a 3d × 3d map of the history or the query, folded once per update.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -38,11 +38,11 @@ class PolicyNetwork(nn.Module):
             nn.init.xavier_uniform_(weight)
 
     def history_vectors(self, history: Tensor) -> Tensor:
-        """[states, 2, 3d]: with x_a they give h̄_aᵀ h̄_hist and h̄_aᵀ W₄ h̄_hist."""
+        """[states, 2, 3d]: dot products with x_a are h̄_aᵀ h̄_hist and h̄_aᵀ W₄ h̄_hist; ``history`` is [states, 3d]."""
         return self._fold(history, self.w1)
 
     def query_vectors(self, query: Tensor) -> Tensor:
-        """[queries, 2, 3d]: with x_a they give h̄_aᵀ h̄_q and h̄_aᵀ W₄ h̄_q, for h_r_q ‖ h_(e', t_q) [queries, 3d]."""
+        """[queries, 2, 3d]: dot products with x_a are h̄_aᵀ h̄_q and h̄_aᵀ W₄ h̄_q; ``query`` is h_r_q ‖ h_(e', t_q)."""
         return self._fold(query, self.w2)
 
     def _fold(self, state: Tensor, weight: Tensor) -> Tensor:
@@ -51,10 +51,14 @@ class PolicyNetwork(nn.Module):
 
     @staticmethod
     def step(dots: Tensor, history_time: Tensor, query_time: Tensor, psi: Tensor | None, mask: Tensor) -> PolicyStep:
-        """The policy from dot products with the actions.
+        """The policy of every state.
 
-        ``dots`` [states, 4, actions]: h̄_aᵀh̄_hist, h̄_aᵀW₄h̄_hist, h̄_aᵀh̄_q, h̄_aᵀW₄h̄_q. The two times are
-        w_Δtᵀh_{t_a - t_l} and w_Δtᵀh_{t_a - t_q}; ``psi`` is the confidence learner's score.
+        Args:
+            dots: [states, 4, actions]: h̄_aᵀ h̄_hist, h̄_aᵀ W₄ h̄_hist, h̄_aᵀ h̄_q and h̄_aᵀ W₄ h̄_q.
+            history_time: [states, actions], w_Δtᵀ h_{t_a - t_l}.
+            query_time: [states, actions], w_Δtᵀ h_{t_a - t_q}.
+            psi: [states, actions], ψ_{a|q} (Eq. 8), or None without confidence learner.
+            mask: bool [states, actions], false on padding.
         """
         to_history, score_history, to_query, score_query = dots.unbind(1)
         attention = torch.sigmoid(to_history + history_time - to_query - query_time)
@@ -63,11 +67,11 @@ class PolicyNetwork(nn.Module):
         if psi is None:
             return PolicyStep(log_probability, log_probability.exp(), None)
         probability, confidence = log_probability.exp(), masked_log_softmax(psi, mask).exp()
-        # The product lies in [0, 1], so Eq. 9 gives nearly equal probabilities: only float64 keeps them apart.
+        # The product lies in [0, 1], so Eq. 9 gives nearly equal probabilities, which need float64 to stay distinct.
         log_policy = masked_log_softmax(probability.double() * confidence.double(), mask)
         return PolicyStep(log_policy, probability, confidence)
 
 
 def masked_log_softmax(logit: Tensor, mask: Tensor) -> Tensor:
-    """log softmax over the actions that exist; -inf, hence probability exactly 0, on padding."""
+    """Log-softmax over existing actions; -inf, i.e. probability 0, on padding."""
     return logit.masked_fill(~mask, float("-inf")).log_softmax(-1)

@@ -1,4 +1,4 @@
-"""One random walk per query, as the policy leads: what learning learns from."""
+"""Rollouts for training: one path per query, sampled from the policy (Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
 
 @dataclass(frozen=True)
 class ConceptPrior:
-    """What the concept regulariser knows: C_e and P(c | r)."""
+    """Input of the concept regularizer: C_e of every entity and P(c | r) (Eq. 10)."""
 
     concepts: Concepts
     probability: NDArray[np.float64]
@@ -26,16 +26,16 @@ class ConceptPrior:
 
 @dataclass(frozen=True)
 class Rollout:
-    """Sampled actions and what the loss needs of them; every field has one entry per step."""
+    """Sampled actions and the terms of the loss; every field has one entry per step."""
 
     log_policy: list[Tensor]
     """log π(a⁽ˡ⁾ | s⁽ˡ⁾), [queries]."""
     divergence: list[Tensor]
-    """L_KL, [queries]; empty where the concept regulariser is off."""
+    """L_KL (Eq. 11), [queries]; empty if the concept regularizer is off."""
     entropy: list[Tensor]
-    """Entropy of π, [queries]; empty unless encoded for."""
+    """Entropy of π, [queries]; empty unless requested."""
     entity: list[Ids]
-    """e⁽ˡ⁺¹⁾, int32 [queries]."""
+    """e⁽ˡ⁺¹⁾, int32 [queries]: the reached entities."""
 
 
 def sample_rollout(
@@ -46,11 +46,20 @@ def sample_rollout(
     concept_prior: ConceptPrior | None = None,
     with_entropy: bool = False,
 ) -> Rollout:
-    """Walks L steps for every query, drawing each action from π."""
+    """Samples a path of L steps for every query, each action from π.
+
+    Args:
+        model: The network.
+        context: The encoded task.
+        encoded: The encoded queries.
+        generator: Source of randomness.
+        concept_prior: Records L_KL of every step if given.
+        with_entropy: Whether to record the entropy of π of every step.
+    """
     state = model.start(context, encoded)
     out = Rollout([], [], [], [])
     every = torch.arange(len(encoded))
-    for level in range(model.config.hops):
+    for hop in range(model.config.hops):
         space = model.actions(context, encoded, state)
         step = model.step(context, encoded, state, space)
         action = sample_actions(step.log_policy.detach(), generator)
@@ -63,7 +72,7 @@ def sample_rollout(
             out.entropy.append(-(step.log_policy.exp() * finite).sum(-1))
         chosen = every.numpy(), action.numpy()
         out.entity.append(space.entity[chosen])
-        if level + 1 < model.config.hops:
+        if hop + 1 < model.config.hops:
             state = model.advance(
                 context, encoded, state, space.relation[chosen], space.entity[chosen], space.time[chosen]
             )
@@ -71,8 +80,8 @@ def sample_rollout(
 
 
 def sample_actions(log_policy: Tensor, generator: torch.Generator) -> Tensor:
-    """int64 [states]: one action each, drawn with probability π by inverting its distribution function."""
+    """int64 [states]: one action per state, sampled from π by inverting its cumulative distribution."""
     cumulative = log_policy.double().exp().cumsum(-1)
     point = torch.rand(len(log_policy), 1, dtype=torch.float64, generator=generator) * cumulative[:, -1:]
-    # The point lies strictly below the total, so padding, which adds nothing behind the last action, is never drawn.
+    # The point lies strictly below the total, so padding, which has probability 0 and comes last, is never sampled.
     return torch.searchsorted(cumulative, point, right=True).squeeze(1)

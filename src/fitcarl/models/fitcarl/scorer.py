@@ -1,4 +1,4 @@
-"""The trained model as a scorer like any other."""
+"""A scorer that answers queries by beam search with a trained network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fitcarl.tasks.task import Queries, Task
 
 
 class FitcarlScorer:
-    """Answers by beam search over the background and a task's supports."""
+    """Scores entities by beam search over the background and the support facts of a task."""
 
     def __init__(self, model: Fitcarl, background: TemporalGraph, config: FitcarlConfig, max_delta: int) -> None:
         self.name = f"fitcarl ({config.preset})"
@@ -31,7 +31,7 @@ class FitcarlScorer:
         self._last: tuple[MetaSet, TaskContext] | None = None
 
     def score(self, task: Task, queries: Queries) -> Scores:
-        """Entities that the agent's best paths end at."""
+        """Scores of the entities where the best paths of each query end."""
         context = self._encode_task(task.support)
         found = beam_search(self._model, context, queries, self._config.search.beam)
         return Scores.concat([entity_scores(paths, self._config.search.aggregate) for paths in found])
@@ -51,23 +51,21 @@ class FitcarlScorer:
         calendar: Calendar,
         limit: int = 3,
     ) -> list[list[ExplanationPath]]:
-        """The same for several entities; the search is made once."""
+        """The most probable paths to each of several entities; the search runs once."""
         [paths] = beam_search(self._model, self._encode_task(task.support), query, self._config.search.beam)
         start = int(query.entity[0])
         return [
             [
-                explanation_path(paths, 0, place, start, vocabulary, calendar)
-                for place in best_paths_to(paths, 0, entity, limit)
+                explanation_path(paths, 0, rank, start, vocabulary, calendar)
+                for rank in best_paths_to(paths, 0, entity, limit)
             ]
             for entity in entities
         ]
 
     def _encode_task(self, support: MetaSet) -> TaskContext:
-        """Chunks of one task share a context."""
+        """The context of a task, kept for further calls with the same support set."""
         if self._last is None or self._last[0] is not support:
             with torch.no_grad():
-                self._last = (
-                    support,
-                    self._model.encode_task(self._background, support, self._max_delta, self._config.seed),
-                )
+                context = self._model.encode_task(self._background, support, self._max_delta, self._config.seed)
+                self._last = support, context
         return self._last[1]

@@ -19,7 +19,7 @@ from fitcarl.models.base import EpisodeResult, GraphContext, Preparation, seeded
 from fitcarl.models.factorization.cache import embeddings_for
 from fitcarl.models.factorization.complex import Progress as EmbeddingProgress
 from fitcarl.models.factorization.embeddings import Embeddings
-from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
 from fitcarl.models.fitcarl.rollout import ConceptPrior
 from fitcarl.models.fitcarl.scorer import FitcarlScorer
@@ -62,7 +62,7 @@ class FitcarlModel:
         """Nothing is left to save: ``prepare`` saved the embeddings."""
 
     def training_step(self, task: Task, seed: int) -> EpisodeResult:
-        return play(self.module, self._background, task, self._config, self._concept_prior, self._reach, seed)
+        return run_episode(self.module, self._background, task, self._config, self._concept_prior, self._reach, seed)
 
     def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002
         return FitcarlScorer(self.module, self._background, self._config, max(self._reach, reach))

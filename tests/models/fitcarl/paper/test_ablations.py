@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fitcarl.config.schema import Config, NetworkConfig, TrainingConfig
 from fitcarl.graph.actions import ActionSpace
-from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
 from fitcarl.models.fitcarl.policy import PolicyStep
 from tests.models.fitcarl.paper.reference import Edge
@@ -97,7 +97,7 @@ def test_ablation_b_removes_the_confidence() -> None:
 def played(model: Fitcarl, concepts: bool, kl_weight: float) -> Tensor:
     config = Config(network=model.config, training=TrainingConfig(kl_weight=kl_weight))
     concept_prior = TASK.concept_prior() if concepts else None
-    return play(model, TASK.graph(), TASK.task(), config, concept_prior, REACH, 4).loss
+    return run_episode(model, TASK.graph(), TASK.task(), config, concept_prior, REACH, 4).loss
 
 
 def test_ablation_c_removes_the_divergence_and_keeps_the_policy() -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fitcarl.config.schema import Config, TrainingConfig
-from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
 from tests.models.fitcarl.paper.reference import Agent, Edge, weights_of
 from tests.models.fitcarl.paper.tiny import REACH, Query, Tiny, build, opened, random_task
@@ -122,7 +122,7 @@ def learning(model: Fitcarl, regularizer: float = 0.5) -> Config:
 
 def fast_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:
     concept_prior = task.concept_prior() if config.network.concepts else None
-    return play(model, task.graph(), task.task(), config, concept_prior, REACH, seed).loss
+    return run_episode(model, task.graph(), task.task(), config, concept_prior, REACH, seed).loss
 
 
 def literal_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:

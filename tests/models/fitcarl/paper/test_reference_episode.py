@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.bench.reference import literal_episode, literal_paths, select_actions
+from fitcarl.bench.reference import reference_actions, reference_episode, reference_paths
 from fitcarl.config.schema import Config, TrainingConfig
 from fitcarl.graph.actions import Adaptive, action_space
 from fitcarl.models.base import EpisodeResult
 from fitcarl.models.fitcarl.beam import beam_search
-from fitcarl.models.fitcarl.episode import play
+from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
 from tests.models.fitcarl.paper.tiny import REACH, Tiny, build, random_task
 
@@ -22,7 +22,7 @@ def episodes(model: Fitcarl, task: Tiny, seed: int) -> tuple[EpisodeResult, Epis
     config = Config(network=model.config, training=TrainingConfig(kl_weight=0.5, reward_margin=1.5, gamma=0.8))
     concept_prior = task.concept_prior() if model.config.concepts else None
     given = model, task.graph(), task.task(), config, concept_prior, REACH, seed
-    return literal_episode(*given), play(*given)
+    return reference_episode(*given), run_episode(*given)
 
 
 def assert_same(literal: EpisodeResult, fast: EpisodeResult, model: Fitcarl, tolerance: float) -> None:
@@ -61,7 +61,7 @@ def test_reference_selects_the_same_actions_in_the_same_order() -> None:
     entity, now, encoded = (rng.integers(0, top, 50).astype(np.int32) for top in (task.entities, 12, 12))
     graph = task.graph().with_facts(task.meta().facts)
     sampling = Adaptive.by_score(rng.normal(size=2 * REACH + 1))
-    *columns, mask = select_actions(graph, sampling, entity, now, encoded, 6)
+    *columns, mask = reference_actions(graph, sampling, entity, now, encoded, 6)
     space = action_space(graph, entity, now, encoded, sampling, 6)
     assert space.width == 7
     assert np.array_equal(mask, space.mask)
@@ -77,7 +77,7 @@ def test_reference_beam_search_finds_the_same_paths() -> None:
     with torch.no_grad():
         context = model.encode_task(graph, encoded.support, REACH)
     ours = list(beam_search(model, context, encoded.queries, beam))
-    theirs = list(literal_paths(model, graph, encoded, REACH, beam, queries_at_once=4))
+    theirs = list(reference_paths(model, graph, encoded, REACH, beam, chunk=4))
     by_query = [row[np.isfinite(row)] for paths in ours for row in paths.score]
     literally = [row[np.isfinite(row)] for _, score in theirs for row in score]
     assert len(by_query) == len(literally) == len(encoded.queries)

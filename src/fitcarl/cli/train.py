@@ -162,7 +162,7 @@ def pretrain_data(
     began = time.perf_counter()
     with console.progress() as bar:
         embeddings = embeddings_for(
-            dataset, config.embedding, seed, progress=lambda now: bar("embeddings", now.epoch, now.epochs)
+            dataset, config.embedding, seed, on_progress=lambda now: bar("embeddings", now.done, now.total)
         )
     seconds = time.perf_counter() - began
     by_object, by_subject = static_filtered_mrr(embeddings, dataset.background, seed=seed)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
@@ -19,12 +20,16 @@ from fitcarl.errors import InputError
 
 def write_atomically(file: Path, content: bytes) -> None:
     """Writes a temporary sibling, syncs it to disk and renames it over the file."""
-    sibling = file.with_name(f".{file.name}.{os.getpid()}")
-    with sibling.open("wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    sibling.replace(file)
+    sibling = file.with_name(f".{file.name}.{os.getpid()}.{get_ident()}")
+    try:
+        with sibling.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        sibling.replace(file)
+    except BaseException:
+        sibling.unlink(missing_ok=True)
+        raise
 
 
 def write_json(file: Path, content: Any) -> None:

@@ -1,4 +1,4 @@
-"""Graphs small enough to be remembered in a moment."""
+"""Small graphs that are fitted within seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KNOWN = 20
 
 
 def small_background(facts: int = 80, seed: int = 5) -> Quadruples:
-    """Facts among the first 20 of 24 entities, each of which has one; some pairs meet more than once."""
+    """Facts among the first 20 of 24 entities, each of which has at least one; some triples repeat."""
     random = np.random.default_rng(seed)
     subject = np.concatenate([np.arange(KNOWN), random.integers(KNOWN, size=facts - KNOWN)])
     columns = (random.integers(high, size=facts) for high in (RELATIONS.count, KNOWN, 6))
@@ -27,16 +27,16 @@ def small_background(facts: int = 80, seed: int = 5) -> Quadruples:
 
 def dataset_of(background: Quadruples) -> Dataset:
     """A dataset without unseen entities."""
-    nobody = MetaSet(np.empty(0, np.int32), Quadruples.empty())
+    no_facts = MetaSet(np.empty(0, np.int32), Quadruples.empty())
     names = tuple(f"entity {number}" for number in range(ENTITIES))
     return Dataset(
         name="small",
         vocabulary=Vocabulary(names, tuple("abc")),
         calendar=Calendar.of_granules("integer", np.arange(6)),
         background=background,
-        train=nobody,
-        valid=nobody,
-        test=nobody,
+        train=no_facts,
+        valid=no_facts,
+        test=no_facts,
         dropped=Quadruples.empty(),
         concepts=Concepts.none(ENTITIES),
     )

@@ -4,27 +4,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fitcarl.config.schema import EmbeddingConfig
+from fitcarl.core.progress import Interrupted
+from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.models.factorization import complex
 from fitcarl.models.factorization.cache import cache_file, embeddings_for
 from fitcarl.models.factorization.embeddings import Embeddings
-from tests.models.factorization.graphs import dataset_of, small_background
+from tests.models.factorization.graphs import ENTITIES, KNOWN, dataset_of, small_background
 
 QUICK = EmbeddingConfig(dim=8, epochs=1, min_updates=5)
 
 
 @pytest.fixture
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The seed of every training that really took place."""
+    """The seeds of all trainings that took place."""
     seeds: list[int] = []
-    really = complex.pretrain
+    original = complex.pretrain
 
     def counted(*given: Any) -> Embeddings:
         seeds.append(given[4])
-        return really(*given)
+        return original(*given)
 
     monkeypatch.setattr(complex, "pretrain", counted)
     return seeds
@@ -43,7 +46,7 @@ def test_other_facts_settings_or_seeds_miss_the_cache(tmp_path: Path, trainings:
     facts = small_background()
     embeddings_for(dataset_of(facts), QUICK, 1, tmp_path)
     embeddings_for(dataset_of(facts.take(slice(0, 79))), QUICK, 1, tmp_path)
-    embeddings_for(dataset_of(facts), QUICK.model_copy(update={"rate": 0.2}), 1, tmp_path)
+    embeddings_for(dataset_of(facts), QUICK.model_copy(update={"learning_rate": 0.2}), 1, tmp_path)
     embeddings_for(dataset_of(facts), QUICK, 2, tmp_path)
     assert trainings == [1, 1, 1, 2]
     assert len(list(tmp_path.iterdir())) == 4
@@ -57,8 +60,23 @@ def test_names_times_and_other_splits_do_not_change_the_cache_key(tmp_path: Path
     assert cache_file(dataset, QUICK, 1, tmp_path) == cache_file(elsewhere, QUICK, 1, tmp_path)
 
 
+def test_only_background_facts_are_trained_on(tmp_path: Path) -> None:
+    """Facts of meta-train, meta-validation and meta-test entities must not leak into the embeddings."""
+    dataset = dataset_of(small_background())
+    unseen = np.arange(KNOWN, ENTITIES, dtype=np.int32)
+    facts = Quadruples.of(unseen, unseen % 3, unseen - KNOWN, unseen % 6)
+    plain = embeddings_for(dataset, QUICK, 1, tmp_path / "plain")
+    for split in ("train", "valid", "test", "dropped"):
+        held_out = facts if split == "dropped" else MetaSet(unseen, facts)
+        extended = embeddings_for(replace(dataset, **{split: held_out}), QUICK, 1, tmp_path / split)
+        assert extended == plain
+        assert not extended.trained[unseen].any()
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied"])
-def test_damaged_cache_file_is_replaced(tmp_path: Path, trainings: list[int], damage: str) -> None:
+def test_damaged_cache_file_is_replaced(
+    tmp_path: Path, trainings: list[int], damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
     dataset = dataset_of(small_background())
     file = cache_file(dataset, QUICK, 1, tmp_path)
     first = embeddings_for(dataset, QUICK, 1, tmp_path)
@@ -66,31 +84,26 @@ def test_damaged_cache_file_is_replaced(tmp_path: Path, trainings: list[int], da
     flipped = whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:]
     file.write_bytes({"cut": whole[: len(whole) // 2], "flipped": flipped, "emptied": b""}[damage])
 
-    notes: list[str] = []
-    assert embeddings_for(dataset, QUICK, 1, tmp_path, note=notes.append) == first
+    assert embeddings_for(dataset, QUICK, 1, tmp_path) == first
     assert trainings == [1, 1]
-    assert len(notes) == 1
-    assert str(file) in notes[0]
-    assert "training the embeddings again" in notes[0]
+    [warning] = caplog.messages
+    assert str(file) in warning
+    assert "training the embeddings again" in warning
     assert file.read_bytes() == whole
 
 
-def test_unwritable_cache_only_logs_a_warning(tmp_path: Path) -> None:
+def test_unwritable_cache_only_logs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("not a folder")
-    notes: list[str] = []
     dataset = dataset_of(small_background())
-    found = embeddings_for(dataset, QUICK, 1, tmp_path / "file" / "folder", note=notes.append)
+    found = embeddings_for(dataset, QUICK, 1, tmp_path / "file" / "folder")
     assert found.trained.any()
-    assert len(notes) == 1
-    assert "cannot be kept" in notes[0]
+    [warning] = caplog.messages
+    assert "cannot be stored" in warning
 
 
 def test_interrupted_training_leaves_no_file(tmp_path: Path) -> None:
-    def stop(_now: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        embeddings_for(dataset_of(small_background()), QUICK, 1, tmp_path, stop)
+    with pytest.raises(Interrupted):
+        embeddings_for(dataset_of(small_background()), QUICK, 1, tmp_path, should_stop=lambda: True)
     assert list(tmp_path.iterdir()) == []
 
 

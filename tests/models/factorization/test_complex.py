@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from fitcarl.config.schema import EmbeddingConfig
+from fitcarl.core.progress import Interrupted, Progress
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.factorization.complex import Progress, compose, pretrain
+from fitcarl.models.factorization.complex import compose, pretrain
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.factorization.quality import static_filtered_mrr
 from tests.models.factorization.graphs import ENTITIES, KNOWN, RELATIONS, small_background
@@ -40,19 +41,19 @@ def test_score_is_the_real_part_of_the_complex_product() -> None:
 
 
 @pytest.fixture(scope="module")
-def remembered() -> tuple[Quadruples, Embeddings]:
+def fitted() -> tuple[Quadruples, Embeddings]:
     background = small_background()
     return background, pretrain(background, ENTITIES, RELATIONS, EmbeddingConfig(dim=40, batch_size=16), seed=1)
 
 
-def test_small_graph_is_fitted_in_both_directions(remembered: tuple[Quadruples, Embeddings]) -> None:
-    background, embeddings = remembered
+def test_small_graph_is_fitted_in_both_directions(fitted: tuple[Quadruples, Embeddings]) -> None:
+    background, embeddings = fitted
     assert min(static_filtered_mrr(embeddings, background)) > 0.95
 
 
-def test_relation_and_inverse_both_score_facts_above_corruptions(remembered: tuple[Quadruples, Embeddings]) -> None:
+def test_relation_and_inverse_both_score_facts_above_corruptions(fitted: tuple[Quadruples, Embeddings]) -> None:
     """(s, r, o) and (o, r⁻¹, s) each score above every corruption that is no fact; the two rows differ."""
-    background, embeddings = remembered
+    background, embeddings = fitted
     true = {(s, r, o) for s, r, o, _ in background}
     ahead = {"object": 0, "subject": 0}
     for s, r, o in true:
@@ -65,8 +66,8 @@ def test_relation_and_inverse_both_score_facts_above_corruptions(remembered: tup
     assert not np.allclose(embeddings.relation[: RELATIONS.count], embeddings.relation[RELATIONS.count :])
 
 
-def test_swapping_relations_with_inverses_ruins_the_fit(remembered: tuple[Quadruples, Embeddings]) -> None:
-    background, embeddings = remembered
+def test_swapping_relations_with_inverses_ruins_the_fit(fitted: tuple[Quadruples, Embeddings]) -> None:
+    background, embeddings = fitted
     swapped = Embeddings(embeddings.entity, np.roll(embeddings.relation, RELATIONS.count, axis=0), embeddings.trained)
     assert max(static_filtered_mrr(swapped, background)) < 0.5
 
@@ -124,7 +125,7 @@ def test_sampled_negatives_fit_a_small_graph() -> None:
 
 def test_regularisation_shrinks_embeddings() -> None:
     def mean_norm(weight: float) -> float:
-        config = QUICK.model_copy(update={"regularizer": weight, "least_steps": 200})
+        config = QUICK.model_copy(update={"n3_weight": weight, "min_updates": 200})
         rows = pretrain(small_background(), ENTITIES, RELATIONS, config).entity[:KNOWN]
         return float(np.linalg.norm(rows, axis=1).mean())
 
@@ -132,22 +133,16 @@ def test_regularisation_shrinks_embeddings() -> None:
 
 
 def test_progress_ends_at_the_last_update() -> None:
-    told: list[Progress] = []
-    pretrain(small_background(), ENTITIES, RELATIONS, QUICK, progress=told.append)
-    assert told[-1].epoch == told[-1].epochs > 2  # small graphs get more epochs than asked for
-    assert told[-1].eta == 0
-    assert told[-1].loss > 0
-    assert told[-1].seconds > 0
+    updates: list[Progress] = []
+    pretrain(small_background(), ENTITIES, RELATIONS, QUICK, on_progress=updates.append)
+    assert updates[-1].done == updates[-1].total > 2  # small graphs get more epochs than configured
+    assert updates[-1].seconds_left == 0
+    assert updates[-1].metrics["loss"] > 0
 
 
 def test_should_stop_interrupts_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fitcarl.models.factorization.complex._SECONDS_BETWEEN_CALLS", 0.0)
-    told: list[Progress] = []
-
-    def stop(now: Progress) -> None:
-        told.append(now)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        pretrain(small_background(), ENTITIES, RELATIONS, QUICK, progress=stop)
-    assert len(told) == 1
+    updates: list[Progress] = []
+    with pytest.raises(Interrupted):
+        pretrain(small_background(), ENTITIES, RELATIONS, QUICK, on_progress=updates.append, should_stop=lambda: True)
+    assert len(updates) == 1

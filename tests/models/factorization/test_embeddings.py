@@ -63,7 +63,7 @@ def test_changed_bit_is_detected(tmp_path: Path) -> None:
 def test_foreign_file_is_rejected_with_one_line(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "file.safetensors"
     file.write_bytes(content)
-    with pytest.raises(InputError, match=r"file\.safetensors: cannot be read .*expected embeddings") as caught:
+    with pytest.raises(InputError, match=r"file\.safetensors: cannot be read ") as caught:
         Embeddings.load(file)
     assert "\n" not in str(caught.value)
 
@@ -77,7 +77,7 @@ def test_foreign_safetensors_file_is_rejected(tmp_path: Path) -> None:
 
 
 def test_missing_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere: no such file"):
+    with pytest.raises(InputError, match=r"nowhere: is missing"):
         Embeddings.load(tmp_path / "nowhere")
 
 

@@ -7,16 +7,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.models.factorization.loss import cubes, filtered_softmax
+from fitcarl.models.factorization.loss import filtered_softmax, n3_penalty
 
 
-def _literal(scores: list[list[float]], answers: list[tuple[int, int]], weight: list[float], silent: int) -> float:
+def _direct_sum(
+    scores: list[list[float]], answers: list[tuple[int, int]], weight: list[float], zero_candidates: int
+) -> float:
     loss = 0.0
-    for (query, right), share in zip(answers, weight, strict=True):
+    for (query, right), factor in zip(answers, weight, strict=True):
         wrong = [score for other, score in enumerate(scores[query]) if (query, other) not in answers]
-        mass = sum(math.exp(score) for score in wrong) + silent
+        mass = sum(math.exp(score) for score in wrong) + zero_candidates
         true = math.exp(scores[query][right])
-        loss -= share * math.log(true / (true + mass))
+        loss -= factor * math.log(true / (true + mass))
     return loss
 
 
@@ -34,17 +36,17 @@ def _cases(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, t
 
 @given(_cases())
 def test_loss_equals_the_direct_sum(case) -> None:  # type: ignore[no-untyped-def]
-    queries, candidates, row, column, weight, silent = case
+    queries, candidates, row, column, weight, zero_candidates = case
     answers = list(zip(row.tolist(), column.tolist(), strict=True))
-    expected = _literal((queries @ candidates.T).tolist(), answers, weight.tolist(), silent)
+    expected = _direct_sum((queries @ candidates.T).tolist(), answers, weight.tolist(), zero_candidates)
     assert math.isclose(float(filtered_softmax(*case)), expected, rel_tol=1e-9, abs_tol=1e-9)
 
 
 @given(_cases())
 def test_gradient_equals_numerical_gradient(case) -> None:  # type: ignore[no-untyped-def]
-    queries, candidates, row, column, weight, silent = case
+    queries, candidates, row, column, weight, zero_candidates = case
     assert torch.autograd.gradcheck(
-        lambda q, c: 0.7 * filtered_softmax(q, c, row, column, weight, silent),
+        lambda q, c: 0.7 * filtered_softmax(q, c, row, column, weight, zero_candidates),
         (queries.requires_grad_(), candidates.requires_grad_()),
         atol=1e-6,
     )
@@ -74,4 +76,4 @@ def test_underflowing_scores_get_no_gradient() -> None:
 
 def test_n3_penalty_sums_cubed_moduli() -> None:
     # 3 + 4i has modulus 5, 0 + 2i has 2: 125 + 8.
-    assert cubes(torch.tensor([[3.0, 0.0, 4.0, 2.0]])).tolist() == [133.0]
+    assert n3_penalty(torch.tensor([[3.0, 0.0, 4.0, 2.0]])).tolist() == [133.0]

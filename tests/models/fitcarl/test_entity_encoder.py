@@ -164,5 +164,5 @@ def test_last_time_ignores_padding() -> None:
 
 
 def test_heads_must_divide_the_dimension() -> None:
-    with pytest.raises(ValueError, match="do not divide"):
+    with pytest.raises(ValueError, match="not divisible by 3 heads"):
         AttentionLayer(8, 3, 4)

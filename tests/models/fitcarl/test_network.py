@@ -19,7 +19,7 @@ def test_time_difference_beyond_the_table_raises(sampling: str, time: int) -> No
     model = build(TASK, sampling=sampling)
     context = model.encode_task(TASK.graph(), TASK.meta(), 10)
     queries = replace(TASK, queries=[query._replace(time=time) for query in TASK.queries]).query_batch()
-    with pytest.raises(ValueError, match="beyond the table, which ends at 10"):
+    with pytest.raises(ValueError, match="beyond the time table, which ends at 10"):
         model.encode_queries(context, queries)
 
 

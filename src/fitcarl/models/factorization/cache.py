@@ -1,28 +1,22 @@
-"""Embeddings are trained once for equal facts, settings and seed."""
+"""A cache of trained embeddings, keyed by facts, settings and seed."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from fitcarl.config.schema import EmbeddingConfig
+from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
+from fitcarl.core.progress import OnProgress, ShouldStop
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import InputError
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.factorization.triples import Triples
 
-if TYPE_CHECKING:
-    from fitcarl.models.factorization.complex import Progress
-
 _METHOD = 1
-"""Counts changes of the training that change its result, so that older files are not taken for new ones."""
+"""Version of the training method; part of the cache key, raised whenever results change."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,40 +26,51 @@ def embeddings_for(
     config: EmbeddingConfig | None = None,
     seed: int = 0,
     cache: str | Path | None = None,
-    progress: Callable[[Progress], object] | None = None,
-    note: Callable[[str], object] = _log.warning,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Embeddings:
-    """The ComplEx embeddings of a dataset's background: from the cache, or trained now and kept there.
+    """The ComplEx embeddings of a dataset's background, from the cache or newly trained and stored there.
 
-    ``cache`` is a folder, by default ``embeddings`` in ``cache_dir()``. A cached file that cannot be read is
-    replaced, and a cache that cannot be written is done without; ``note`` is told of either.
+    A damaged file is replaced, and a cache that cannot be written is not used; both are logged as warnings.
+
+    Args:
+        dataset: Only its background facts are used.
+        config: Settings of the training.
+        seed: Seed of the training.
+        cache: Cache folder; by default ``embeddings`` in the cache directory.
+        on_progress: Called while embeddings are trained.
+        should_stop: Polled while embeddings are trained.
+
+    Raises:
+        Interrupted: If ``should_stop`` returns True; nothing is stored then.
     """
     full = config or EmbeddingConfig()
     file = cache_file(dataset, full, seed, cache)
     if file.exists():
         try:
             return Embeddings.load(file)
-        except InputError as trouble:
-            note(f"{trouble}; training the embeddings again")
+        except InputError as error:
+            _log.warning(f"{error}; training the embeddings again")
 
     from fitcarl.models.factorization.complex import pretrain
 
     relations = dataset.vocabulary.relation_ids
-    embeddings = pretrain(dataset.background, len(dataset.vocabulary.entities), relations, full, seed, progress)
+    embeddings = pretrain(
+        dataset.background, len(dataset.vocabulary.entities), relations, full, seed, on_progress, should_stop
+    )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         embeddings.save(file)
-    except OSError as trouble:
-        note(f"{file}: the embeddings cannot be kept ({trouble.strerror or trouble})")
+    except OSError as error:
+        _log.warning(f"{file}: the embeddings cannot be stored ({error.strerror or error})")
     return embeddings
 
 
 def cache_file(dataset: Dataset, config: EmbeddingConfig, seed: int, cache: str | Path | None = None) -> Path:
-    """Where the embeddings of these facts, settings and seed are or will be kept."""
+    """The cache file of the embeddings of these facts, settings and seed."""
     triples = Triples.of(dataset.background, dataset.vocabulary.relation_ids)
-    sha = hashlib.sha256()
     counts = [len(dataset.vocabulary.entities), len(dataset.vocabulary.relations)]
-    sha.update(json.dumps([_METHOD, *counts, seed, config.model_dump()], sort_keys=True).encode())
-    for column in (triples.entity, triples.relation, triples.offsets, triples.answer, triples.count):
-        sha.update(np.ascontiguousarray(column).tobytes() + b"\0")
-    return Path(cache or cache_dir() / "embeddings") / f"{sha.hexdigest()}.safetensors"
+    key = json.dumps([_METHOD, *counts, seed, config.model_dump()], sort_keys=True).encode()
+    columns = (triples.entity, triples.relation, triples.offsets, triples.answer, triples.count)
+    digest = sha256_of_arrays(*columns, header=key, separator=b"\0")
+    return Path(cache or cache_dir() / "embeddings") / f"{digest}.safetensors"

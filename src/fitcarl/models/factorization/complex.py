@@ -1,10 +1,9 @@
-"""ComplEx: entities and relations as complex vectors, trained on the background in both directions."""
+"""ComplEx: entities and relations as complex vectors, trained on both directions of the background facts."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,36 +13,25 @@ from torch.nn.functional import embedding
 
 from fitcarl.config.schema import EmbeddingConfig
 from fitcarl.core.arrays import Positions
+from fitcarl.core.progress import Interrupted, OnProgress, Progress, ShouldStop
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.models.factorization.embeddings import Embeddings, trained_entities
-from fitcarl.models.factorization.loss import cubes, filtered_softmax
+from fitcarl.models.factorization.loss import filtered_softmax, n3_penalty
 from fitcarl.models.factorization.triples import Triples
 
 _SECONDS_BETWEEN_CALLS = 0.5
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far pre-training is."""
-
-    epoch: int
-    """Epochs that are finished."""
-    epochs: int
-    loss: float
-    """Weighted mean over the facts of the running epoch that were seen so far."""
-    seconds: float
-    """Since pre-training began."""
-    eta: float
-    """Seconds that are left, at the pace so far."""
-
-
 def compose(entity: Tensor, relation: Tensor) -> Tensor:
     """q = e ∘ r, [n, d], so that ComplEx's score Re⟨e, r, conj(o)⟩ of (e, r, o) is the real dot product q · o."""
     real, imaginary = entity.chunk(2, dim=-1)
-    turn_real, turn_imaginary = relation.chunk(2, dim=-1)
-    parts = (real * turn_real - imaginary * turn_imaginary, real * turn_imaginary + imaginary * turn_real)
-    return torch.cat(parts, dim=-1)
+    relation_real, relation_imaginary = relation.chunk(2, dim=-1)
+    product = (
+        real * relation_real - imaginary * relation_imaginary,
+        real * relation_imaginary + imaginary * relation_real,
+    )
+    return torch.cat(product, dim=-1)
 
 
 def pretrain(
@@ -52,121 +40,149 @@ def pretrain(
     relations: RelationIds,
     config: EmbeddingConfig | None = None,
     seed: int = 0,
-    progress: Callable[[Progress], object] | None = None,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> Embeddings:
-    """Embeddings of everything that occurs in the background; all other rows are zero.
+    """Trains embeddings of all entities and relations of the background; other rows are zero.
 
-    Times are dropped, and a triple that is left n times weighs √n. The same seed gives the same bits on the same
-    machine with the same number of threads. ``progress`` is called about twice a second and at the end; whatever it
-    raises stops the training, as Ctrl-C does.
+    Times are dropped; a triple that occurs n times has weight √n. The same seed gives the same bits on the same machine
+    with the same number of threads.
+
+    Args:
+        background: The facts to train on.
+        entities: The number of entities.
+        relations: The relation ids.
+        config: Settings; by default those of the paper's pre-training.
+        seed: Seed of initialization, order of facts and sampled negatives.
+        on_progress: Called about twice a second and at the end, with finished epochs and the loss.
+        should_stop: Polled as often.
+
+    Raises:
+        Interrupted: If ``should_stop`` returns True.
     """
     config = config or EmbeddingConfig()
     triples = Triples.of(background, relations)
     trained = trained_entities(background, entities)
-    number = np.cumsum(trained) - 1  # among the trained: nothing else is ever touched
-    training = _Training(triples, number, entities, config, torch.Generator().manual_seed(seed))
+    row_of_entity = np.cumsum(trained) - 1  # only entities with facts have a row
+    training = _Training(triples, row_of_entity, entities, config, torch.Generator().manual_seed(seed))
     if len(triples):
-        training.run(progress)
+        training.run(on_progress, should_stop)
 
     entity = np.zeros((entities, config.dim), dtype=np.float32)
-    entity[trained] = training.entity.values.numpy()
+    entity[trained] = training.entity.weight.numpy()
     relation = np.zeros((relations.directed, config.dim), dtype=np.float32)
-    met = np.unique(triples.relation)
-    relation[met] = training.relation.values.numpy()[met]
+    used = np.unique(triples.relation)
+    relation[used] = training.relation.weight.numpy()[used]
     about = {"origin": "ComplEx", "seed": seed, "config": config.model_dump()}
     return Embeddings(entity, relation, trained, about)
 
 
 class _Training:
-    """The rows under training and the order in which facts are shown to them."""
+    """The training loop: mini-batches of (entity, relation) pairs, filtered softmax, N3 penalty, Adagrad."""
 
     def __init__(
-        self, triples: Triples, number: Positions, entities: int, config: EmbeddingConfig, generator: torch.Generator
+        self,
+        triples: Triples,
+        row_of_entity: Positions,
+        entities: int,
+        config: EmbeddingConfig,
+        generator: torch.Generator,
     ) -> None:
         self.config = config
         self.triples = triples
         self.generator = generator
-        self.trained = int(number[-1]) + 1 if len(number) else 0
-        self.silent = entities - self.trained
-        self.asking = torch.from_numpy(number[triples.entity])
-        self.asked = torch.from_numpy(triples.relation)
-        self.answer = torch.from_numpy(number[triples.answer])
-        # A pair that met a hundred times is surer than one that met once, but not worth a hundred others.
+        self.rows = int(row_of_entity[-1]) + 1 if len(row_of_entity) else 0
+        self.zero_candidates = entities - self.rows
+        self.pair_entity = torch.from_numpy(row_of_entity[triples.entity])
+        self.pair_relation = torch.from_numpy(triples.relation)
+        self.answer = torch.from_numpy(row_of_entity[triples.answer])
+        # Repeated triples count more, but sublinearly.
         self.weight = torch.from_numpy(np.sqrt(triples.count).astype(np.float32))
-        self.entity = _Rows.random(self.trained, config, generator)
-        self.relation = _Rows.random(triples.relations.directed, config, generator)
+        self.entity = _AdagradTable.random(self.rows, config, generator)
+        self.relation = _AdagradTable.random(triples.relations.directed, config, generator)
 
-    def run(self, progress: Callable[[Progress], object] | None) -> None:
-        """All epochs."""
+    def run(self, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> None:
+        """Runs all epochs."""
         pairs, batch = len(self.triples), self.config.batch_size
-        steps = math.ceil(pairs / batch)
-        epochs = max(self.config.epochs, math.ceil(self.config.min_updates / steps))
+        updates = math.ceil(pairs / batch)
+        epochs = max(self.config.epochs, math.ceil(self.config.min_updates / updates))
         began = called = time.perf_counter()
         for epoch in range(epochs):
             order = torch.randperm(pairs, generator=self.generator).numpy()
             loss = weight = 0.0
-            for step in range(steps):
-                more = self._step(order[step * batch : (step + 1) * batch])
-                loss, weight = loss + more[0], weight + more[1]
+            for update in range(updates):
+                batch_loss, batch_weight = self._update(order[update * batch : (update + 1) * batch])
+                loss, weight = loss + batch_loss, weight + batch_weight
                 now = time.perf_counter()
-                done = epoch * steps + step + 1
-                finished = done == epochs * steps
-                if progress is not None and (finished or now - called > _SECONDS_BETWEEN_CALLS):
-                    left = (now - began) / done * (epochs * steps - done)
-                    progress(Progress(done // steps, epochs, loss / weight, now - began, left))
-                    called = now
+                done, total = epoch * updates + update + 1, epochs * updates
+                if done < total and now - called <= _SECONDS_BETWEEN_CALLS:
+                    continue
+                called = now
+                if on_progress is not None:
+                    left = (now - began) / done * (total - done)
+                    on_progress(
+                        Progress("embeddings", done // updates, epochs, "epochs", {"loss": loss / weight}, left)
+                    )
+                if should_stop is not None and should_stop():
+                    raise Interrupted
 
-    def _step(self, pairs: Positions) -> tuple[float, float]:
-        """One update; the summed loss, without the regulariser, and the summed weight of its facts."""
-        flat_row, position = (torch.from_numpy(part) for part in self.triples.answers(pairs))
+    def _update(self, pairs: Positions) -> tuple[float, float]:
+        """One optimizer step; returns the summed loss without the penalty and the summed weight of the triples."""
+        query, position = (torch.from_numpy(part) for part in self.triples.answers(pairs))
         index = torch.from_numpy(pairs)
-        asking, answer, weight = self.asking[index], self.answer[position], self.weight[position]
-        if self.trained <= self.config.negatives:
-            touched = None
+        subject, answer, weight = self.pair_entity[index], self.answer[position], self.weight[position]
+        if self.rows <= self.config.negatives:
+            sampled = None
         else:
-            others = torch.randint(self.trained, (self.config.negatives,), generator=self.generator)
-            touched, place = torch.unique(torch.cat([asking, answer, others]), return_inverse=True)
-            asking, answer = place[: len(asking)], place[len(asking) :][: len(answer)]
+            negatives = torch.randint(self.rows, (self.config.negatives,), generator=self.generator)
+            sampled, row = torch.unique(torch.cat([subject, answer, negatives]), return_inverse=True)
+            subject, answer = row[: len(subject)], row[len(subject) :][: len(answer)]
 
-        candidates = self.entity.leaf(touched)
-        relation = self.relation.leaf(None)
-        turn = embedding(self.asked[index], relation)
-        start = embedding(asking, candidates)
-        # Entities outside the sample are left out of the sum, not made up for: only differences of scores rank.
-        loss = filtered_softmax(compose(start, turn), candidates, flat_row, answer, weight, self.silent)
-        size = cubes(candidates)
-        answers = torch.bincount(flat_row, minlength=len(pairs))
-        cubed = (answers * (size[asking] + cubes(turn))).sum() + size[answer].sum()
-        ((loss + self.config.n3_weight * cubed) / len(answer)).backward()
-        self.entity.descend(touched, candidates.grad, self.config.learning_rate)
-        self.relation.descend(None, relation.grad, self.config.learning_rate)
+        candidates = self.entity.rows(sampled)
+        relations = self.relation.rows(None)
+        relation_rows = embedding(self.pair_relation[index], relations)
+        subject_rows = embedding(subject, candidates)
+        # Entities outside the sample are left out of the sum without correction: only differences of scores rank.
+        composed = compose(subject_rows, relation_rows)
+        loss = filtered_softmax(composed, candidates, query, answer, weight, self.zero_candidates)
+        n3 = n3_penalty(candidates)
+        answers = torch.bincount(query, minlength=len(pairs))
+        penalty = (answers * (n3[subject] + n3_penalty(relation_rows))).sum() + n3[answer].sum()
+        ((loss + self.config.n3_weight * penalty) / len(answer)).backward()
+        self.entity.adagrad_step(sampled, candidates.grad, self.config.learning_rate)
+        self.relation.adagrad_step(None, relations.grad, self.config.learning_rate)
         return loss.item(), weight.sum().item()
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """A table that is trained, with Adagrad's memory. A step costs as much as the rows it touches."""
+class _AdagradTable:
+    """An embedding table with its Adagrad state. A step costs as much as the rows it updates.
 
-    values: Tensor
-    squares: Tensor
+    Not ``torch.optim.Adagrad``: its dense step touches all rows of the table on every update, and its sparse step needs
+    sparse gradients, while the softmax over sampled candidates yields a dense gradient of the selected rows.
+    """
+
+    weight: Tensor
+    squared_sum: Tensor
+    """The sum of squared gradients, as large as the table."""
 
     @classmethod
-    def random(cls, count: int, config: EmbeddingConfig, generator: torch.Generator) -> _Rows:
-        values = torch.randn(count, config.dim, generator=generator) * config.init_std
-        return cls(values, torch.zeros_like(values))
+    def random(cls, count: int, config: EmbeddingConfig, generator: torch.Generator) -> _AdagradTable:
+        weight = torch.randn(count, config.dim, generator=generator) * config.init_std
+        return cls(weight, torch.zeros_like(weight))
 
-    def leaf(self, touched: Tensor | None) -> Tensor:
-        """The touched rows (None: all) as the start of a gradient."""
-        rows = self.values.detach() if touched is None else self.values.index_select(0, touched)
+    def rows(self, index: Tensor | None) -> Tensor:
+        """The selected rows (None: all) as a leaf that collects gradients."""
+        rows = self.weight.detach() if index is None else self.weight.index_select(0, index)
         return rows.requires_grad_()
 
-    def descend(self, touched: Tensor | None, gradient: Tensor | None, rate: float) -> None:
-        """Adagrad's update of the touched rows; an untouched row has gradient 0, for which it does nothing."""
+    def adagrad_step(self, index: Tensor | None, gradient: Tensor | None, learning_rate: float) -> None:
+        """Updates the selected rows (None: all); Adagrad leaves rows with zero gradient unchanged."""
         assert gradient is not None
-        if touched is None:
-            self.squares.addcmul_(gradient, gradient)
-            self.values.addcdiv_(gradient, self.squares.sqrt().add_(1e-10), value=-rate)
+        if index is None:
+            self.squared_sum.addcmul_(gradient, gradient)
+            self.weight.addcdiv_(gradient, self.squared_sum.sqrt().add_(1e-10), value=-learning_rate)
             return
-        squares = self.squares.index_select(0, touched).addcmul_(gradient, gradient)
-        self.squares.index_copy_(0, touched, squares)
-        self.values.index_add_(0, touched, gradient / squares.sqrt_().add_(1e-10), alpha=-rate)
+        squared_sum = self.squared_sum.index_select(0, index).addcmul_(gradient, gradient)
+        self.squared_sum.index_copy_(0, index, squared_sum)
+        self.weight.index_add_(0, index, gradient / squared_sum.sqrt_().add_(1e-10), alpha=-learning_rate)

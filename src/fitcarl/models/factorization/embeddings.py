@@ -1,53 +1,51 @@
-"""Embeddings of entities and relations, their file, and the importer of published pairs of ``.npy``."""
+"""Embeddings of entities and relations, their file format, and the import of published ``.npy`` files."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import sha256_of_arrays
+from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
 
-Rows = NDArray[np.float32]
+EmbeddingRows = NDArray[np.float32]
 
 _TENSORS = {"entity": np.float32, "relation": np.float32, "trained": np.bool_}
-_EXPECTED = "embeddings that fitcarl wrote"
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Rows of d real numbers: first the real parts of d/2 complex numbers, then their imaginary parts."""
+    """Rows of d real numbers: the real parts of d/2 complex numbers, then their imaginary parts."""
 
-    entity: Rows
-    """float32 [E, d]; rows that were not trained are zero."""
-    relation: Rows
+    entity: EmbeddingRows
+    """float32 [E, d]; untrained rows are zero."""
+    relation: EmbeddingRows
     """float32 [2R, d]; row r + R is the inverse of relation r."""
     trained: NDArray[np.bool_]
-    """bool [E]: entities that occur in the background."""
+    """bool [E]: whether the entity occurs in the background."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """How they came to be; anything JSON can hold."""
+    """Provenance, such as method, seed and settings; any JSON value."""
 
     def __post_init__(self) -> None:
         if self.entity.ndim != 2 or self.relation.ndim != 2 or self.entity.shape[1] != self.relation.shape[1]:
-            raise ValueError("entities and relations differ in dimension")
+            raise ValueError("entity and relation embeddings differ in dimension")
         if self.dimension % 2 or len(self.relation) % 2 or len(self.trained) != len(self.entity):
-            raise ValueError("an odd dimension, a relation without its inverse, or a flag without its entity")
+            raise ValueError("the dimension and the number of relation rows must be even, with one flag per entity")
         if np.any(self.entity[~self.trained]):
-            raise ValueError("an untrained row is not zero")
+            raise ValueError("untrained rows must be zero")
 
     @property
     def dimension(self) -> int:
-        """d, real numbers a row."""
+        """d, real numbers per row."""
         return int(self.entity.shape[1])
 
     @property
@@ -63,55 +61,33 @@ class Embeddings:
 
     @property
     def digest(self) -> str:
-        """sha256 of the rows and flags: what they are, not how they came to be."""
-        sha = hashlib.sha256()
-        for name in _TENSORS:
-            array = getattr(self, name)
-            sha.update(f"{name} {array.shape}\n".encode() + np.ascontiguousarray(array).tobytes())
-        return sha.hexdigest()
+        """sha256 of the arrays, without their provenance."""
+        return sha256_of_arrays(self.entity, self.relation, self.trained)
 
     def save(self, file: str | Path) -> None:
-        """Writes a safetensors file that is there whole or not at all; equal embeddings give equal bytes."""
-        from safetensors.numpy import save
-
-        # One key, because the order of several is not fixed.
-        about = json.dumps({"about": dict(self.about), "sha256": self.digest}, sort_keys=True)
-        arrays = {name: np.ascontiguousarray(getattr(self, name)) for name in _TENSORS}
-        content = save(arrays, metadata={"fitcarl": about})
-
-        file = Path(file)
-        sibling = file.with_name(f".{file.name}.{os.getpid()}.{get_ident()}")
-        try:
-            with sibling.open("wb") as out:
-                out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
-            sibling.replace(file)
-        except BaseException:
-            sibling.unlink(missing_ok=True)
-            raise
+        """Writes a safetensors file atomically; equal embeddings give equal bytes."""
+        tensors = {name: torch.from_numpy(np.array(getattr(self, name))) for name in _TENSORS}
+        write_tensors(Path(file), tensors, dict(self.about))
 
     @classmethod
     def load(cls, file: str | Path) -> Embeddings:
-        """What ``save`` wrote; an InputError where the file is none of ours or has changed since."""
-        from safetensors import SafetensorError, safe_open
+        """Reads what ``save`` wrote.
 
+        Raises:
+            InputError: If the file is missing, is no file of embeddings, or has changed since it was written.
+        """
+        tensors, about = read_tensors(Path(file))
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         try:
-            with safe_open(file, framework="numpy") as stored:
-                told = json.loads((stored.metadata() or {}).get("fitcarl", "{}"))
-                arrays = {name: stored.get_tensor(name) for name in _TENSORS}
-            found = cls(**arrays, about=told["about"])
-        except FileNotFoundError:
-            raise InputError("no such file", file=file, expected=_EXPECTED) from None
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as trouble:
-            raise InputError(f"cannot be read ({trouble})", file=file, expected=_EXPECTED) from None
-        if any(array.dtype != _TENSORS[name] for name, array in arrays.items()) or found.digest != told.get("sha256"):
-            raise InputError("has changed since it was written", file=file, expected=_EXPECTED)
-        return found
+            if {name: array.dtype.type for name, array in arrays.items()} != _TENSORS:
+                raise ValueError("other arrays")
+            return cls(**arrays, about=about)
+        except ValueError as error:
+            raise InputError(f"cannot be read ({error})", file=file, expected="embeddings") from None
 
 
 def trained_entities(background: Quadruples, entities: int) -> NDArray[np.bool_]:
-    """bool [E]: which entities have a fact in the background, and so anything to be trained on."""
+    """bool [E]: whether the entity has a fact in the background."""
     trained = np.zeros(entities, dtype=np.bool_)
     trained[background.subject] = True
     trained[background.object] = True
@@ -125,31 +101,41 @@ def import_npy(
     entities: int,
     relations: RelationIds,
 ) -> Embeddings:
-    """Embeddings from two ``.npy`` files with our order of rows and columns.
+    """Imports embeddings from two ``.npy`` files with rows and columns in the order of ``Embeddings``.
 
-    Rows of entities without a background fact become zero: whatever stands there was not trained (in the pair
-    published for ICEWS14-OOG it is one and the same vector for all of them).
+    Rows of entities without a background fact are set to zero, because they were not trained (the files published for
+    ICEWS14-OOG hold the same vector for all of them).
+
+    Args:
+        entity: File of shape [entities, d].
+        relation: File of shape [2 × relations, d].
+        background: The facts that the embeddings were trained on.
+        entities: The number of entities.
+        relations: The relation ids.
+
+    Raises:
+        InputError: If a file is missing or does not have the expected shape and type.
     """
     rows = _read_npy(entity, entities, f"one row for each of {entities} entities")
     expected = f"one row for each of {relations.count} relations, then one for each inverse"
-    turns = _read_npy(relation, relations.directed, expected)
-    if rows.shape[1] != turns.shape[1]:
-        found = f"{turns.shape[1]} columns"
+    relation_rows = _read_npy(relation, relations.directed, expected)
+    if rows.shape[1] != relation_rows.shape[1]:
+        found = f"{relation_rows.shape[1]} columns"
         raise InputError("wrong shape", file=relation, found=found, expected=f"{rows.shape[1]}, as in {entity}")
     trained = trained_entities(background, entities)
     rows[~trained] = 0
     about = {"origin": "imported", "entity": Path(entity).name, "relation": Path(relation).name}
-    return Embeddings(rows, turns, trained, about)
+    return Embeddings(rows, relation_rows, trained, about)
 
 
-def _read_npy(file: str | Path, rows: int, meaning: str) -> Rows:
+def _read_npy(file: str | Path, rows: int, meaning: str) -> EmbeddingRows:
     try:
-        # Mapped, so that a file of the wrong shape is refused before it is read.
+        # Memory-mapped, so that the shape is checked before the file is read.
         array = np.load(file, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise InputError("no such file", file=file, expected="a .npy file") from None
-    except (OSError, ValueError, EOFError) as trouble:
-        raise InputError(f"cannot be read ({trouble})", file=file, expected="a .npy file of numbers") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"cannot be read ({error})", file=file, expected="a .npy file of numbers") from None
     if not isinstance(array, np.ndarray):
         raise InputError("is an archive of arrays", file=file, expected="a .npy file with one array")
     if array.dtype.kind != "f":

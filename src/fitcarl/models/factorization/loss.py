@@ -1,4 +1,4 @@
-"""What ComplEx is trained to do: put every true answer of (e, r, ?) before everything that is no answer."""
+"""The training loss of factorization models: a softmax per answer that excludes the other answers, and N3."""
 
 from __future__ import annotations
 
@@ -9,53 +9,58 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 
-def cubes(rows: Tensor) -> Tensor:
-    """N3 of each row, [rows]: the sum of its complex numbers' cubed moduli."""
+def n3_penalty(rows: Tensor) -> Tensor:
+    """The N3 penalty of each row, [rows]: the sum of the cubed moduli of its complex numbers."""
     real, imaginary = rows.chunk(2, dim=1)
     return (real.square() + imaginary.square()).pow(1.5).sum(dim=1)
 
 
 def filtered_softmax(
-    queries: Tensor, candidates: Tensor, row: Tensor, column: Tensor, weight: Tensor, silent: int = 0
+    queries: Tensor, candidates: Tensor, row: Tensor, column: Tensor, weight: Tensor, zero_candidates: int = 0
 ) -> Tensor:
-    """The weighted sum over answers a of -log(exp s_a / (exp s_a + sum of exp s_n over all n that are no answer)).
+    """The weighted sum over answers a of -log(exp s_a / (exp s_a + Σ exp s_n over all n that are no answer)).
 
-    The other answers of the same query do not compete with a, just as a filter takes them away before a rank is
-    read; so a query with a hundred answers asks for no more of a model than one with a single answer.
+    The other answers of the same query do not compete with a, as in a filtered ranking.
 
-    queries: [queries, d]; candidates: [candidates, d]; a score is their dot product.
-    row, column: int64 [answers], the query and the candidate of each answer; no pair twice.
-    weight: [answers].
-    silent: how many candidates there are besides that score 0 and answer nothing, such as entities of zero rows.
+    Args:
+        queries: [queries, d].
+        candidates: [candidates, d]; a score is the dot product of a query and a candidate.
+        row: int64 [answers], the query of each answer.
+        column: int64 [answers], the candidate of each answer; (row, column) pairs are distinct.
+        weight: [answers].
+        zero_candidates: The number of further candidates that score 0 and are no answers (entities with zero rows).
+
+    Returns:
+        A scalar.
     """
-    loss: Tensor = _FilteredSoftmax.apply(queries, candidates, row, column, weight, silent)  # type: ignore[no-untyped-call]
+    loss: Tensor = _FilteredSoftmax.apply(queries, candidates, row, column, weight, zero_candidates)  # type: ignore[no-untyped-call]
     return loss
 
 
 class _FilteredSoftmax(torch.autograd.Function):
-    """Written out, because automatic differentiation would keep and pass over three matrices of all scores."""
+    """Explicit backward pass: autograd would keep three matrices of all scores."""
 
     @staticmethod
     def forward(
-        ctx: Any, queries: Tensor, candidates: Tensor, row: Tensor, column: Tensor, weight: Tensor, silent: int
+        ctx: Any, queries: Tensor, candidates: Tensor, row: Tensor, column: Tensor, weight: Tensor, zero_candidates: int
     ) -> Tensor:
         scores = queries @ candidates.T
-        right = scores[row, column]
+        positive = scores[row, column]
         scores[row, column] = -torch.inf
         top = scores.amax(dim=1, keepdim=True).clamp_(min=0)
-        mass = scores.sub_(top).exp_().sum(dim=1, keepdim=True).add_(torch.exp(-top), alpha=silent)
-        mass.clamp_(min=torch.finfo(mass.dtype).tiny)  # a query that everything answers
-        wrong = (top + mass.log()).squeeze(1)
-        margin = wrong[row] - right
-        push = weight * torch.sigmoid(margin)
-        share = torch.zeros_like(wrong).index_add_(0, row, push).unsqueeze(1) / mass
-        gradient = scores.mul_(share)  # every wrong candidate is pushed away by its part of the mass
-        gradient[row, column] = -push
+        mass = scores.sub_(top).exp_().sum(dim=1, keepdim=True).add_(torch.exp(-top), alpha=zero_candidates)
+        mass.clamp_(min=torch.finfo(mass.dtype).tiny)  # all candidates are answers
+        negative = (top + mass.log()).squeeze(1)
+        margin = negative[row] - positive
+        pull = weight * torch.sigmoid(margin)
+        factor = torch.zeros_like(negative).index_add_(0, row, pull).unsqueeze(1) / mass
+        gradient = scores.mul_(factor)  # negatives by their part of the mass
+        gradient[row, column] = -pull
         ctx.save_for_backward(gradient, queries, candidates)
         return (weight * softplus(margin)).sum()
 
     @staticmethod
-    def backward(ctx: Any, *outside: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         gradient, queries, candidates = ctx.saved_tensors
-        scaled = outside[0]
-        return scaled * (gradient @ candidates), scaled * (gradient.T @ queries), None, None, None, None
+        upstream = gradients[0]
+        return upstream * (gradient @ candidates), upstream * (gradient.T @ queries), None, None, None, None

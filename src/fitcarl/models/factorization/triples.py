@@ -1,4 +1,4 @@
-"""The background without its times: which entities answer (e, r, ?), and how often."""
+"""The background without times: the answers of every (e, r, ?) and their counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fitcarl.data.relations import RelationIds
 
 @dataclass(frozen=True, eq=False)
 class Triples:
-    """Distinct pairs (e, r) of both directions, ascending, each with its distinct answers; equal for equal facts."""
+    """Distinct (e, r) pairs of both directions in ascending order, each with its distinct answers."""
 
     relations: RelationIds
     entity: Positions
@@ -21,11 +21,11 @@ class Triples:
     relation: Positions
     """int64 [pairs], r in [0, 2R)."""
     offsets: Positions
-    """int64 [pairs + 1]: answers of pair i are ``offsets[i]:offsets[i + 1]``."""
+    """int64 [pairs + 1]: the answers of pair i are ``offsets[i]:offsets[i + 1]``."""
     answer: Positions
     """int64 [triples], ascending within a pair."""
     count: Positions
-    """int64 [triples], at least 1: how many facts differ from each other only in their time."""
+    """int64 [triples], at least 1: the number of facts of this triple, which differ in time only."""
 
     @classmethod
     def of(cls, facts: Quadruples, relations: RelationIds) -> Triples:
@@ -40,18 +40,22 @@ class Triples:
         return cls(relations, entity, relation, offsets, answer, count.astype(np.int64))
 
     def __len__(self) -> int:
-        """How many pairs (e, r) there are."""
+        """The number of (e, r) pairs."""
         return len(self.entity)
 
     def answers(self, pairs: Positions) -> tuple[Positions, Positions]:
-        """Row (into ``pairs``) and position (in ``answer`` and ``count``) of every answer of these pairs."""
+        """Row (into ``pairs``) and position (in ``answer`` and ``count``) of every answer of the given pairs."""
         return spans(self.offsets[pairs], self.offsets[pairs + 1] - self.offsets[pairs])
 
     def find(self, entity: Ids, relation: Ids) -> Positions:
-        """int64 [wanted]: the numbers of these pairs, every one of which must be there."""
+        """int64 [wanted]: the positions of the given pairs.
+
+        Raises:
+            ValueError: If a pair does not occur.
+        """
         keys = self.entity * self.relations.directed + self.relation
         wanted = entity.astype(np.int64) * self.relations.directed + relation
-        place = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-        if not np.array_equal(keys[place], wanted):
+        position = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
+        if not np.array_equal(keys[position], wanted):
             raise ValueError("a pair has no answer in these facts")
-        return place
+        return position

@@ -10,14 +10,12 @@ import numpy as np
 import torch
 
 from fitcarl.config.schema import Config, FitcarlConfig
-from fitcarl.core.progress import Interrupted, Progress
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import EpisodeResult, GraphContext, Preparation, seeded
 from fitcarl.models.factorization.cache import embeddings_for
-from fitcarl.models.factorization.complex import Progress as EmbeddingProgress
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
@@ -85,13 +83,13 @@ class FitcarlModel:
 def _pretrain(preparation: Preparation) -> Embeddings:
     config = preparation.config
     assert isinstance(config, FitcarlConfig)
-
-    def on_progress(now: EmbeddingProgress) -> None:
-        preparation.on_progress(Progress("embeddings", now.epoch, now.epochs, "epochs", {"loss": now.loss}))
-        if preparation.should_stop():
-            raise Interrupted
-
-    return embeddings_for(preparation.dataset, config.embedding, config.seed, progress=on_progress)
+    return embeddings_for(
+        preparation.dataset,
+        config.embedding,
+        config.seed,
+        on_progress=preparation.on_progress,
+        should_stop=preparation.should_stop,
+    )
 
 
 def concept_prior(context: GraphContext) -> ConceptPrior:

@@ -20,5 +20,16 @@ def test_there_are_at_least_forty_mutants_with_distinct_names() -> None:
 
 def test_every_layer_has_a_mutant() -> None:
     layers = {mutant.file.split("/")[0].removesuffix(".py") for mutant in MUTANTS}
-    assert {"core", "config", "data", "synthetic", "graph", "tasks", "scoring", "evaluation", "models", "runs"} <= layers
+    assert {
+        "core",
+        "config",
+        "data",
+        "synthetic",
+        "graph",
+        "tasks",
+        "scoring",
+        "evaluation",
+        "models",
+        "runs",
+    } <= layers
     assert {"training", "predict", "experiments", "serve", "cli"} <= layers

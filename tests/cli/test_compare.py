@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fitcarl.cli import run
-from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.models.registry import HEURISTIC
 from tests.cli.conftest import Command
 from tests.cli.test_train import assert_one_line
 from tests.small import SMALL, write_tiny
@@ -33,7 +33,7 @@ def test_rows_equal_evaluate_with_differences_to_first_run(trained: Trained, fit
     outcome = fitcarl("compare", data, "--shots", 2, "--run", first, "--json")
     assert outcome.code == 0
     found = json.loads(outcome.stdout)
-    assert [row["scorer"] for row in found["rows"]] == [*HEURISTICS, "fitcarl (plus)"]
+    assert [row["scorer"] for row in found["rows"]] == [*HEURISTIC, "fitcarl (plus)"]
     alone = json.loads(fitcarl("evaluate", first, "--json").stdout)
     row = found["rows"][-1]
     assert row["run"] == str(first) == found["reference"]["run"]

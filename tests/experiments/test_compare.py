@@ -10,7 +10,8 @@ import fitcarl
 from fitcarl.core.progress import Progress
 from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.experiments.compare import Comparison
-from fitcarl.models.heuristics import HEURISTICS, CopySupport
+from fitcarl.models.heuristics import CopySupport
+from fitcarl.models.registry import HEURISTIC
 
 
 class Custom(CopySupport):
@@ -23,7 +24,7 @@ def comparison(data: Path) -> Comparison:
 
 
 def test_custom_scorer_is_last_row_and_reference(comparison: Comparison) -> None:
-    assert [entry.label for entry in comparison.entries] == [*HEURISTICS, "custom"]
+    assert [entry.label for entry in comparison.entries] == [*HEURISTIC, "custom"]
     assert comparison.reference is comparison.entries[-1]
     rows = comparison.to_json()["rows"]
     assert (rows[-1]["run"], rows[-1]["difference"]["mrr"]) == (None, 0)
@@ -40,14 +41,14 @@ def test_differences_are_paired_with_the_reference(comparison: Comparison) -> No
 
 def test_text_has_one_line_per_scorer_and_the_signature(comparison: Comparison) -> None:
     *lines, signature = str(comparison).splitlines()
-    assert [line.split()[0] for line in lines] == [*HEURISTICS, "custom"]
+    assert [line.split()[0] for line in lines] == [*HEURISTIC, "custom"]
     assert signature == str(comparison.reference.report.signature)
 
 
 def test_stage_of_progress_is_the_name_of_the_scorer(data: Path) -> None:
     updates: list[Progress] = []
     fitcarl.compare(data, shots=2, scorers=[Custom(read_dataset(data))], on_progress=updates.append)
-    assert list(dict.fromkeys(update.stage for update in updates)) == [*HEURISTICS, "custom"]
+    assert list(dict.fromkeys(update.stage for update in updates)) == [*HEURISTIC, "custom"]
 
 
 def test_comparison_needs_data_or_a_run() -> None:

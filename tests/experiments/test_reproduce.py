@@ -20,7 +20,7 @@ from fitcarl.errors import InputError
 from fitcarl.experiments.jobs import TrainingError, TrainingJob, train_in_subprocess
 from fitcarl.experiments.reproduce import ReproductionPlan, reproduce
 from fitcarl.experiments.results import Row
-from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.models.registry import HEURISTIC
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.training.api import TrainingInterrupted, resume, train
 from fitcarl.training.trace import read
@@ -89,7 +89,7 @@ def test_every_combination_has_runs_and_a_row(finished: tuple[Path, list[Row], l
     }
     assert [(row.shots, row.seeds) for row in rows if row.kind == "trained"] == [(1, (0, 1)), (2, (0, 1))]
     for shots in (1, 2):
-        assert [row.scorer for row in rows if row.kind == "heuristic" and row.shots == shots] == list(HEURISTICS)
+        assert [row.scorer for row in rows if row.kind == "heuristic" and row.shots == shots] == list(HEURISTIC)
     assert "run 4 of 4: tiny, 2-shot, paper, seed 1: training" in messages
 
 

@@ -12,14 +12,14 @@ from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.data.io.registry import REGISTRY
 from fitcarl.evaluation import Report, evaluate_scorer
 from fitcarl.experiments.results import PUBLISHED, Row, merge_rows, published_rows, render_results, row_of_reports
-from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.models.registry import heuristic
 
 
 @pytest.fixture(scope="module")
 def reports(data: Path) -> dict[str, Report]:
     dataset = read_dataset(data)
     return {
-        name: evaluate_scorer(HEURISTICS[name](dataset), dataset, "test", 2) for name in ("all-equal", "copy", "peers")
+        name: evaluate_scorer(heuristic(name, dataset), dataset, "test", 2) for name in ("all-equal", "copy", "peers")
     }
 
 
@@ -62,7 +62,7 @@ def test_seeds_do_not_narrow_interval(reports: dict[str, Report]) -> None:
 
 def test_row_rejects_reports_on_other_queries(reports: dict[str, Report], data: Path) -> None:
     dataset = read_dataset(data)
-    other = evaluate_scorer(HEURISTICS["peers"](dataset), dataset, "test", 1)
+    other = evaluate_scorer(heuristic("peers", dataset), dataset, "test", 1)
     with pytest.raises(ValueError, match="same queries"):
         row_of_reports([reports["peers"], other], "m", [0, 1])
 

@@ -19,7 +19,7 @@ from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.formatting import format_difference, format_interval, format_metric
 from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.evaluation.report import Report
-from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.models.registry import HEURISTIC, heuristic
 from fitcarl.reporting.tables import plain_table, signature_text
 from fitcarl.runs.evaluate import default_split, evaluate
 from fitcarl.runs.run import Run
@@ -176,7 +176,7 @@ def compare(
     split = default_split(dataset) if split is None else split
     known = KnownAnswers.of(dataset)
     entries = []
-    heuristics = [(make(dataset), False) for make in HEURISTICS.values()]
+    heuristics = [(heuristic(name, dataset), False) for name in HEURISTIC]
     for scorer, custom in (*heuristics, *((scorer, True) for scorer in scorers)):
         report = evaluate_scorer(
             scorer,

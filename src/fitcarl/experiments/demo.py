@@ -11,7 +11,7 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.evaluation.report import Report
 from fitcarl.experiments.demo_cases import DemoCase, demo_cases
-from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.models.registry import HEURISTIC, heuristic
 from fitcarl.predict import Example, Fact, Predictor, Query
 from fitcarl.reporting.figures import performance_over_time, reliability_diagram
 from fitcarl.reporting.html import html_page, html_paragraph, html_table, inline_svg
@@ -115,7 +115,8 @@ def write_demo_report(run: Run, dataset: Dataset, world: World, file: Path) -> D
     """
     scorer = run.model.scorer()
     reports = [evaluate_scorer(scorer, dataset, "test", run.config.shots, calibration=run.calibration)]
-    reports += [evaluate_scorer(make(dataset), dataset, "test", run.config.shots) for make in HEURISTICS.values()]
+    heuristics = [heuristic(name, dataset) for name in HEURISTIC]
+    reports += [evaluate_scorer(baseline, dataset, "test", run.config.shots) for baseline in heuristics]
     task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids)
     cases = demo_cases(scorer, task, dataset, world, run.calibration)
     right = [case for case in cases if case.rank == 1]

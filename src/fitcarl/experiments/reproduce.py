@@ -25,7 +25,7 @@ from fitcarl.experiments.jobs import (
     train_in_subprocess,
 )
 from fitcarl.experiments.results import Row, merge_rows, published_rows, render_results, row_of_reports
-from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.models.registry import HEURISTIC, heuristic
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.layout import RunFolder
 
@@ -100,7 +100,7 @@ def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction =
 
 def heuristic_rows(dataset: Dataset, shots: int, known: KnownAnswers | None = None) -> list[Row]:
     """The rows of the heuristic baselines."""
-    scorers = ((name, make(dataset)) for name, make in HEURISTICS.items())
+    scorers = ((name, heuristic(name, dataset)) for name in HEURISTIC)
     return [
         row_of_reports([evaluate_scorer(scorer, dataset, "test", shots, known=known)], name) for name, scorer in scorers
     ]

@@ -9,7 +9,7 @@ import pytest
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.evaluation import evaluate_scorer
-from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.models.registry import heuristic
 
 pytestmark = pytest.mark.data
 
@@ -20,7 +20,7 @@ def icews14(benchmarks: Path) -> Dataset:
 
 
 def test_copy_support_reproduces_reference_metrics(icews14):
-    report = evaluate_scorer(HEURISTICS["copy"](icews14), icews14, "test", 3)
+    report = evaluate_scorer(heuristic("copy", icews14), icews14, "test", 3)
     assert (report.realistic.queries, report.realistic.entities) == (
         560,
         48,
@@ -35,7 +35,7 @@ def test_copy_support_reproduces_reference_metrics(icews14):
 
 @pytest.mark.parametrize(("shots", "queries", "share"), [(1, 656, 0.178), (3, 560, 0.370)])
 def test_fraction_of_answers_in_support_matches_reference(icews14, shots, queries, share):
-    report = evaluate_scorer(HEURISTICS["copy"](icews14), icews14, "test", shots)
+    report = evaluate_scorer(heuristic("copy", icews14), icews14, "test", shots)
     rows = {row["value"]: row for row in report.to_json()["slices"] if row["by"] == "answer"}
     assert report.realistic.queries == queries
     assert round(rows["in support"]["queries"] / queries, 3) == share
@@ -44,7 +44,7 @@ def test_fraction_of_answers_in_support_matches_reference(icews14, shots, querie
 
 @pytest.mark.parametrize(("shots", "measured"), [(3, 0.401), (1, 0.291)])
 def test_mixture_reproduces_reference_mrr(icews14, shots, measured):
-    report = evaluate_scorer(HEURISTICS["mix"](icews14), icews14, "test", shots)
+    report = evaluate_scorer(heuristic("mix", icews14), icews14, "test", shots)
     assert measured - 0.005 < report.results["realistic", "time-unaware"].mrr < measured + 0.04
     assert report.seconds < 30
     assert not report.tie_alarm.alarm
@@ -53,7 +53,7 @@ def test_mixture_reproduces_reference_mrr(icews14, shots, measured):
 def test_two_hop_coverage_matches_reference(icews14):
     # Reference: 74 % of the answers are within two hops (one or two steps) at 3 shots.
     covered = [
-        evaluate_scorer(HEURISTICS[name](icews14), icews14, "test", 3).official.ranks for name in ("two-hop", "copy")
+        evaluate_scorer(heuristic(name, icews14), icews14, "test", 3).official.ranks for name in ("two-hop", "copy")
     ]
     two, one = (ranks["time-aware"].covered for ranks in covered)
     assert round(float((two | one).mean()), 2) == 0.74

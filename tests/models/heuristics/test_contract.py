@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.heuristics import HEURISTICS
+from fitcarl.models.registry import HEURISTIC, heuristic
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task, official_task
 from fitcarl.testing import check_scorer
@@ -18,7 +19,7 @@ DATASET = random_dataset()
 RELATIONS = DATASET.vocabulary.relation_ids
 ENTITIES = len(DATASET.vocabulary.entities)
 
-heuristics = pytest.mark.parametrize("name", HEURISTICS)
+heuristics = pytest.mark.parametrize("name", HEURISTIC)
 
 
 def assert_same(one: Scores, other: Scores) -> None:
@@ -30,9 +31,9 @@ def assert_same(one: Scores, other: Scores) -> None:
 @heuristics
 @pytest.mark.parametrize("shots", [1, 3])
 def test_heuristic_keeps_contract(name, shots):
-    scorer = HEURISTICS[name](DATASET)
+    scorer = heuristic(name, DATASET)
     assert scorer.name == name
-    check_scorer(scorer, DATASET, shots, make=HEURISTICS[name])
+    check_scorer(scorer, DATASET, shots, make=partial(heuristic, name))
 
 
 @heuristics
@@ -40,9 +41,7 @@ def test_only_background_of_dataset_is_used(name):
     nothing = meta_set([])
     stripped = replace(DATASET, train=nothing, valid=nothing, test=nothing, dropped=Quadruples.empty())
     task = official_task(DATASET.test, 3, RELATIONS)
-    assert_same(
-        HEURISTICS[name](stripped).score(task, task.queries), HEURISTICS[name](DATASET).score(task, task.queries)
-    )
+    assert_same(heuristic(name, stripped).score(task, task.queries), heuristic(name, DATASET).score(task, task.queries))
 
 
 @heuristics
@@ -55,8 +54,8 @@ def test_scores_are_invariant_to_shift_of_all_times(name):
         replace(task.support, facts=later(task.support.facts)),
         Queries(task.queries.entity, task.queries.relation, task.queries.time + np.int32(5000), task.queries.answer),
     )
-    moved = HEURISTICS[name](replace(DATASET, background=later(DATASET.background)))
-    assert_same(moved.score(shifted, shifted.queries), HEURISTICS[name](DATASET).score(task, task.queries))
+    moved = heuristic(name, replace(DATASET, background=later(DATASET.background)))
+    assert_same(moved.score(shifted, shifted.queries), heuristic(name, DATASET).score(task, task.queries))
 
 
 @heuristics
@@ -64,4 +63,4 @@ def test_entity_without_support_and_relation_without_facts_are_accepted(name):
     task = official_task(DATASET.test, 3, RELATIONS)
     query = Queries(*(np.array([value], np.int32) for value in (0, 2 * len(DATASET.vocabulary.relations) - 1, 0, -1)))
     background = DATASET.background.take(DATASET.background.relation != RELATIONS.count - 1)
-    HEURISTICS[name](replace(DATASET, background=background)).score(task, query).check(1, ENTITIES)
+    heuristic(name, replace(DATASET, background=background)).score(task, query).check(1, ENTITIES)

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.facts import named_facts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
+from fitcarl.data.vocabulary import Vocabulary
 
 R = RelationIds(3)
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5), st.integers(0, 9)), max_size=15)
@@ -69,3 +72,15 @@ def test_both_directions_are_the_facts_followed_by_their_inverses() -> None:
 def test_real_direction_has_no_inverse_relations() -> None:
     facts = Quadruples.from_rows([(0, 1, 2, 5), (2, 4, 0, 5), (1, 3, 4, 7)])
     assert list(facts.in_real_direction(R)) == [(0, 1, 2, 5), (0, 1, 2, 5), (4, 0, 1, 7)]
+
+
+def test_named_facts_use_names_dates_and_inverse_marks() -> None:
+    vocabulary, calendar = (
+        Vocabulary(("Anna", "Bob"), ("meets", "praises", "visits")),
+        Calendar.of_granules("day", [0, 3]),
+    )
+    facts = Quadruples.from_rows([(0, 1, 1, 0), (1, 4, 0, 3)])
+    assert named_facts(facts, vocabulary, calendar) == [
+        ("Anna", "praises", "Bob", "1970-01-01"),
+        ("Bob", "praises ⁻¹", "Anna", "1970-01-04"),
+    ]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.data.dataset import Dataset
+from fitcarl.data.facts import named_facts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.evaluation.filtering import KnownAnswers
@@ -161,8 +162,7 @@ def _causes(world: World, dataset: Dataset, row: int) -> Quadruples:
 
 
 def _named(facts: Quadruples, dataset: Dataset) -> set[tuple[str, str, str, str]]:
-    names, label = dataset.vocabulary, dataset.calendar.label
-    return {(names.entities[s], names.relations[r], names.entities[o], label(t)) for s, r, o, t in facts}
+    return set(named_facts(facts, dataset.vocabulary, dataset.calendar))
 
 
 def _walked(path: ExplanationPath) -> set[tuple[str, str, str, str]]:

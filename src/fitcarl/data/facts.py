@@ -62,5 +62,11 @@ class Facts:
         return ", ".join(parts)
 
 
+def named_facts(facts: Quadruples, vocabulary: Vocabulary, calendar: Calendar) -> list[tuple[str, str, str, str]]:
+    """(subject, relation, object, time) of each fact as text; inverse relations are marked with ⁻¹."""
+    names = vocabulary.entities
+    return [(names[s], vocabulary.relation_name(r), names[o], calendar.label(t)) for s, r, o, t in facts]
+
+
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"

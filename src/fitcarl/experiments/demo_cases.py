@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fitcarl.data.dataset import Dataset
+from fitcarl.data.facts import named_facts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration
 from fitcarl.evaluation.protocol import hide_answers
@@ -160,11 +161,9 @@ def _facts_of(queries: Queries, dataset: Dataset) -> Quadruples:
 
 
 def _named(facts: Quadruples, dataset: Dataset) -> list[NamedFact]:
-    names, relations = dataset.vocabulary.entities, dataset.vocabulary.relations
-    return [(names[s], relations[r], names[o], dataset.calendar.label(t)) for s, r, o, t in facts]
+    return named_facts(facts, dataset.vocabulary, dataset.calendar)
 
 
 def _named_world(world: World, rows: Any) -> list[NamedFact]:
     facts = world.facts.quadruples.take(np.asarray(rows, dtype=np.int64))
-    names, relations = world.facts.vocabulary.entities, world.facts.vocabulary.relations
-    return [(names[s], relations[r], names[o], world.facts.calendar.label(t)) for s, r, o, t in facts]
+    return named_facts(facts, world.facts.vocabulary, world.facts.calendar)

@@ -206,35 +206,35 @@ def mediation(
 
 @dataclass(frozen=True, eq=False)
 class _EventIndex:
-    """Events by key (actor or pair) and time, to look up the last events of a key before a day."""
+    """Events by number (of an actor or a pair) and time, to look up the last events before a day."""
 
     key: NDArray[np.int64]
-    """int64 [entries], ascending: key · 2¹⁵ + day; a world has fewer than 2¹⁵ days."""
+    """int64 [entries], ascending: number · 2¹⁵ + day; a world has fewer than 2¹⁵ days."""
     row: Rows
 
     @classmethod
     def of_actors(cls, events: Events, rows: Rows) -> _EventIndex:
-        owner = np.concatenate([events.subject[rows], events.object[rows]])
-        return cls._sorted(owner.astype(np.int64), np.concatenate([rows, rows]), events)
+        actor = np.concatenate([events.subject[rows], events.object[rows]])
+        return cls._sorted(actor.astype(np.int64), np.concatenate([rows, rows]), events)
 
     @classmethod
     def of_pairs(cls, events: Events, rows: Rows, actors: int) -> _EventIndex:
         return cls._sorted(_pair(events.subject[rows], events.object[rows], actors), rows, events)
 
     @classmethod
-    def _sorted(cls, owner: NDArray[np.int64], rows: Rows, events: Events) -> _EventIndex:
-        key = (owner << 15) + events.time[rows]
+    def _sorted(cls, number: NDArray[np.int64], rows: Rows, events: Events) -> _EventIndex:
+        key = (number << 15) + events.time[rows]
         order = np.argsort(key, kind="stable")
         return cls(key[order], rows[order])
 
-    def latest(self, owner: NDArray[np.int64], day: NDArray[np.int32], window: int, back: int) -> Rows:
-        """int64 [keys]: the ``back``-th last event of each key up to a day and within the window; -1 for none."""
+    def latest(self, number: NDArray[np.int64], day: NDArray[np.int32], window: int, back: int) -> Rows:
+        """int64 [numbers]: the ``back``-th last event of each number up to a day and within the window; -1 for none."""
         if not len(self.key):
-            return np.full(len(owner), -1, dtype=np.int64)
-        now = (owner << 15) + day
+            return np.full(len(number), -1, dtype=np.int64)
+        now = (number << 15) + day
         place = np.searchsorted(self.key, now, side="right") - back
         key = self.key[np.maximum(place, 0)]
-        fine = (place >= 0) & (key >> 15 == owner) & (now - key <= window)
+        fine = (place >= 0) & (key >> 15 == number) & (now - key <= window)
         return np.where(fine, self.row[np.maximum(place, 0)], -1)
 
 

@@ -1,7 +1,7 @@
 """Generates the reference pages of the documentation site when MkDocs builds it (see ``hooks`` in mkdocs.yml).
 
-The command line, the settings, the HTTP API and the list of public Python names are read from the package, so these
-pages cannot disagree with it. CONTRIBUTING.md and CHANGELOG.md become pages too.
+The command line, the settings, the features, the HTTP API and the list of public Python names are read from the
+package, so these pages cannot disagree with it. CONTRIBUTING.md and CHANGELOG.md become pages too.
 """
 
 from __future__ import annotations
@@ -129,6 +129,29 @@ def _value(value: object) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
+def features_reference() -> str:
+    """The candidate features of the plus model, from its feature table."""
+    from fitcarl.models.plus.features.table import FEATURES
+
+    lines = [
+        "# Candidate features",
+        "",
+        "Inputs of the ranker of the `plus` model, one row per feature, from `models/plus/features/table.py`. What the",
+        "families mean is described in [Features of the plus model](../concepts/features.md).",
+        "",
+        "| family | feature | source | transformation |",
+        "|---|---|---|---|",
+    ]
+    for one in FEATURES:
+        source = one.source.name.lower() if hasattr(one.source, "name") else f"{_name(one.source)}()"
+        lines.append(f"| `{one.family}` | `{one.name}` | `{source}` | `{_name(one.transform)}` |")
+    return "\n".join(lines) + "\n"
+
+
+def _name(value: Any) -> str:
+    return getattr(value, "__name__", None) or repr(value)
+
+
 def http_reference() -> str:
     """Every route and every JSON schema of the service, from its OpenAPI document."""
     openapi = json.loads((ROOT / "web" / "openapi.json").read_text(encoding="utf-8"))
@@ -215,6 +238,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/cli.md": cli_reference,
     "reference/http.md": http_reference,
     "reference/settings.md": settings_reference,
+    "reference/features.md": features_reference,
     "contributing.md": lambda: project_file("CONTRIBUTING.md"),
     "changelog.md": lambda: project_file("CHANGELOG.md"),
 }

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fitcarl.config.schema import Config, NetworkConfig, TrainingConfig
+from fitcarl.config.schema import FitcarlConfig, FitcarlTrainingConfig, NetworkConfig
 from fitcarl.graph.actions import ActionSpace
 from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
@@ -95,7 +95,7 @@ def test_ablation_b_removes_the_confidence() -> None:
 
 
 def played(model: Fitcarl, concepts: bool, kl_weight: float) -> Tensor:
-    config = Config(network=model.config, training=TrainingConfig(kl_weight=kl_weight))
+    config = FitcarlConfig(network=model.config, training=FitcarlTrainingConfig(kl_weight=kl_weight))
     concept_prior = TASK.concept_prior() if concepts else None
     return run_episode(model, TASK.graph(), TASK.task(), config, concept_prior, REACH, 4).loss
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fitcarl.config.schema import Config, TrainingConfig
+from fitcarl.config.schema import FitcarlConfig, FitcarlTrainingConfig
 from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
 from tests.models.fitcarl.paper.reference import Agent, Edge, weights_of
@@ -115,17 +115,19 @@ def test_action_space_is_the_self_loop_and_the_edges_with_the_best_time_scores(s
             assert [agent.time_score(query, e) for e in ours] == [agent.time_score(query, e) for e in expected]
 
 
-def learning(model: Fitcarl, regularizer: float = 0.5) -> Config:
+def learning(model: Fitcarl, regularizer: float = 0.5) -> FitcarlConfig:
     """Settings under which no part of the loss is negligible."""
-    return Config(network=model.config, training=TrainingConfig(kl_weight=regularizer, reward_margin=1.5, gamma=0.8))
+    return FitcarlConfig(
+        network=model.config, training=FitcarlTrainingConfig(kl_weight=regularizer, reward_margin=1.5, gamma=0.8)
+    )
 
 
-def fast_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:
+def fast_loss(model: Fitcarl, task: Tiny, config: FitcarlConfig, seed: int) -> Tensor:
     concept_prior = task.concept_prior() if config.network.concepts else None
     return run_episode(model, task.graph(), task.task(), config, concept_prior, REACH, seed).loss
 
 
-def literal_loss(model: Fitcarl, task: Tiny, config: Config, seed: int) -> Tensor:
+def literal_loss(model: Fitcarl, task: Tiny, config: FitcarlConfig, seed: int) -> Tensor:
     with torch.no_grad():  # where the walks went; what they cost is worked out below
         taken = walk(model, *opened(model, task, seed), by_policy(seed))
     walks: list[tuple[Query, list[Edge]]] = list(zip(task.queries, paths(taken), strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.config.schema import TrainingConfig
+from fitcarl.config.schema import FitcarlTrainingConfig
 from fitcarl.models.fitcarl.episode import step_rewards
 from fitcarl.models.fitcarl.loss import task_loss
 from fitcarl.models.fitcarl.rewards import reward
@@ -64,24 +64,24 @@ REWARDS = numbers([[0.5, 0.25], [0.1, 0.2]])
 def test_loss_equals_equation_12() -> None:
     # Step 0: (.5 + .1 · 2) and (.5 + .1 · 4), mean .8; step 1: (.3 + .1 · 6) and (.8 + .1 · 8), mean 1.25.
     # .8 + .9 · 1.25 = 1.925
-    loss = task_loss(ROLLOUT, REWARDS, TrainingConfig(gamma=0.9, kl_weight=0.1))
+    loss = task_loss(ROLLOUT, REWARDS, FitcarlTrainingConfig(gamma=0.9, kl_weight=0.1))
     assert loss.item() == pytest.approx(1.925)
 
 
 def test_loss_without_concept_regulariser_has_no_divergence_term() -> None:
     # means of -log π R: .5 and .55; .5 + .9 · .55 = .995
     bare = Rollout(ROLLOUT.log_policy, [], [], [])
-    assert task_loss(bare, REWARDS, TrainingConfig(gamma=0.9, kl_weight=0.1)).item() == pytest.approx(0.995)
+    assert task_loss(bare, REWARDS, FitcarlTrainingConfig(gamma=0.9, kl_weight=0.1)).item() == pytest.approx(0.995)
 
 
 def test_options_beyond_the_paper() -> None:
     bare = Rollout(ROLLOUT.log_policy, [], [numbers([1.0, 3.0]), numbers([5.0, 7.0])], [])
     # returns: .5 + .9 · .1 = .59, .25 + .9 · .2 = .43 at step 0; means of -log π G: (.59 + .86)/2 = .725 and .55
-    config = TrainingConfig(gamma=0.9, reward="return")
+    config = FitcarlTrainingConfig(gamma=0.9, reward="return")
     assert task_loss(bare, REWARDS, config).item() == pytest.approx(0.725 + 0.9 * 0.55)
     # less the mean reward: ±.125 and ∓.05: (.125 - .25)/2 = -.0625 and (-.15 + .2)/2 = .025
-    config = TrainingConfig(gamma=0.9, baseline=True)
+    config = FitcarlTrainingConfig(gamma=0.9, baseline=True)
     assert task_loss(bare, REWARDS, config).item() == pytest.approx(-0.0625 + 0.9 * 0.025)
     # less a hundredth of the entropies' means, 2 and 6
-    config = TrainingConfig(gamma=0.9, entropy_coef=0.01)
+    config = FitcarlTrainingConfig(gamma=0.9, entropy_coef=0.01)
     assert task_loss(bare, REWARDS, config).item() == pytest.approx(0.995 - 0.01 * (2 + 0.9 * 6))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fitcarl.bench.reference import reference_actions, reference_episode, reference_paths
-from fitcarl.config.schema import Config, TrainingConfig
+from fitcarl.config.schema import FitcarlConfig, FitcarlTrainingConfig
 from fitcarl.graph.actions import Adaptive, action_space
 from fitcarl.models.base import EpisodeResult
 from fitcarl.models.fitcarl.beam import beam_search
@@ -19,7 +19,9 @@ from tests.models.fitcarl.paper.tiny import REACH, Tiny, build, random_task
 
 
 def episodes(model: Fitcarl, task: Tiny, seed: int) -> tuple[EpisodeResult, EpisodeResult]:
-    config = Config(network=model.config, training=TrainingConfig(kl_weight=0.5, reward_margin=1.5, gamma=0.8))
+    config = FitcarlConfig(
+        network=model.config, training=FitcarlTrainingConfig(kl_weight=0.5, reward_margin=1.5, gamma=0.8)
+    )
     concept_prior = task.concept_prior() if model.config.concepts else None
     given = model, task.graph(), task.task(), config, concept_prior, REACH, seed
     return reference_episode(*given), run_episode(*given)

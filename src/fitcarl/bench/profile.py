@@ -20,8 +20,8 @@ from fitcarl.tasks.task import sampled_task
 
 _PARTS = (
     ("matrix products", r"aten::(mm|addmm|bmm)"),
-    ("dot products with actions, forward", r"_DotWithActions"),
-    ("dot products with actions, backward", r"_DotWithActionsBackward"),
+    ("dot products with actions, forward", r"_ActionScores"),
+    ("dot products with actions, backward", r"_ActionScoresBackward"),
     ("gates, norms and softmaxes", r"aten::(sigmoid|tanh|exp|lerp)|.*(softmax|layer_norm).*"),
     ("moving and adding rows", r"aten::(cat|copy_|add|add_|fill_|sum|mul|sub)|.*(index|scatter|gather).*"),
 )

@@ -63,7 +63,13 @@ class InputError(FitcarlError):
         super().__init__(re.sub(r"\s*[\r\n]+\s*", " ", line))
 
     def about(self, field: str, expected: str | None = None, hint: str = "") -> InputError:
-        """The same error for a field that the user knows under another name, optionally with more detail."""
+        """The same error for a field that the user knows under another name.
+
+        Args:
+            field: Name of the field or option.
+            expected: Replaces what was expected, if given.
+            hint: Replaces the hint, if given.
+        """
         return InputError(
             self.problem,
             file=self.file,

@@ -63,5 +63,5 @@ class Config(Section):
         return self
 
     def with_episodes(self, episodes: int) -> Self:
-        """The same settings with another maximum number of episodes."""
+        """The same settings with at most ``episodes`` training episodes."""
         return self.model_copy(update={"training": self.training.model_copy(update={"episodes": episodes})})

@@ -76,7 +76,7 @@ class Dataset:
     concepts: Concepts
 
     def meta(self, split: Split) -> MetaSet:
-        """The meta-train, meta-validation or meta-test set."""
+        """The group of unseen entities of ``split``: "train", "valid" or "test"."""
         sets: dict[Split, MetaSet] = {"train": self.train, "valid": self.valid, "test": self.test}
         return sets[split]
 

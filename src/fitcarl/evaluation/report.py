@@ -136,7 +136,13 @@ class Report:
         return CalibrationReport(self.calibration, calibration_error(top), error_by_chance(top, self.seed), bins(top))
 
     def versus(self, other: Report, ranks: RankType = "realistic", filter: Filter = "time-aware") -> Interval:
-        """MRR of this report minus MRR of the other one, over all draws, by paired bootstrap over entities."""
+        """MRR of this report minus MRR of the other one, over all draws, by paired bootstrap over entities.
+
+        Args:
+            other: A report on the same queries.
+            ranks: How ties are counted.
+            filter: Which other true answers are removed from the candidates.
+        """
         return mrr_difference([self], [other], ranks, filter)
 
     def to_json(self, *, ranks: bool = False) -> dict[str, Any]:

@@ -96,7 +96,8 @@ class Predictor:
     ) -> list[Fact]:
         """Reads facts from a TSV, CSV, JSONL or Parquet file without observing them; errors contain row and field.
 
-        The arguments are those of ``fitcarl.read_facts``.
+        Args:
+            file: The file; ``format``, ``header`` and ``columns`` are those of ``fitcarl.read_facts``.
         """
         return self.parser.read_file(file, format, header, columns)
 
@@ -171,7 +172,7 @@ class Predictor:
         return self.answer_checked(queries, self._checked(facts))
 
     def answer_checked(self, queries: Sequence[Query], facts: Sequence[CheckedFact]) -> list[Prediction]:
-        """Like ``answer``, with distinct facts that ``check`` returned."""
+        """Answers ``queries`` as ``answer`` does; ``facts`` are distinct facts that ``check`` returned."""
         found: dict[int, Prediction] = {}
         for batch in self._batches(queries, facts):
             for row, index in enumerate(batch.indices):
@@ -194,7 +195,14 @@ class Predictor:
         return self.explain_checked(query, entity, self._checked(facts), limit)
 
     def explain_checked(self, query: Query, entity: str, facts: Sequence[CheckedFact], limit: int = 3) -> Answer | None:
-        """Like ``explain_entity``, with distinct facts that ``check`` returned."""
+        """Explains an entity as ``explain_entity`` does.
+
+        Args:
+            query: The query.
+            entity: Name of the entity.
+            facts: Distinct facts that ``check`` returned.
+            limit: Maximum number of paths.
+        """
         [batch] = self._batches([query], facts)
         number = batch.entities.find(entity)
         if number is None:
@@ -205,13 +213,22 @@ class Predictor:
     def explain(
         self, query: Query, entity: str, facts: Iterable[AnyFact], limit: int = 3
     ) -> tuple[ExplanationPath, ...]:
-        """The most probable paths of a query that lead to an entity, best first; arguments as in
-        ``explain_entity``."""
+        """The most probable paths of a query that lead to an entity, best first.
+
+        Args:
+            query: The query.
+            entity: Name of the entity.
+            facts: Facts about new or known entities.
+            limit: Maximum number of paths.
+        """
         answer = self.explain_entity(query, entity, facts, limit)
         return () if answer is None else answer.paths
 
     def check(self, fact: AnyFact) -> CheckedFact:
         """Checks the names of a fact, looks up its relation and parses its time.
+
+        Args:
+            fact: Subject, relation, object and time, by name.
 
         Raises:
             InputError: If a name or the time is invalid, or the relation is unknown.
@@ -219,7 +236,7 @@ class Predictor:
         return self.parser.check(make_fact(fact))
 
     def knows(self, fact: AnyFact, facts: Iterable[AnyFact] = ()) -> bool:
-        """Whether a fact is in the background or among ``facts``."""
+        """Whether ``fact`` is in the background or among ``facts``."""
         wanted = self.check(fact)
         if wanted in {self.check(other) for other in facts}:
             return True
@@ -228,7 +245,13 @@ class Predictor:
         return bool(known and self.run.context.graph.contains(row)[0])
 
     def suggest(self, text: str, kind: Literal["entity", "relation"] = "entity", limit: int = 8) -> list[str]:
-        """Known names that are similar to a text: by prefix, by words, by substring, then by spelling."""
+        """Known names that are similar to a text: by prefix, by words, by substring, then by spelling.
+
+        Args:
+            text: The text to complete or correct.
+            kind: Whether to search entities or relations.
+            limit: Maximum number of names.
+        """
         return (self._entity_names if kind == "entity" else self._relation_names).near(text, limit)
 
     def example(self) -> Example | None:

@@ -58,6 +58,9 @@ class Run:
     def load(cls, path: str | Path) -> Run:
         """Opens a run folder.
 
+        Args:
+            path: The folder that ``fitcarl train`` wrote.
+
         Raises:
             InputError: If a part is missing, damaged or does not fit the others.
         """
@@ -95,7 +98,7 @@ class Run:
         return replace(found, name=self.origin.name) if self.keep_all_facts else found
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
-        """The model on a dataset's background, which may be another one than it was trained on."""
+        """The model on the background of ``dataset``, which may be another one than it was trained on."""
         if dataset.digest == self.digest and not self.keep_all_facts:
             return self.model.scorer()
         context = GraphContext.from_dataset(dataset)

@@ -79,7 +79,7 @@ class Scores:
 
     @classmethod
     def concat(cls, parts: Sequence[Scores]) -> Scores:
-        """The scores of the queries of all parts, in the order of the parts."""
+        """The scores of the queries of all ``parts``, in their order."""
         counts = [np.diff(part.offsets) for part in parts]
         return cls(
             offsets_of(np.concatenate([np.empty(0, np.int64), *counts])),
@@ -88,7 +88,7 @@ class Scores:
         )
 
     def take(self, part: slice) -> Scores:
-        """The scores of consecutive queries."""
+        """The scores of the consecutive queries in ``part``."""
         first, end, _ = part.indices(len(self))
         listed = slice(int(self.offsets[first]), int(self.offsets[end]))
         return Scores(self.offsets[first : end + 1] - self.offsets[first], self.entity[listed], self.score[listed])
@@ -109,6 +109,10 @@ class Scores:
 
     def check(self, queries: int, entities: int) -> None:
         """Checks shapes and ranges.
+
+        Args:
+            queries: Number of queries.
+            entities: Number of entities of the dataset.
 
         Raises:
             ValueError: Unless there are scores for ``queries`` queries with distinct entities in [0, entities).

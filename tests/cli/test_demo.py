@@ -1,4 +1,4 @@
-"""The demo runs from nothing, and what it tells is true."""
+"""The command ``demo`` and its worked example."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.cli.example import Example, find_example
+from fitcarl.cli.example import WorkedExample, find_worked_example
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.split import split_facts
 from fitcarl.synthetic import World, generate_world
@@ -25,11 +25,11 @@ def dataset(world: World) -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def example(world: World, dataset: Dataset) -> Example:
-    return find_example(world, dataset)
+def example(world: World, dataset: Dataset) -> WorkedExample:
+    return find_worked_example(world, dataset)
 
 
-def test_the_demo_runs_twice_and_says_the_same(process: Command, fitcarl: Command, tmp_path: Path) -> None:
+def test_demo_output_is_reproducible(process: Command, fitcarl: Command, tmp_path: Path) -> None:
     first = process("demo", "--episodes", 3, "--out", tmp_path / "demo")
     assert first.code == 0
     assert (tmp_path / "demo" / "data" / "background.tsv").is_file()
@@ -41,33 +41,34 @@ def test_the_demo_runs_twice_and_says_the_same(process: Command, fitcarl: Comman
         assert part in page
 
 
-def test_the_demo_for_programs(fitcarl: Command, tmp_path: Path) -> None:
+def test_demo_json(fitcarl: Command, tmp_path: Path) -> None:
     outcome = fitcarl("demo", "--episodes", 3, "--out", tmp_path / "demo", "--json")
     found = json.loads(outcome.stdout)
     assert outcome.code == 0
     assert {row["ranks"] for row in found["results"]["mix"]} == {"optimistic", "realistic", "pessimistic"}
     assert found["rule_made"]["right_with_cause_on_path"] <= found["rule_made"]["right_with_visible_cause"]
     assert sum(found["world"]["rules"].values()) == found["world"]["facts"]
-    kept = json.loads((tmp_path / "demo" / "run" / "example.json").read_text(encoding="utf-8"))
-    if found["example"] is not None:  # so little training may leave no answer that is right for the right reason
+    assert found["worked_example"]["answer"]
+    stored = json.loads((tmp_path / "demo" / "run" / "example.json").read_text(encoding="utf-8"))
+    if found["example"] is not None:  # after so few episodes possibly no prediction is confirmed
         assert found["example"]["confirmed"]
-        assert found["example"]["entity"] in (kept.get("subject"), kept.get("object"))
+        assert found["example"]["entity"] in (stored.get("subject"), stored.get("object"))
     assert (
         json.loads(fitcarl("data", "describe", tmp_path / "demo" / "data", "--json").stdout)["facts"]
         == (found["dataset"]["facts"])
     )
 
 
-def test_the_hidden_fact_is_no_edge_of_what_the_search_sees(example: Example) -> None:
-    [(actor, relation, answer, time)] = list(example.hidden)
+def test_hidden_fact_is_not_in_the_search_space(example: WorkedExample) -> None:
+    [(entity, relation, answer, time)] = list(example.hidden)
     first = example.steps[0]
     seen = set(zip(first.relation[0].tolist(), first.entity[0].tolist(), first.time[0].tolist(), strict=True))
-    assert int(first.entity[0, 0]) == actor
+    assert int(first.entity[0, 0]) == entity
     assert (relation, answer, time) not in seen
     assert first.mask[0].sum() == 1 + len(example.support)
 
 
-def test_the_example_is_answered_in_two_steps_through_its_causes(example: Example) -> None:
+def test_worked_example_reaches_answer_through_its_causes(example: WorkedExample) -> None:
     middle = int(example.steps[1].entity[0, 0])
     ends = {*example.causes.subject.tolist(), *example.causes.object.tolist()}
     assert example.reached
@@ -76,5 +77,5 @@ def test_the_example_is_answered_in_two_steps_through_its_causes(example: Exampl
     assert (example.causes.time <= example.hidden.time).all()
 
 
-def test_the_example_is_the_same_every_time(world: World, dataset: Dataset, example: Example) -> None:
-    assert find_example(world, dataset).lines() == example.lines()
+def test_worked_example_is_deterministic(world: World, dataset: Dataset, example: WorkedExample) -> None:
+    assert find_worked_example(world, dataset).lines() == example.lines()

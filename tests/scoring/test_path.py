@@ -59,7 +59,6 @@ def test_text_of_context_path() -> None:
     assert (
         path.text == "Facts between Cy and other entities support this answer: “meets” by Bob towards Cy on 2022-01-09."
     )
-    assert path.to_json()["is_context"]
 
 
 def test_text_of_context_path_with_inverse_step() -> None:

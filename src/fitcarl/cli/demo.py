@@ -1,4 +1,4 @@
-"""``fitcarl demo``: the invented world end to end, one act after the other."""
+"""``fitcarl demo``: all steps from data to explained predictions on the generated demo world."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write what it makes.")] = Path("demo"),
-    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Training tasks at most.")] = 80,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")] = Path("demo"),
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Maximum number of training episodes.")] = 80,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Make a small world whose rules are known; train, evaluate, predict and explain on it; write a report."""
+    """Generate a small world with known rules; train, evaluate, predict and explain on it; write a report."""
     require_extra("plot", "matplotlib", needed_by="fitcarl demo")
-    from fitcarl.cli.example import find_example
+    from fitcarl.cli.example import find_worked_example
     from fitcarl.data.describe import describe
     from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.split import split_facts
@@ -36,33 +36,33 @@ def demo(
     folder = out / "data"
     write_dataset(dataset, folder, overwrite=True)
     description = describe(dataset)
-    example = find_example(world, dataset)
+    example = find_worked_example(world, dataset)
     if not json:
-        _act("1. A world of invented events, each made by a known rule", world_lines(world))
-        _act("2. Some actors become unseen: all their facts leave the background", description.render().splitlines())
-        _act("3. A question about one of them, and two steps of a search for the answer", example.lines())
+        _section("1. Generated data: events with known rules", world_lines(world))
+        _section("2. Dataset: the facts of unseen entities are removed from the background", description.render().splitlines())
+        _section("3. Example: a query about an unseen entity and two steps of the search", example.lines())
 
     run = _train(folder, _new_run(out), episodes)
-    story = write_demo_report(run, dataset, world, out / "report.html")
+    report = write_demo_report(run, dataset, world, out / "report.html")
     if json:
-        acts = {"world": world_json(world), "dataset": description.to_json(), "example": example.to_json()}
-        console.show_json(acts | {"folder": str(folder)} | story.to_json())
+        parts = {"world": world_json(world), "dataset": description.to_json(), "worked_example": example.to_json()}
+        console.show_json(parts | {"folder": str(folder)} | report.to_json())
         return
-    _act("4. A trained agent beside scorers that learn nothing, on the same questions", story.table())
-    _act("5. What it says, and why", story.case_lines())
-    _act("6. A question to try, answered for the right reason", story.example_lines())
+    _section("4. Evaluation: the trained model and heuristic baselines on the same queries", report.table())
+    _section("5. Predictions with explanations", report.case_lines())
+    _section("6. An example query with a correct explanation", report.example_lines())
     name = console.program_name()
     console.show(
-        f"The report is in {story.file}; open it in a browser.",
-        f"The trained run is in {run.folder.path}; look closer with: {name} evaluate {run.folder.path}",
-        f"The dataset is in {folder}; see it again with: {name} data describe {folder}",
-        f"Make one of your own facts with: {name} data split --facts FILE --out DIR",
-        f"Open the explorer, which offers that question as its example, with: {name} serve {run.folder.path}",
+        f"The report is in {report.file}; open it in a browser.",
+        f"The trained run is in {run.folder.path}; evaluate it with: {name} evaluate {run.folder.path}",
+        f"The dataset is in {folder}; describe it with: {name} data describe {folder}",
+        f"Create a dataset from your own facts with: {name} data split --facts FILE --out DIR",
+        f"Start the explorer, which contains the example query, with: {name} serve {run.folder.path}",
     )
 
 
 def _new_run(out: Path) -> Path:
-    """A folder for the run; that of an earlier demo is replaced, as the rest of the demo is."""
+    """The run folder; the run of an earlier demo is deleted."""
     from fitcarl.core.lock import lock_folder
 
     folder = out / "run"
@@ -83,15 +83,15 @@ def _train(data: Path, folder: Path, episodes: int) -> Run:
             raise KeyboardInterrupt from None
 
 
-def _act(title: str, lines: list[str]) -> None:
+def _section(title: str, lines: list[str]) -> None:
     console.show(title, "", *(f"   {line}" if line else "" for line in lines), "")
 
 
 def world_lines(world: World) -> list[str]:
-    """How large the world is, and how many of its events each rule made."""
+    """Size of the world and number of events per rule."""
     facts = world.facts
     lines = [
-        f"{len(facts.vocabulary.entities):,} actors, {len(world.truth.new_entities):,} of them newcomers; "
+        f"{len(facts.vocabulary.entities):,} entities, {len(world.truth.new_entities):,} of them appear late; "
         f"{len(facts.quadruples):,} events from {facts.calendar.labels[0]} to {facts.calendar.labels[-1]}"
     ]
     for rule, count in world.truth.counts().items():
@@ -100,10 +100,10 @@ def world_lines(world: World) -> list[str]:
 
 
 def world_json(world: World) -> dict[str, Any]:
-    """The same for programs."""
+    """Size of the world and number of events per rule, as JSON values."""
     return {
-        "actors": len(world.facts.vocabulary.entities),
-        "newcomers": len(world.truth.new_entities),
+        "entities": len(world.facts.vocabulary.entities),
+        "new_entities": len(world.truth.new_entities),
         "facts": len(world.facts.quadruples),
         "rules": {rule.name.lower(): count for rule, count in world.truth.counts().items()},
     }

@@ -1,4 +1,4 @@
-"""One question about the demo world: what is known, what is asked, why the answer is right, where a search may go."""
+"""A worked example on the demo world: support facts, query, answer with its causes, and the search space."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.synthetic import Rule, World
 from fitcarl.tasks.task import Task, official_task
 
-SHOWN = 8
-"""Actions of a step that are printed; an action space holds up to 50 edges."""
+_MAX_ACTIONS = 8
+"""Number of actions printed per step; an action space holds up to 50 edges."""
 
 
 @dataclass(frozen=True)
-class Example:
-    """A question about an unseen actor, and the first two steps of a search on the way to its answer."""
+class WorkedExample:
+    """A query about an unseen entity and the first two steps of a search for its answer."""
 
     dataset: Dataset
     support: Quadruples
-    """The facts that are known of the actor."""
+    """Support facts of the entity."""
     hidden: Quadruples
-    """The one fact that is asked for, turned so that the actor is its subject."""
+    """The hidden fact, directed so that the query entity is its subject."""
     rule: str
-    """What made the hidden fact, in plain words."""
+    """Description of the rule that generated the hidden fact."""
     causes: Quadruples
-    """The facts that made it happen."""
+    """The facts that caused the hidden fact."""
     steps: tuple[ActionSpace, ActionSpace]
-    """The action space of the actor, and that of the entity through which the causes connect it with the answer."""
+    """Action spaces of the query entity and of the entity that connects it with the answer."""
     edges: tuple[int, int]
-    """How many edges these two have in all."""
+    """Number of edges of these two entities."""
 
     @property
     def reached(self) -> bool:
@@ -42,25 +42,25 @@ class Example:
         return bool((self.steps[1].entity[self.steps[1].mask] == self.hidden.object[0]).any())
 
     def lines(self) -> list[str]:
-        """The example for people."""
-        [(actor, relation, answer, when)] = self._named(self.hidden)
-        lines = [f"Known of {actor}:", *_indented(self._sentences(self.support)), ""]
-        lines += [f"Query: {actor}, {relation}, who? ({when})", f"Answer: {answer}. {self.rule}"]
-        lines += ["What made it happen:", *_indented(self._sentences(self.causes))]
+        """Lines for a terminal."""
+        [(entity, relation, answer, time)] = self._named(self.hidden)
+        lines = [f"Support facts of {entity}:", *_indented(self._sentences(self.support)), ""]
+        lines += [f"Query: {entity} —{relation}→ ? ({time})", f"Answer: {answer}. {self.rule}"]
+        lines += ["Causes:", *_indented(self._sentences(self.causes))]
         for number, (step, edges) in enumerate(zip(self.steps, self.edges, strict=True), start=1):
             actions = self._actions(step)
-            place = self.dataset.vocabulary.entities[int(step.entity[0, 0])]
-            lines += ["", f"Step {number}, at {place}: {len(actions)} of {edges + 1} actions, nearest in time first"]
+            position = self.dataset.vocabulary.entities[int(step.entity[0, 0])]
+            lines += ["", f"Step {number}, at {position}: {len(actions)} of {edges + 1} actions, nearest in time first"]
             lines += _indented(_listed(actions, answer))
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        [(actor, relation, answer, when)] = self._named(self.hidden)
+        [(entity, relation, answer, time)] = self._named(self.hidden)
         return {
-            "actor": actor,
+            "entity": entity,
             "support": [list(fact) for fact in self._named(self.support)],
             "relation": relation,
-            "time": when,
+            "time": time,
             "answer": answer,
             "rule": self.rule,
             "causes": [list(fact) for fact in self._named(self.causes)],
@@ -75,19 +75,19 @@ class Example:
         return [f"{when}  {subject}, {relation} → {object}" for subject, relation, object, when in self._named(facts)]
 
     def _actions(self, space: ActionSpace) -> list[tuple[str, str, str]]:
-        """(relation, entity, date) of the actions of one state; padding is left out."""
+        """(relation, entity, date) of the actions of one state, without padding."""
         real = space.mask[0]
         source = np.zeros(int(real.sum()), dtype=np.int32)
         actions = Quadruples(source, space.relation[0, real], space.entity[0, real], space.time[0, real])
         return [(relation, entity, when) for _, relation, entity, when in self._named(actions)]
 
 
-def find_example(world: World, dataset: Dataset, shots: int = 3) -> Example:
-    """The first test question that a third party explains and that two steps can answer; else the first question."""
+def find_worked_example(world: World, dataset: Dataset, shots: int = 3) -> WorkedExample:
+    """The first test query whose causes involve a third entity and whose answer is two steps away; else the first."""
     relations = dataset.vocabulary.relation_ids
     task = official_task(dataset.test, shots, relations)
-    asked = task.queries
-    hidden = Quadruples(asked.entity, asked.relation, asked.answer, asked.time)
+    queries = task.queries
+    hidden = Quadruples(queries.entity, queries.relation, queries.answer, queries.time)
     forward = hidden.in_real_direction(relations)
     graph = TemporalGraph.from_facts(dataset.background, len(dataset.vocabulary.entities), relations)
     graph = graph.with_facts(task.support.facts)
@@ -103,8 +103,10 @@ def find_example(world: World, dataset: Dataset, shots: int = 3) -> Example:
     return first or _example(world, dataset, task, graph, hidden.take(slice(0, 1)), int(rows[0]))
 
 
-def _example(world: World, dataset: Dataset, task: Task, graph: TemporalGraph, hidden: Quadruples, row: int) -> Example:
-    # Nothing is learned yet, so actions are ranked by nearness to the time of the question.
+def _example(
+    world: World, dataset: Dataset, task: Task, graph: TemporalGraph, hidden: Quadruples, row: int
+) -> WorkedExample:
+    # Before training, actions are ranked by the distance to the query time.
     span = dataset.calendar.span
     nearness = Adaptive.by_score(-np.abs(np.arange(-span, span + 1, dtype=np.float64)))
     causes = world.truth.facts.take(world.truth.causes_of(row))
@@ -112,26 +114,26 @@ def _example(world: World, dataset: Dataset, task: Task, graph: TemporalGraph, h
     between = np.isin(first.entity[0], np.concatenate([causes.subject, causes.object]))
     between &= ~np.isin(first.entity[0], [hidden.subject[0], hidden.object[0]])
     chosen = int(np.argmax(between)) if between.any() else min(1, first.width - 1)
-    place, since = first.entity[:, chosen], first.time[:, chosen]
-    second = action_space(graph, place, since, hidden.time, nearness)
-    return Example(
+    entity, time = first.entity[:, chosen], first.time[:, chosen]
+    second = action_space(graph, entity, time, hidden.time, nearness)
+    return WorkedExample(
         dataset=dataset,
         support=task.support.facts.take(task.support.entity_of_fact == hidden.subject[0]),
         hidden=hidden,
         rule=world.truth.describe(world.truth.rule_of(row)),
         causes=causes,
         steps=(first, second),
-        edges=(int(graph.degree(hidden.subject)[0]), int(graph.degree(place)[0])),
+        edges=(int(graph.degree(hidden.subject)[0]), int(graph.degree(entity)[0])),
     )
 
 
 def _listed(actions: list[tuple[str, str, str]], answer: str) -> list[str]:
-    """The first actions, and the first one that leads to the answer wherever it stands."""
-    there = next((place for place, action in enumerate(actions) if action[1] == answer), None)
+    """The first actions and the first one that leads to the answer."""
+    to_answer = next((index for index, action in enumerate(actions) if action[1] == answer), None)
     lines = []
-    for place, (relation, entity, when) in enumerate(actions):
-        if place < SHOWN or place == there:
-            lines.append(f"{when}  {relation} → {entity}" + ("   ← the answer" if place == there else ""))
+    for index, (relation, entity, when) in enumerate(actions):
+        if index < _MAX_ACTIONS or index == to_answer:
+            lines.append(f"{when}  {relation} → {entity}" + ("   ← the answer" if index == to_answer else ""))
         elif lines[-1] != "…":
             lines.append("…")
     return lines

@@ -13,6 +13,7 @@ from fitcarl.data.facts import named_facts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration
 from fitcarl.evaluation.protocol import hide_answers
+from fitcarl.predict.schemas import PathSchema
 from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scorer import Explainer
 from fitcarl.synthetic import World
@@ -96,7 +97,7 @@ class DemoCase:
             "answers": [{"entity": name, "share": share} for name, share in self.answers],
             "truth": self.truth,
             "rank": self.rank,
-            "path": None if self.path is None else self.path.to_json(),
+            "path": None if self.path is None else PathSchema.model_validate(self.path).to_json(),
             "rule": self.rule,
             "cause_visible": self.cause_visible,
             "confirmed": self.confirmed,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
@@ -24,17 +23,6 @@ class PathStep:
     """Confidence of the step; None if the model has no confidence learner."""
     forward: bool
     """Whether the path goes from subject to object."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "subject": self.subject,
-            "relation": self.relation,
-            "object": self.object,
-            "time": self.time,
-            "probability": self.probability,
-            "confidence": self.confidence,
-            "forward": self.forward,
-        }
 
     @property
     def text(self) -> str:
@@ -76,10 +64,6 @@ class ExplanationPath:
         first = self.steps[0]
         begin = first.subject if first.forward else first.object
         return (begin, *(step.object if step.forward else step.subject for step in self.steps))
-
-    def to_json(self) -> dict[str, Any]:
-        steps = [step.to_json() for step in self.steps]
-        return {"log_prob": self.log_prob, "steps": steps, "is_context": self.is_context, "text": self.text}
 
 
 def _time_phrase(time: str) -> str:

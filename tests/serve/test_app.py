@@ -98,7 +98,7 @@ def test_explain_returns_rank_share_and_paths(client: TestClient) -> None:
 
 def test_stored_entities_are_listed_shown_and_deleted(client: TestClient) -> None:
     stored = client.post("/v1/observe", json={"facts": FACTS}).json()["facts"]
-    actors = schemas.ActorsResponse.model_validate(client.get("/v1/actors").json()).actors
+    actors = schemas.StoredEntitiesResponse.model_validate(client.get("/v1/actors").json()).actors
     assert [(one.name, one.facts, one.known) for one in actors] == [
         ("Harbour Union", 2, False),
         ("Heskonia", 1, True),

@@ -58,17 +58,17 @@ def test_remove_deletes_only_the_given_facts(store: Store) -> None:
     assert store.remove(stored.id) == 1
     assert store.remove(stored.id) == 0
     assert facts(list(store.all())) == [LEFT, OTHER]
-    assert store.remove_actor("Harbour Union") == 1
-    assert store.remove_actor("Harbour Union") == 0
+    assert store.remove_entity("Harbour Union") == 1
+    assert store.remove_entity("Harbour Union") == 0
     assert facts(list(store.all())) == [OTHER]
 
 
 def test_entities_are_counted_by_mention_and_self_loops_count_once(store: Store) -> None:
     store.add([MET, LEFT, Fact("Harbour Union", "Consult", "Harbour Union", "2023-05-03")])
-    assert store.actors() == {"Harbour Union": 3, "Heskonia": 1, "Peliland": 1}
-    assert store.actors("LAND") == {"Peliland": 1}
-    assert store.actors("%") == {}
-    assert list(store.actors(limit=1)) == ["Harbour Union"]
+    assert store.entity_counts() == {"Harbour Union": 3, "Heskonia": 1, "Peliland": 1}
+    assert store.entity_counts("LAND") == {"Peliland": 1}
+    assert store.entity_counts("%") == {}
+    assert list(store.entity_counts(limit=1)) == ["Harbour Union"]
     assert store.mentioned(["Peliland", "unknown", "Harbour Union"]) == {"Peliland", "Harbour Union"}
 
 

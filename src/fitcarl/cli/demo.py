@@ -39,7 +39,10 @@ def demo(
     example = find_worked_example(world, dataset)
     if not json:
         _section("1. Generated data: events with known rules", world_lines(world))
-        _section("2. Dataset: the facts of unseen entities are removed from the background", description.render().splitlines())
+        _section(
+            "2. Dataset: the facts of unseen entities are removed from the background",
+            description.render().splitlines(),
+        )
         _section("3. Example: a query about an unseen entity and two steps of the search", example.lines())
 
     run = _train(folder, _new_run(out), episodes)

@@ -90,21 +90,23 @@ async def observe(service: ServiceDependency, body: schemas.ObserveRequest) -> s
 
 
 @router.get("/actors", tags=["facts"])
-async def actors(service: ServiceDependency, search: SearchText = "", limit: Limit = 100) -> schemas.ActorsResponse:
+async def stored_entities(
+    service: ServiceDependency, search: SearchText = "", limit: Limit = 100
+) -> schemas.StoredEntitiesResponse:
     """List the entities that stored facts mention: new entities first, then by number of facts."""
-    return await service.actors(search, limit)
+    return await service.stored_entities(search, limit)
 
 
 @router.get("/actors/{name:path}", tags=["facts"], **_OR_404)
-async def actor(service: ServiceDependency, name: str) -> schemas.ActorResponse:
+async def stored_facts(service: ServiceDependency, name: str) -> schemas.StoredEntityResponse:
     """Return the stored facts that mention an entity."""
-    return await service.actor(name)
+    return await service.stored_facts(name)
 
 
 @router.delete("/actors/{name:path}", tags=["facts"], **_OR_404)
-async def forget_actor(service: ServiceDependency, name: str) -> schemas.RemovedResponse:
+async def forget_entity(service: ServiceDependency, name: str) -> schemas.RemovedResponse:
     """Delete all stored facts that mention an entity."""
-    return schemas.RemovedResponse(removed=await service.forget_actor(name))
+    return schemas.RemovedResponse(removed=await service.forget_entity(name))
 
 
 @router.delete("/facts/{identity}", tags=["facts"], **_OR_404)

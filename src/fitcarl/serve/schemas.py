@@ -170,7 +170,7 @@ class ObserveResponse(JsonModel):
     facts: tuple[StoredFactSchema, ...]
 
 
-class ActorItem(JsonModel):
+class StoredEntityItem(JsonModel):
     """An entity that stored facts mention."""
 
     name: str
@@ -180,13 +180,13 @@ class ActorItem(JsonModel):
     """Whether the background has facts about the entity, too."""
 
 
-class ActorsResponse(JsonModel):
+class StoredEntitiesResponse(JsonModel):
     """Entities that stored facts mention."""
 
-    actors: tuple[ActorItem, ...]
+    actors: tuple[StoredEntityItem, ...]  # the name is part of the HTTP contract, like the route /v1/actors
 
 
-class ActorResponse(JsonModel):
+class StoredEntityResponse(JsonModel):
     """An entity and the stored facts that mention it."""
 
     name: str

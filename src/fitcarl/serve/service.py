@@ -116,26 +116,27 @@ class Service:
         stored, added = await self._executor.run(self._store.add, checked, self._check_usage)
         return schemas.ObserveResponse(added=added, facts=_schemas(stored))
 
-    async def actors(self, search: str, limit: int) -> schemas.ActorsResponse:
+    async def stored_entities(self, search: str, limit: int) -> schemas.StoredEntitiesResponse:
         """Entities that stored facts mention, new ones first."""
         self._check_count("limit", limit, self.limits.listed)
-        counts = await self._executor.run(self._store.actors, search, None)
+        counts = await self._executor.run(self._store.entity_counts, search, None)
         items = [
-            schemas.ActorItem(name=name, facts=facts, known=self._catalog.knows(name)) for name, facts in counts.items()
+            schemas.StoredEntityItem(name=name, facts=facts, known=self._catalog.knows(name))
+            for name, facts in counts.items()
         ]
-        return schemas.ActorsResponse(actors=tuple(sorted(items, key=lambda item: item.known)[:limit]))
+        return schemas.StoredEntitiesResponse(actors=tuple(sorted(items, key=lambda item: item.known)[:limit]))
 
-    async def actor(self, name: str) -> schemas.ActorResponse:
+    async def stored_facts(self, name: str) -> schemas.StoredEntityResponse:
         """Stored facts that mention an entity."""
         stored = await self._executor.run(self._store.mentioning, name, self.limits.facts_per_actor)
         known = self._catalog.knows(name)
         if not stored and not known:
             raise ApiError(404, f"no facts are stored about {name!r}", "name", await self._near("entity", name))
-        return schemas.ActorResponse(name=name, known=known, facts=_schemas(stored))
+        return schemas.StoredEntityResponse(name=name, known=known, facts=_schemas(stored))
 
-    async def forget_actor(self, name: str) -> int:
+    async def forget_entity(self, name: str) -> int:
         """Deletes all stored facts that mention an entity; returns their number."""
-        if not (removed := await self._executor.run(self._store.remove_actor, name)):
+        if not (removed := await self._executor.run(self._store.remove_entity, name)):
             raise ApiError(404, f"no facts are stored about {name!r}", "name")
         return removed
 
@@ -193,7 +194,7 @@ class Service:
             return None
 
     def _find_entities(self, search: str, limit: int) -> tuple[schemas.EntityItem, ...]:
-        new = [name for name in self._store.actors(search) if not self._catalog.knows(name)] if search else []
+        new = [name for name in self._store.entity_counts(search) if not self._catalog.knows(name)] if search else []
         names = list(dict.fromkeys([*new, *self._catalog.find_entities(search, limit)]))[:limit]
         return self._catalog.describe_entities(names, self._store.mentioned(names))
 

@@ -116,7 +116,7 @@ class Store:
         with self._engine.connect() as connection:
             return [_stored(row) for row in reversed(connection.execute(latest).all())]
 
-    def actors(self, search: str = "", limit: int | None = None) -> dict[str, int]:
+    def entity_counts(self, search: str = "", limit: int | None = None) -> dict[str, int]:
         """Entity → number of stored facts, for entities whose name contains a text; the most mentioned ones first."""
         ends = sql.union_all(
             sql.select(_FACTS.c.subject.label("name")),
@@ -144,7 +144,7 @@ class Store:
         with self._writing() as connection:
             return connection.execute(sql.delete(_FACTS).where(_FACTS.c.id == identity)).rowcount
 
-    def remove_actor(self, name: str) -> int:
+    def remove_entity(self, name: str) -> int:
         """Deletes all facts that mention an entity; returns their number."""
         mentions = (_FACTS.c.subject == name) | (_FACTS.c.object == name)
         with self._writing() as connection:

@@ -1,21 +1,5 @@
 /** Generated from openapi.json by generate_types.py (`npm run generate`). Do not edit. */
 
-export interface ActorItem {
-  readonly facts: number;
-  readonly known: boolean;
-  readonly name: string;
-}
-
-export interface ActorResponse {
-  readonly facts: readonly StoredFactSchema[];
-  readonly known: boolean;
-  readonly name: string;
-}
-
-export interface ActorsResponse {
-  readonly actors: readonly ActorItem[];
-}
-
 export interface AnswerSchema {
   readonly concepts: readonly string[];
   readonly entity: string;
@@ -178,6 +162,22 @@ export interface StepSchema {
   readonly time: string;
 }
 
+export interface StoredEntitiesResponse {
+  readonly actors: readonly StoredEntityItem[];
+}
+
+export interface StoredEntityItem {
+  readonly facts: number;
+  readonly known: boolean;
+  readonly name: string;
+}
+
+export interface StoredEntityResponse {
+  readonly facts: readonly StoredFactSchema[];
+  readonly known: boolean;
+  readonly name: string;
+}
+
 export interface StoredFactSchema {
   readonly id: string;
   readonly object: string;
@@ -187,8 +187,8 @@ export interface StoredFactSchema {
 }
 
 export interface Operations {
-  readonly "GET /v1/actors": { readonly body: undefined; readonly reply: ActorsResponse };
-  readonly "GET /v1/actors/{name}": { readonly body: undefined; readonly reply: ActorResponse };
+  readonly "GET /v1/actors": { readonly body: undefined; readonly reply: StoredEntitiesResponse };
+  readonly "GET /v1/actors/{name}": { readonly body: undefined; readonly reply: StoredEntityResponse };
   readonly "DELETE /v1/actors/{name}": { readonly body: undefined; readonly reply: RemovedResponse };
   readonly "GET /v1/entities": { readonly body: undefined; readonly reply: EntitiesResponse };
   readonly "GET /v1/example": { readonly body: undefined; readonly reply: ExampleSchema };

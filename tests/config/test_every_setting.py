@@ -1,0 +1,177 @@
+"""Every setting of every model has an effect: changing it changes weights, scores or the course of the training.
+
+The settings are read from the config classes, so that a new setting needs an entry in ``CHANGES``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fitcarl.config.schema import CONFIGS
+from fitcarl.config.settings import configure, describe_settings, flatten
+from fitcarl.core.storage import Artifacts
+from fitcarl.data.dataset import Dataset
+from fitcarl.data.io.registry import load_dataset
+from fitcarl.models.base import GraphContext, Preparation
+from fitcarl.models.registry import TRAINABLE, trainable_class
+from fitcarl.runs.layout import RunFolder
+from fitcarl.tasks.task import official_task
+from fitcarl.training import trace
+from fitcarl.training.loop import run_episodes
+from fitcarl.training.setup import Callbacks, ignore_progress, never_stop, prepare_data
+
+_TRAINING = (
+    *("training.episodes=2", "training.queries_per_entity=2", "training.validate_every=1", "training.warmup=0"),
+    *("training.lr_floor=1", "shots=2"),
+)
+
+BASE: dict[str, tuple[str, ...]] = {
+    "fitcarl": (
+        *_TRAINING,
+        *("network.feedforward=8", "network.layers=1", "network.hops=2", "network.action_space=5"),
+        *("embedding.dim=8", "embedding.epochs=1", "embedding.min_updates=1", "embedding.batch_size=100"),
+        *("embedding.negatives=20", "training.kl_weight=1", "search.beam=10"),
+    ),
+    "plus": (
+        *_TRAINING,
+        *("policy.hidden=4", "policy.hidden_candidates=4", "policy.action_space=5", "policy.shortlist=30"),
+        *("policy.train_candidates=10", "policy.queries_per_episode=20", "encoder.dim=4", "encoder.max_updates=2"),
+        *("encoder.min_updates=1", "encoder.batch_size=16"),
+    ),
+}
+"""Small settings of each model."""
+
+_SHARED = {
+    "shots": "3",
+    "seed": "1",
+    "training.episodes": "1",
+    "training.queries_per_entity": "3",
+    "training.learning_rate": "0.01",
+    "training.warmup": "3",
+    "training.lr_floor": "0.1",
+    "training.grad_clip": "0.0001",
+    "training.validate_every": "2",
+    "training.patience": "1",
+}
+
+CHANGES: dict[str, dict[str, str]] = {
+    "fitcarl": {
+        **_SHARED,
+        "training.gamma": "0.5",
+        "training.kl_weight": "2",
+        "training.reward_margin": "1",
+        "training.reward": "return",
+        "training.baseline": "on",
+        "training.entropy_coef": "0.1",
+        "network.heads": "4",
+        "network.layers": "2",
+        "network.feedforward": "16",
+        "network.hops": "3",
+        "network.action_space": "3",
+        "network.sampling": "nearest",
+        "network.confidence": "off",
+        "network.concepts": "off",
+        "network.time_bias": "off",
+        "network.temporal": "off",
+        "network.finetune": "on",
+        "embedding.dim": "4",
+        "embedding.epochs": "2",
+        "embedding.min_updates": "100",
+        "embedding.batch_size": "50",
+        "embedding.negatives": "10",
+        "embedding.learning_rate": "0.2",
+        "embedding.n3_weight": "0.1",
+        "embedding.init_std": "0.2",
+        "search.beam": "3",
+        "search.aggregate": "sum",
+    },
+    "plus": {
+        **_SHARED,
+        "training.tasks": "pseudo",
+        "training.folds": "2",
+        "policy.hidden": "5",
+        "policy.hidden_candidates": "5",
+        "policy.action_space": "3",
+        "policy.shortlist": "10",
+        "policy.train_candidates": "6",
+        "policy.path_loss_weight": "0.6",
+        "policy.queries_per_episode": "10",
+        "encoder.dim": "6",
+        "encoder.max_updates": "3",
+        "encoder.min_updates": "3",
+        "encoder.batch_size": "32",
+        "encoder.learning_rate": "0.01",
+        "encoder.dropout": "0.5",
+        "encoder.name_dropout": "0",
+        **{f"features.{name}": "off" for name, on in flatten(configure("plus").model_dump()["features"]).items() if on},
+        "features.names": "on",
+    },
+}
+"""Another value for every setting."""
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "training.patience": ("training.episodes=4", "training.learning_rate=1e-12"),
+    "training.folds": ("training.tasks=pseudo", "training.folds=3"),
+    "encoder.min_updates": ("encoder.batch_size=100000",),
+    "encoder.name_dropout": ("features.names=on",),
+}
+"""Settings under which a setting has an effect, where the base is not enough."""
+
+Observe = Callable[[str, tuple[str, ...]], str]
+
+
+@pytest.fixture(scope="module")
+def observe(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Observe:
+    """A digest of everything that a short training with given settings leads to; each is trained once."""
+    dataset, known = load_dataset(data), dict[tuple[str, tuple[str, ...]], str]()
+
+    def digest(model: str, settings: tuple[str, ...]) -> str:
+        if (model, settings) not in known:
+            known[model, settings] = train_briefly(dataset, model, settings, tmp_path_factory.mktemp("run"))
+        return known[model, settings]
+
+    return digest
+
+
+def train_briefly(dataset: Dataset, name: str, settings: tuple[str, ...], folder: Path) -> str:
+    """Trains in a folder and returns the digest of weights, trace and scores."""
+    setup = prepare_data(dataset, configure(settings=settings, model=name), "data")
+    context, visible = GraphContext.from_dataset(dataset), setup.sampler.always_visible_facts
+    model = trainable_class(name).prepare(
+        Preparation(dataset, setup.config, context, visible, Artifacts(folder), ignore_progress, never_stop)
+    )
+    run_episodes(setup, model, RunFolder(folder), Callbacks())
+    task = official_task(dataset.valid, setup.config.shots, dataset.vocabulary.relation_ids)
+    scores = model.scorer().score(task, task.queries.take(slice(0, 40)))
+    sha = hashlib.sha256()
+    for parameter in model.module.parameters():
+        sha.update(parameter.detach().numpy().tobytes())
+    sha.update(repr([(entry.episode, entry.valid_mrr) for entry in trace.read(folder / "trace.jsonl")]).encode())
+    sha.update(scores.entity.tobytes() + scores.score.tobytes())
+    return sha.hexdigest()
+
+
+def test_every_model_is_covered() -> None:
+    assert BASE.keys() == CHANGES.keys() == CONFIGS.keys() == TRAINABLE.keys()
+
+
+@pytest.mark.parametrize("model", CONFIGS)
+def test_every_setting_has_an_entry(model: str) -> None:
+    assert CHANGES[model].keys() == describe_settings(CONFIGS[model]).keys()
+
+
+@pytest.mark.parametrize("model", CONFIGS)
+def test_same_settings_lead_to_the_same_result(model: str, data: Path, observe: Observe, tmp_path: Path) -> None:
+    assert train_briefly(load_dataset(data), model, BASE[model], tmp_path) == observe(model, BASE[model])
+
+
+@pytest.mark.parametrize(("model", "name"), [(model, name) for model in CONFIGS for name in CHANGES[model]])
+def test_setting_has_an_effect(model: str, name: str, observe: Observe) -> None:
+    base = (*BASE[model], *NEEDS.get(name, ()))
+    changed = (*base, f"{name}={CHANGES[model][name]}")
+    assert configure(settings=changed, model=model) != configure(settings=base, model=model)
+    assert observe(model, changed) != observe(model, base)

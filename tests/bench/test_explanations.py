@@ -1,4 +1,4 @@
-"""Chances of a random path, against plain enumeration; and the whole measure on a tiny world."""
+"""Probabilities of random paths compared with enumeration, and the whole measure on a tiny world."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.bench.explanations import Chance, measure_explanations
+from fitcarl.bench.explanations import CauseProbability, measure_explanations
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
@@ -27,7 +27,7 @@ def path_of(steps: int) -> ExplanationPath:
 
 
 def enumerated(edges: list[tuple[int, ...]], bad: set[tuple[int, ...]], start: int, end: int, steps: int) -> float:
-    """The share of paths with a bad edge, one by one."""
+    """The share of paths with a cause, by enumeration."""
     paths: list[list[tuple[int, ...]]] = [[]]
     for step in range(steps):
         here = [(path, path[-1][2] if path else start) for path in paths]
@@ -47,24 +47,24 @@ def test_random_path_probability_equals_enumeration(
     causes = quadruples.take(slice(0, 1))
     edges = list(graph.base.edges())
     bad = {*causes, *causes.inverted(RELATIONS)}
-    found = Chance.of(graph, 0, end, causes, path_of(steps))
+    found = CauseProbability.of(graph, 0, end, causes, path_of(steps))
     assert found.path == pytest.approx(enumerated(edges, bad, 0, end, steps))
     assert -1e-9 <= found.walk <= 1 + 1e-9
 
 
 def test_random_walk_probability_by_hand() -> None:
-    """From 0 there are two ways, one of them the cause; from 1 one more, beside the way back."""
+    """From 0 there are two edges, one of them the cause; from 1 one more, besides the one back."""
     facts = Quadruples.from_rows([(0, 0, 1, 0), (0, 0, 2, 0), (1, 1, 3, 0)])
     graph = TemporalGraph.from_facts(facts, 4, RELATIONS)
-    assert Chance.of(graph, 0, 1, facts.take(slice(0, 1)), path_of(1)).walk == pytest.approx(0.5)
-    assert Chance.of(graph, 0, 3, facts.take(slice(2, 3)), path_of(2)).walk == pytest.approx(0.5)
+    assert CauseProbability.of(graph, 0, 1, facts.take(slice(0, 1)), path_of(1)).walk == pytest.approx(0.5)
+    assert CauseProbability.of(graph, 0, 3, facts.take(slice(2, 3)), path_of(2)).walk == pytest.approx(0.5)
 
 
 def test_context_fact_is_compared_with_all_facts_of_the_answer() -> None:
     facts = Quadruples.from_rows([(1, 0, 3, 0), (2, 0, 3, 1), (2, 0, 4, 1), (0, 1, 3, 0)])
     graph = TemporalGraph.from_facts(facts, 5, RELATIONS)
-    crowd = ExplanationPath("", "", 0.0, path_of(1).steps, is_context=True)
-    found = Chance.of(graph, 0, 3, facts.take(slice(0, 1)), crowd)
+    context_path = ExplanationPath("", "", 0.0, path_of(1).steps, is_context=True)
+    found = CauseProbability.of(graph, 0, 3, facts.take(slice(0, 1)), context_path)
     assert (found.path, found.walk) == pytest.approx((1 / 3, 1 / 4))
 
 

@@ -1,4 +1,4 @@
-"""Action spaces: microseconds a state on one thread, and how many times faster than sorting each node's edges."""
+"""Action spaces: microseconds per state on one thread, compared with sorting the edges of each node."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ActionTimes:
 
 @dataclass(frozen=True)
 class States:
-    """Nodes and times at which action spaces are asked for."""
+    """States whose action spaces are timed."""
 
     entity: Ids
     current_time: Ids
@@ -41,7 +41,7 @@ class States:
 
     @classmethod
     def by_degree(cls, graph: TemporalGraph, count: int, seed: int = 0) -> States:
-        """States at the ends of edges drawn at random: where walkers are, so busy nodes come often."""
+        """States at the targets of random edges, so that nodes are sampled by degree, as in a search."""
         rng = np.random.default_rng(seed)
         first, last = graph.time_range
         entity = graph.base.target[rng.integers(0, len(graph.base), count)]
@@ -50,16 +50,16 @@ class States:
 
 
 def time_actions(graph: TemporalGraph, states: States, size: int = 50, repeats: int = 5) -> ActionTimes:
-    """Times the compiled selection and a straightforward one on the same states."""
+    """Times the compiled selection and a NumPy reference on the same states."""
     first, last = graph.time_range
     sampling = _wavy_sampling(last - first)
     columns = (states.entity, states.current_time, states.query_time)
-    action_space(graph, *columns, sampling, size)  # compiles, or loads what was compiled
+    action_space(graph, *columns, sampling, size)  # compile or load from the cache
     fast = best_of(repeats, lambda: action_space(graph, *columns, sampling, size)) / len(states)
 
     few = range(min(_REFERENCE_STATES, len(states)))
-    asked = [(int(states.entity[i]), int(states.query_time[i])) for i in few]
-    slow = best_of(2, lambda: [_sorted_segment(graph, *state, sampling, size) for state in asked]) / len(few)
+    sampled = [(int(states.entity[i]), int(states.query_time[i])) for i in few]
+    slow = best_of(2, lambda: [_sorted_segment(graph, *state, sampling, size) for state in sampled]) / len(few)
     return ActionTimes(
         microseconds_per_state=fast * 1e6,
         reference_microseconds_per_state=slow * 1e6,
@@ -73,7 +73,7 @@ def time_actions(graph: TemporalGraph, states: States, size: int = 50, repeats: 
 
 
 def _wavy_sampling(max_delta: int) -> Adaptive:
-    """Time scores as a model has them: a sum of waves, so that good times lie all over the axis."""
+    """Time scores like those of a model: a sum of waves, so that good times are spread over the whole axis."""
     rng = np.random.default_rng(1)
     waves = np.cos(np.arange(-max_delta, max_delta + 1)[:, None] * 10 ** -np.linspace(0, 4, 16) + rng.normal(size=16))
     return Adaptive.by_score(waves @ rng.normal(size=16))

@@ -1,4 +1,4 @@
-"""Training and answering at full size: seconds and memory, and how many times faster than the literal formulation."""
+"""Seconds and memory of training episodes and of beam search, compared with the reference implementation."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from fitcarl.models.fitcarl.scorer import FitcarlScorer
 from fitcarl.models.fitcarl.trainable import concept_prior
 from fitcarl.tasks.task import Task, official_task, sampled_task
 
-Play = Callable[..., EpisodeResult]
+EpisodeFunction = Callable[..., EpisodeResult]
 
-_LITERAL_QUERIES = 64  # enough to be timed; all of them would take minutes
+_REFERENCE_QUERIES = 64  # enough for timing; all queries would take minutes
 
 
 @dataclass(frozen=True)
 class EpisodeTimes:
     cpu_seconds_per_episode: float
-    """Of all threads: forward, backward and the optimiser's step; the least of several episodes."""
+    """Of all threads: forward, backward and optimizer step; the minimum over several episodes."""
     wall_seconds_per_episode: float
     reference_cpu_seconds_per_episode: float
-    """The literal formulation on the same task, in a process of its own."""
+    """The reference implementation on the same task, in its own process."""
     reference_ratio: float
     peak_mb: float
-    """Of a process that loads the data and trains."""
+    """Peak memory of a process that loads the data and trains."""
     reference_peak_mb: float
     memory_ratio: float
-    """Memory beyond that of the loaded data and libraries: ours as a share of the literal formulation's."""
+    """Memory beyond the loaded data and libraries, divided by that of the reference."""
     queries: int
     loss_difference: float
-    """Between the two on the same task, as a share of the loss: they are the same function."""
+    """Relative difference of the losses on the same task; both compute the same function."""
 
 
 @dataclass(frozen=True)
 class AnswerTimes:
     cpu_seconds_per_pass: float
     wall_seconds_per_pass: float
-    """All test queries of the official draw with the preset's beam; the least of several passes."""
+    """All test queries of the official task with the beam of the preset; the minimum over several passes."""
     reference_cpu_seconds_per_pass: float
-    """The same search with the literal formulation of the policy, on some of the queries, scaled to all."""
+    """The reference implementation on some of the queries, scaled to all."""
     reference_ratio: float
     peak_mb: float
     queries: int
@@ -73,7 +73,7 @@ class _Measured:
 
 
 def time_episode(data: str, shots: int, episodes: int = 5, reference: bool = True) -> EpisodeTimes:
-    """Times training episodes of preset ``paper`` on a dataset, each formulation in a process of its own."""
+    """Times training episodes of preset ``paper`` on a dataset, each implementation in its own process."""
     fast = _in_own_process(_train, data, shots, episodes, False)
     slow = _in_own_process(_train, data, shots, max(1, episodes // 2), True) if reference else fast
     return EpisodeTimes(
@@ -91,15 +91,17 @@ def time_episode(data: str, shots: int, episodes: int = 5, reference: bool = Tru
 
 def time_answers(data: str, shots: int, passes: int = 3) -> AnswerTimes:
     """Times beam search over all test queries with untrained weights of preset ``paper``."""
-    ours = _in_own_process(_answer, data, shots, passes)
-    theirs = _in_own_process(_answer_literally, data, shots)
-    reference = theirs.cpu * ours.queries / theirs.queries
+    measured = _in_own_process(_answer, data, shots, passes)
+    reference_run = _in_own_process(_answer_with_reference, data, shots)
+    reference = reference_run.cpu * measured.queries / reference_run.queries
     beam = FitcarlConfig(shots=shots).search.beam
-    return AnswerTimes(ours.cpu, ours.wall, reference, reference / ours.cpu, ours.peak, ours.queries, beam)
+    return AnswerTimes(
+        measured.cpu, measured.wall, reference, reference / measured.cpu, measured.peak, measured.queries, beam
+    )
 
 
 def _in_own_process(work: Callable[..., _Measured], *given: Any) -> _Measured:
-    """Memory is counted per process, and what one formulation left behind must not help or hurt the other."""
+    """Runs a measurement in a new process, because peak memory is counted per process."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(there, work, given))
@@ -108,7 +110,7 @@ def _in_own_process(work: Callable[..., _Measured], *given: Any) -> _Measured:
     try:
         return here.recv()
     except EOFError:
-        raise RuntimeError("a measurement ended early") from None
+        raise RuntimeError("a measurement failed") from None
     finally:
         process.join()
 
@@ -118,28 +120,28 @@ def _send(connection: Connection, work: Callable[..., _Measured], given: tuple[A
 
 
 def setting(data: str, shots: int) -> tuple[Dataset, FitcarlConfig, Fitcarl, TemporalGraph]:
-    """A dataset, the settings of preset ``paper``, an untrained model and the bare graph."""
+    """A dataset, the settings of preset ``paper``, an untrained network and the background graph."""
     dataset = load_dataset(data)
     config = FitcarlConfig(shots=shots)
     entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-    # Speed does not depend on the numbers, so random rows stand in for trained ones.
+    # Speed does not depend on the values, so random rows replace trained ones.
     rng = np.random.default_rng(0)
     trained = trained_entities(dataset.background, entities)
-    rows, turns = (rng.normal(size=(n, 100)).astype(np.float32) * 0.5 for n in (entities, relations.directed))
+    rows, relation_rows = (rng.normal(size=(n, 100)).astype(np.float32) * 0.5 for n in (entities, relations.directed))
     torch.manual_seed(0)
-    model = Fitcarl(config.network, Embeddings(rows * trained[:, None], turns, trained), relations)
+    model = Fitcarl(config.network, Embeddings(rows * trained[:, None], relation_rows, trained), relations)
     return dataset, config, model, TemporalGraph.from_facts(dataset.background, entities, relations)
 
 
-def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
+def _train(data: str, shots: int, episodes: int, use_reference: bool) -> _Measured:
     dataset, config, model, background = setting(data, shots)
-    way: Play = reference_episode if literal else run_episode
+    episode_of: EpisodeFunction = reference_episode if use_reference else run_episode
     prior, max_delta = concept_prior(GraphContext.from_dataset(dataset)), dataset.calendar.span - 1
     optimizer = torch.optim.Adam(model.parameters(), lr=config.training.learning_rate, fused=True)
     small = sampled_task(
         dataset.train, shots, dataset.vocabulary.relation_ids, np.random.default_rng(0), queries_per_entity=1
     )
-    way(model, background, small, config, prior, max_delta, 0).loss.backward()  # compiles, or loads what was compiled
+    episode_of(model, background, small, config, prior, max_delta, 0).loss.backward()  # compile or load from the cache
     before = peak_mb()
     times, first_loss, queries = [], 0.0, 0
     for number in range(episodes):
@@ -148,7 +150,7 @@ def _train(data: str, shots: int, episodes: int, literal: bool) -> _Measured:
             dataset.train, shots, dataset.vocabulary.relation_ids, rng, config.training.queries_per_entity
         )
         wall, cpu = perf_counter(), process_time()
-        episode = way(model, background, task, config, prior, max_delta, number)
+        episode = episode_of(model, background, task, config, prior, max_delta, number)
         optimizer.zero_grad(set_to_none=True)
         episode.loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.grad_clip)
@@ -173,10 +175,10 @@ def _answer(data: str, shots: int, passes: int) -> _Measured:
     return _Measured(cpu, wall, peak_mb(), 0.0, len(task.queries), 0.0)
 
 
-def _answer_literally(data: str, shots: int) -> _Measured:
+def _answer_with_reference(data: str, shots: int) -> _Measured:
     dataset, config, model, background = setting(data, shots)
     whole = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
-    task = Task(whole.support, whole.queries.take(slice(0, _LITERAL_QUERIES)))
+    task = Task(whole.support, whole.queries.take(slice(0, _REFERENCE_QUERIES)))
     wall, cpu = perf_counter(), process_time()
     for _ in reference_paths(model, background, task, dataset.calendar.span - 1, config.search.beam):
         pass

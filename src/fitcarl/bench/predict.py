@@ -1,9 +1,9 @@
-"""How long a question about a new actor takes, from facts by name to explained answers."""
+"""Latency of queries about new entities, from facts given by name to explained answers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,23 +12,24 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import InputError
 from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.runs.run import Run
 
 KNOWN = 3
-"""Facts known of each new actor."""
+"""Facts given for each new entity."""
 _WARM_UP = 10
 
 
 @dataclass(frozen=True)
 class AskTimes:
-    """Times of single questions, one after the other, each about another actor."""
+    """Latency of single queries, one after the other, each about another entity."""
 
     p50_ms: float
     p95_ms: float
     load_s: float
-    """Opening the run, without the imports."""
+    """Seconds for loading the run, without imports."""
     n: int
     top: int
     paths: int
@@ -43,25 +44,25 @@ def time_ask(
     top: int = 10,
     paths: int = 3,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> AskTimes:
-    """Asks a run about actors it never met, on one thread.
+    """Times queries about new entities on one thread.
 
-    Actors of the background lend three facts and a question (another of their facts, without one end) to a name that
-    was never heard; what they are asked is left out of nothing else.
+    Each new entity copies three facts and the query (a fourth fact without one entity) from a background entity, under
+    a new name; these facts stay in the background.
     """
     with _one_thread():
         began = perf_counter()
         predictor = Predictor.load(run)
         load = perf_counter() - began
-        cases = newcomers(predictor.run, questions + _WARM_UP, top, paths, seed)
+        cases = new_entity_cases(predictor.run, questions + _WARM_UP, top, paths, seed)
         times = []
         for number, (facts, question) in enumerate(cases):
             began = perf_counter()
             predictor.answer([question], facts)
             times.append(1e3 * (perf_counter() - began))
-            if progress is not None:
-                progress(number + 1, len(cases))
+            if on_progress is not None:
+                on_progress(Progress("queries", number + 1, len(cases), "queries"))
     p50, p95 = np.percentile(times[_WARM_UP:], [50, 95])
     loaded = predictor.run
     return AskTimes(
@@ -69,38 +70,38 @@ def time_ask(
     )
 
 
-def newcomers(run: Run, count: int, top: int, paths: int, seed: int) -> list[tuple[list[Fact], Query]]:
-    """Invented actors, each with a few facts that a known actor has, and a question about it."""
+def new_entity_cases(run: Run, count: int, top: int, paths: int, seed: int) -> list[tuple[list[Fact], Query]]:
+    """New entities, each with facts copied from a known entity, and a query about each."""
     facts, names, rng = run.context.facts, run.vocabulary, np.random.default_rng(seed)
     ends = np.concatenate([facts.subject, facts.object])
     order = np.argsort(ends, kind="stable")
     starts = np.searchsorted(ends[order], np.arange(len(names.entities) + 1))
-    lenders = np.flatnonzero(np.diff(starts) > KNOWN)
-    if not len(lenders):
-        raise InputError("no actor has enough facts to ask about", file=run.folder.path, expected=f"{KNOWN + 1} facts")
+    sources = np.flatnonzero(np.diff(starts) > KNOWN)
+    if not len(sources):
+        raise InputError("no entity has enough facts", file=run.folder.path, expected=f"{KNOWN + 1} facts")
     cases = []
-    for number, lender in enumerate(rng.choice(lenders, count)):
-        rows = order[starts[lender] : starts[lender + 1]] % len(facts)
+    for number, source in enumerate(rng.choice(sources, count)):
+        rows = order[starts[source] : starts[source + 1]] % len(facts)
         picked = facts.take(rng.choice(rows, KNOWN + 1, replace=False))
-        newcomer = f"Newcomer {number + 1}"
-        told = [
+        name = f"New entity {number + 1}"
+        copied = [
             Fact(
-                newcomer if s == lender else names.entities[s],
+                name if s == source else names.entities[s],
                 names.relations[r],
-                newcomer if o == lender else names.entities[o],
+                name if o == source else names.entities[o],
                 run.calendar.label(t),
             )
             for s, r, o, t in picked
         ]
-        asked, acts = told[-1], told[-1].subject == newcomer
-        subject, object = (newcomer, None) if acts else (None, newcomer)
-        cases.append((told[:-1], Query(subject, object, asked.relation, asked.time, top, paths)))
+        asked, acts = copied[-1], copied[-1].subject == name
+        subject, object = (name, None) if acts else (None, name)
+        cases.append((copied[:-1], Query(subject, object, asked.relation, asked.time, top, paths)))
     return cases
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Everything on one thread for a while."""
+    """Limits all libraries to one thread."""
     torch_threads, loops = torch.get_num_threads(), os.environ.get("FITCARL_THREADS")
     torch.set_num_threads(1)
     os.environ["FITCARL_THREADS"] = "1"

@@ -1,4 +1,4 @@
-"""Where the time of a training episode goes, beside what the machine can do."""
+"""A profile of one training episode, with the throughput of the machine for comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARTS = (
     ("gates, norms and softmaxes", r"aten::(sigmoid|tanh|exp|lerp)|.*(softmax|layer_norm).*"),
     ("moving and adding rows", r"aten::(cat|copy_|add|add_|fill_|sum|mul|sub)|.*(index|scatter|gather).*"),
 )
-"""Groups of operators, by patterns of their names."""
+"""Groups of operators, as regular expressions of their names."""
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,24 @@ class Part:
 
 @dataclass(frozen=True)
 class Profile:
-    """One episode, after others that warmed it up."""
+    """One episode after warm-up."""
 
     parts: list[Part]
-    """Wall-clock seconds of the main thread's operators, largest groups first; the rest is the last."""
+    """Wall-clock seconds of the operators of the main thread by group; the remainder comes last."""
     seconds: float
     product_gflop: float
-    """Work of the matrix products, forward and backward, counted."""
+    """Floating-point operations of the matrix products, forward and backward."""
     product_gflop_per_second: float
-    """How fast they are done."""
+    """Throughput of these products."""
     machine_gflop_per_second: float
-    """A large matrix product on this machine, in the same run."""
+    """Throughput of a large matrix product on this machine, in the same run."""
     machine_gb_per_second: float
-    """Reading and writing a large array."""
+    """Throughput of copying a large array."""
     queries: int
 
 
 def profile_episode(data: str, shots: int) -> Profile:
-    """Profiles one episode of preset ``paper`` and measures the machine beside it."""
+    """Profiles one episode of preset ``paper`` and measures the throughput of the machine."""
     dataset, config, model, background = setting(data, shots)
     prior, max_delta = concept_prior(GraphContext.from_dataset(dataset)), dataset.calendar.span - 1
     relations = dataset.vocabulary.relation_ids
@@ -69,10 +69,10 @@ def profile_episode(data: str, shots: int) -> Profile:
     with FlopCounterMode(display=False) as counter:
         episode()
     began = perf_counter()
-    with profile(activities=[ProfilerActivity.CPU]) as watched:
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
         episode()
     seconds = perf_counter() - began
-    spent = {event.key: event.self_cpu_time_total / 1e6 for event in watched.key_averages()}
+    spent = {event.key: event.self_cpu_time_total / 1e6 for event in profiler.key_averages()}
     parts = _grouped(spent, seconds)
     gflop = counter.get_total_flops() / 1e9
     return Profile(
@@ -92,7 +92,7 @@ def _grouped(spent: dict[str, float], seconds: float) -> list[Part]:
         total = sum(time for key, time in spent.items() if re.fullmatch(pattern, key))
         parts.append(Part(name, total, total / seconds))
     rest = seconds - sum(part.seconds for part in parts)
-    return [*parts, Part("all else: action spaces, rewards, Python, other operators", rest, rest / seconds)]
+    return [*parts, Part("other: action spaces, rewards, Python, other operators", rest, rest / seconds)]
 
 
 def _machine_gflop_per_second() -> float:

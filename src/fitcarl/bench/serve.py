@@ -1,4 +1,4 @@
-"""How many predictions a second the service gives to many clients, how long each waits, and whether memory grows."""
+"""Throughput, latency and memory of the service under concurrent clients."""
 
 from __future__ import annotations
 
@@ -17,51 +17,52 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from fitcarl.bench.predict import KNOWN, newcomers
+from fitcarl.bench.predict import KNOWN, new_entity_cases
+from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.query import Query
 from fitcarl.runs.run import Run
 
-_DIFFERENT = 2_000
-"""Different questions; with more requests they come again."""
+_MAX_QUERIES = 2_000
+"""Distinct queries; further requests repeat them."""
 _WARM_UP = 0.1
-"""Part of the requests after which memory should no longer grow."""
+"""Fraction of the requests after which memory should not grow any more."""
 
 
 @dataclass(frozen=True)
 class ServeTimes:
-    """What clients saw of a service in a process of its own, each asking the next question when it has an answer."""
+    """Measurements of clients that each send the next request when the previous one is answered."""
 
     per_second: float
     p50_ms: float
     p99_ms: float
     slowest_ms: float
     errors: int
-    """Answers other than 200, and connections that broke."""
+    """Responses other than 200, and failed connections."""
     requests: int
     clients: int
     known: int
-    """Facts sent along with each question."""
+    """Facts sent with each query."""
     warm_mb: float
-    """Memory of all processes of the service after a tenth of the requests, libraries they share counted in each."""
+    """Memory of all processes of the service after a tenth of the requests; shared libraries count in each."""
     last_mb: float
     """The same at the end."""
 
 
 @dataclass
 class _Load:
-    """The questions that are left, and what came of those that were asked."""
+    """The remaining requests and the results so far."""
 
     bodies: Iterator[bytes]
     address: str
     seconds: list[float]
     errors: int
     lock: threading.Lock
-    watch: Callable[[int], None]
+    on_response: Callable[[int], None]
 
-    def ask_all(self) -> None:
-        """One client: asks until no question is left."""
+    def run_client(self) -> None:
+        """One client: sends requests until none is left."""
         connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=60)
         while (body := self._next()) is not None:
             began = perf_counter()
@@ -69,22 +70,22 @@ class _Load:
                 connection.request("POST", "/v1/predict", body, {"Content-Type": "application/json"})
                 answer = connection.getresponse()
                 answer.read()
-                fine = answer.status == 200
+                ok = answer.status == 200
             except (OSError, http.client.HTTPException):
                 connection.close()
-                fine = False
-            self._count(perf_counter() - began, fine)
+                ok = False
+            self._count(perf_counter() - began, ok)
         connection.close()
 
     def _next(self) -> bytes | None:
         with self.lock:
             return next(self.bodies, None)
 
-    def _count(self, seconds: float, fine: bool) -> None:
+    def _count(self, seconds: float, ok: bool) -> None:
         with self.lock:
             self.seconds.append(seconds)
-            self.errors += not fine
-            self.watch(len(self.seconds))
+            self.errors += not ok
+            self.on_response(len(self.seconds))
 
 
 def time_serve(
@@ -92,23 +93,23 @@ def time_serve(
     requests: int = 2_000,
     clients: int = 16,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> ServeTimes:
-    """Serves a run and asks it about actors it never met, each with three facts that are sent along."""
-    cases = newcomers(Run.load(run), min(requests, _DIFFERENT), 10, 3, seed)
+    """Serves a run in another process and queries it about new entities with three facts each."""
+    cases = new_entity_cases(Run.load(run), min(requests, _MAX_QUERIES), 10, 3, seed)
     bodies = [_body(facts, question) for facts, question in cases]
     memory: list[float] = []
     with _served(run) as (address, process):
 
-        def watch(done: int) -> None:
+        def on_response(done: int) -> None:
             if done == max(1, int(_WARM_UP * requests)):
                 memory.append(_resident_mb(process))
-            if progress is not None:
-                progress(done, requests)
+            if on_progress is not None:
+                on_progress(Progress("predictions", done, requests, "requests"))
 
-        asked = (bodies[number % len(bodies)] for number in range(requests))
-        load = _Load(asked, address, [], 0, threading.Lock(), watch)
-        threads = [threading.Thread(target=load.ask_all) for _ in range(clients)]
+        planned = (bodies[number % len(bodies)] for number in range(requests))
+        load = _Load(planned, address, [], 0, threading.Lock(), on_response)
+        threads = [threading.Thread(target=load.run_client) for _ in range(clients)]
         began = perf_counter()
         for thread in threads:
             thread.start()
@@ -138,7 +139,7 @@ def _body(facts: list[Fact], question: Query) -> bytes:
 
 @contextmanager
 def _served(run: str | Path) -> Iterator[tuple[str, int]]:
-    """The address and process id of a service with a store that is thrown away."""
+    """The address and process id of a service with a temporary store."""
     with tempfile.TemporaryDirectory() as scratch:
         store = Path(scratch) / "observed.sqlite"
         line = [sys.executable, "-m", "fitcarl", "serve", str(run), "--port", "0", "--store", str(store)]
@@ -155,11 +156,11 @@ def _served(run: str | Path) -> Iterator[tuple[str, int]]:
 
 
 def _resident_mb(process: int) -> float:
-    """What a process and those it started hold at the moment, in MB (10⁶ bytes); 0 where the system does not tell."""
+    """Resident memory of a process and its children in MB (10⁶ bytes); 0 if the platform does not report it."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
-        started = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except OSError:
         return 0.0
     own = next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmRSS:")), 0.0)
-    return own + sum(_resident_mb(int(child)) for child in started)
+    return own + sum(_resident_mb(int(child)) for child in children)

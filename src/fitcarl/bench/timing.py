@@ -1,4 +1,4 @@
-"""How long a piece of work takes."""
+"""Wall-clock timing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from time import perf_counter
 
 
 def best_of(repeats: int, work: Callable[[], object]) -> float:
-    """Wall-clock seconds of the fastest of several runs: the one that was disturbed least."""
+    """Wall-clock seconds of the fastest of several runs, the one with the least disturbance."""
     fastest = float("inf")
     for _ in range(repeats):
         began = perf_counter()

@@ -1,4 +1,4 @@
-"""``fitcarl benchmark``: how fast it is on this machine, beside something straightforward in the same run."""
+"""``fitcarl benchmark``: speed and memory on this machine, compared with straightforward implementations."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from fitcarl.cli import console
 from fitcarl.errors import require_extra
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Data = Annotated[str, typer.Option("--data", metavar="DATA", help="A folder, or a name of the catalogue.")]
-Run = Annotated[Path, typer.Option("--run", metavar="RUN", help="A folder that 'fitcarl train' made.")]
+Data = Annotated[
+    str, typer.Option("--data", metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")
+]
+Run = Annotated[Path, typer.Option("--run", metavar="RUN", help="A run folder written by 'fitcarl train'.")]
 
 
 def build() -> typer.Typer:
@@ -31,11 +33,11 @@ def build() -> typer.Typer:
 
 def actions(
     data: Data = "demo",
-    states: Annotated[int, typer.Option("--states", min=1, help="How many action spaces to ask for.")] = 20_000,
+    states: Annotated[int, typer.Option("--states", min=1, help="Number of action spaces.")] = 20_000,
     size: Annotated[int, typer.Option("--size", min=1, help="Edges in an action space.")] = 50,
     json: Json = False,
 ) -> None:
-    """Time action spaces on one thread, at nodes drawn by degree."""
+    """Time action spaces on one thread, at nodes sampled by degree."""
     from fitcarl.bench.actions import States, time_actions
     from fitcarl.data.io.registry import load_dataset
     from fitcarl.graph.temporal import TemporalGraph
@@ -47,24 +49,24 @@ def actions(
 
 
 def index(
-    facts: Annotated[int, typer.Option("--facts", min=1000, help="How many facts to generate and index.")] = 1_000_000,
+    facts: Annotated[int, typer.Option("--facts", min=1000, help="Number of facts to generate and index.")] = 1_000_000,
     json: Json = False,
 ) -> None:
     """Time the indexing of generated facts, then action spaces on the large graph."""
     from fitcarl.bench.index import time_index
 
     with console.progress() as bar:
-        result = time_index(facts, progress=lambda what: bar(what, 0, None))
+        result = time_index(facts, on_progress=lambda now: bar(now.stage, 0, None))
     _show(asdict(result), json)
 
 
 def episode(
     data: Data = "demo",
-    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
-    episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to time.")] = 5,
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Support facts per new entity.")] = 3,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Number to time.")] = 5,
     json: Json = False,
 ) -> None:
-    """Time training episodes beside a literal formulation of the paper's equations."""
+    """Time training episodes, compared with a reference implementation of the paper's equations."""
     from fitcarl.bench.episode import time_episode
 
     with console.progress() as bar:
@@ -75,7 +77,7 @@ def episode(
 
 def evaluate(
     data: Data = "demo",
-    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Support facts per new entity.")] = 3,
     json: Json = False,
 ) -> None:
     """Time beam search over all test queries."""
@@ -89,10 +91,10 @@ def evaluate(
 
 def profile(
     data: Data = "demo",
-    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Facts known of a new actor.")] = 3,
+    shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Support facts per new entity.")] = 3,
     json: Json = False,
 ) -> None:
-    """Show where the time of a training episode goes, beside what the machine can do."""
+    """Profile a training episode and measure the throughput of the machine."""
     from fitcarl.bench.profile import profile_episode
 
     found = asdict(profile_episode(data, shots))
@@ -106,40 +108,40 @@ def profile(
 
 def ask(
     run: Run,
-    questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="How many to time.")] = 200,
-    top: Annotated[int, typer.Option("--top", min=1, help="Answers to each.")] = 10,
-    paths: Annotated[int, typer.Option("--paths", min=0, help="Paths to each answer.")] = 3,
+    questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="Number to time.")] = 200,
+    top: Annotated[int, typer.Option("--top", min=1, help="Answers per query.")] = 10,
+    paths: Annotated[int, typer.Option("--paths", min=0, help="Paths per answer.")] = 3,
     json: Json = False,
 ) -> None:
-    """Time questions about new actors with three facts each, on one thread."""
+    """Time queries about new entities with three facts each, on one thread."""
     from fitcarl.bench.predict import time_ask
 
     with console.progress() as bar:
-        result = time_ask(run, questions, top, paths, progress=lambda done, total: bar("questions", done, total))
+        result = time_ask(run, questions, top, paths, on_progress=lambda now: bar("queries", now.done, now.total))
     _show(asdict(result), json)
 
 
 def explain(run: Run, json: Json = False) -> None:
-    """On a run of the demo world: how often the best path to a right answer contains the planted cause."""
+    """Measure on a run of the demo world how often the best path to a correct answer contains the planted cause."""
     from fitcarl.bench.explanations import measure_explanations
 
     with console.progress() as bar:
-        result = measure_explanations(run, progress=lambda done, total: bar("right answers", done, total))
+        result = measure_explanations(run, on_progress=lambda now: bar("correct answers", now.done, now.total))
     _show(asdict(result), json)
 
 
 def serve(
     run: Run,
-    requests: Annotated[int, typer.Option("--requests", metavar="N", min=1, help="How many to send.")] = 2_000,
-    clients: Annotated[int, typer.Option("--clients", metavar="C", min=1, help="How many ask at the same time.")] = 16,
+    requests: Annotated[int, typer.Option("--requests", metavar="N", min=1, help="Number of requests.")] = 2_000,
+    clients: Annotated[int, typer.Option("--clients", metavar="C", min=1, help="Number of concurrent clients.")] = 16,
     json: Json = False,
 ) -> None:
-    """Serve a run and time predictions over HTTP, asked by many clients at once."""
+    """Serve a run and time predictions over HTTP with concurrent clients."""
     require_extra("serve", "fastapi", "sqlalchemy", "uvicorn", needed_by="fitcarl benchmark serve")
     from fitcarl.bench.serve import time_serve
 
     with console.progress() as bar:
-        result = time_serve(run, requests, clients, progress=lambda done, total: bar("predictions", done, total))
+        result = time_serve(run, requests, clients, on_progress=lambda now: bar("predictions", now.done, now.total))
     _show(asdict(result), json)
 
 

@@ -280,6 +280,7 @@ def test_token_form_accepts_only_the_right_token(run: Path, tmp_path: Path, new_
         page.get_by_role("button", name="Continue").click()
         page.get_by_role("button", name="Show an example").click()
         assert answers(page)
+        page.wait_for_selector("[data-drawn]")  # nothing is loading when the service stops
         assert "sesame" not in page.url
 
 

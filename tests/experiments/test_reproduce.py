@@ -177,10 +177,10 @@ def test_rows_of_earlier_calls_are_kept(
 def test_concurrent_reproduction_in_one_folder_is_rejected(plan: ReproductionPlan, copy: Path) -> None:
     shutil.rmtree(copy / "tiny-2shot-paper-1")
 
-    def meanwhile(_case: TrainingJob, _lock: int) -> None:
+    def meanwhile(_job: TrainingJob, _lock: int) -> None:
         reproduce(plan, copy, train=never_train)
 
-    with pytest.raises(InputError, match="is at work in it"):
+    with pytest.raises(InputError, match="is in use by another"):
         reproduce(plan, copy, train=meanwhile)
 
 

@@ -33,13 +33,10 @@ NAMES = (
 """Retired names of classes, functions and variables."""
 
 NOT_READY: tuple[str, ...] = (
-    "src/fitcarl/bench/",
     "src/fitcarl/cli/",
     "src/fitcarl/models/plus/",
-    "tests/bench/",
     "tests/cli/",
     "tests/data/",
-    "tests/models/fitcarl/",
     "tests/models/plus/",
     "tests/runs/",
     "tests/synthetic/",

@@ -53,8 +53,8 @@ def test_work_is_called_once_per_range() -> None:
 
 
 def test_ranges_run_concurrently() -> None:
-    meeting = threading.Barrier(3, timeout=10)  # passes only when all three are there
-    parallel_for([(0, 1), (1, 2), (2, 3)], lambda *_: meeting.wait() and None)
+    barrier = threading.Barrier(3, timeout=10)  # passes only if all three wait at the same time
+    parallel_for([(0, 1), (1, 2), (2, 3)], lambda *_: barrier.wait() and None)
 
 
 def test_error_in_a_thread_reaches_the_caller() -> None:

@@ -1,4 +1,4 @@
-"""The action space written down as the paper says it: plain loops over a list of facts."""
+"""The action space as defined in the paper: plain loops over a list of facts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def out_edges(facts: list[Fact], entity: int, relation_count: int) -> set[Edge]:
 
 
 def best_edges(edges: set[Edge], size: int, goodness: Callable[[int], float]) -> set[Edge]:
-    """The ``size`` edges with the highest goodness of their time; only called where the cut does not fall in a tie."""
+    """The ``size`` edges with the highest ``goodness`` of their time; only valid if the cut hits no tie."""
     return set(sorted(edges, key=lambda edge: -goodness(edge[2]))[:size])
 
 

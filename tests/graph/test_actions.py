@@ -23,7 +23,7 @@ SAMPLINGS = st.one_of(
 
 
 def two_layer_graph(facts: list[Fact]) -> TemporalGraph:
-    """Some facts in the background, some in the overlay: the division must not be felt."""
+    """Half of the facts in the background, half in the overlay; the result must not depend on the split."""
     graph = TemporalGraph.from_facts(Quadruples.from_rows(facts[::2]), ENTITIES, RELATIONS)
     return graph.with_facts(Quadruples.from_rows(facts[1::2]))
 
@@ -34,7 +34,7 @@ def all_states() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def chosen(space: ActionSpace, row: int) -> list[Edge]:
-    """The edges of a row, self-loop and padding left out."""
+    """The edges of a row without self-loop and padding."""
     keep = space.mask[row] & (np.arange(space.width) > 0)
     columns = (space.relation[row][keep], space.entity[row][keep], space.time[row][keep])
     return list(zip(*(column.tolist() for column in columns), strict=True))

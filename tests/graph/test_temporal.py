@@ -65,8 +65,8 @@ def test_graph_with_overlay_has_the_edges_of_the_union(
     together = list(covered.base.edges()) + list(covered.overlay.edges())
     union = graph_of(sorted(set(facts) | set(support)))
     assert sorted(together) == sorted(union.base.edges())
-    everybody = np.arange(ENTITIES, dtype=np.int32)
-    assert covered.degree(everybody).tolist() == union.degree(everybody).tolist()
+    every_entity = np.arange(ENTITIES, dtype=np.int32)
+    assert covered.degree(every_entity).tolist() == union.degree(every_entity).tolist()
 
 
 @given(FACTS, FACTS)

@@ -8,7 +8,7 @@ import torch
 
 @pytest.fixture(autouse=True)
 def one_torch_thread() -> Iterator[None]:
-    """Tensors are tiny here: threads would spend their time waiting for each other."""
+    """One thread: tensors are so small that more threads only cost time."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

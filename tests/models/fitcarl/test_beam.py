@@ -9,7 +9,7 @@ import torch
 from fitcarl.models.fitcarl import beam as beam_module
 from fitcarl.models.fitcarl.beam import BeamPaths, BeamStep, beam_search, entity_scores
 from fitcarl.models.fitcarl.network import Fitcarl
-from tests.models.fitcarl.paper.reference import Agent, Edge, weights_of
+from tests.models.fitcarl.paper.reference import Edge, ReferenceModel, weights_of
 from tests.models.fitcarl.paper.tiny import Query, Tiny, build, opened, random_task
 
 TASK = random_task(20, (2, 1, 3), seen=4, facts=7, queries=1)
@@ -19,7 +19,7 @@ ENDLESS = 10**6
 
 def literal_paths(model: Fitcarl, task: Tiny, query: Query, beam: int) -> dict[Path, float]:
     """Log-probabilities of all paths, or of those that are among the best ``beam`` after each step, by loops."""
-    agent = Agent(weights_of(model), task, model.config)
+    agent = ReferenceModel(weights_of(model), task, model.config)
     kept: dict[Path, float] = {(): 0.0}
     for _ in range(model.config.hops):
         longer: dict[Path, float] = {}
@@ -97,7 +97,7 @@ def test_wider_beam_keeps_the_best_path() -> None:
 @pytest.mark.parametrize("beam", [2, 40])
 def test_paths_follow_edges_or_self_loops_from_the_start(beam: int) -> None:
     model = build(TASK)
-    agent = Agent(weights_of(model), TASK, model.config)
+    agent = ReferenceModel(weights_of(model), TASK, model.config)
     for said, query in zip(search(model, TASK, beam), TASK.queries, strict=True):
         for path in said:
             assert len(path) == 3

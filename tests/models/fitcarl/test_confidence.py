@@ -25,7 +25,7 @@ def test_confidence_equals_equation_8() -> None:
 
 @pytest.mark.parametrize("counts", [[1], [16], [17], [0, 33, 1, 0, 16, 5], [1] * 40])
 def test_grouping_by_relation_equals_the_full_contraction(counts: list[int]) -> None:
-    """Groups below, at and above a block's size, relations nobody asks about, and queries in any order."""
+    """Groups below, at and above a block's size, relations without a query, and queries in any order."""
     torch.manual_seed(len(counts))
     d = 3
     learner = ConfidenceLearner(d).double()

@@ -18,8 +18,8 @@ def simple() -> HistoryEncoder:
             parameter.zero_()
         encoder.cell.bias_ih[3:6] = math.log(3)  # σ(ln 3) = 3/4
         encoder.cell.bias_hh[6:9] = 2
-        encoder.cell.weight_ih[6] = torch.tensor([1.0, 2, 3])  # unit 0 looks at relation, entity and time
-        encoder.cell.weight_hh[7, 0] = 4  # unit 1 looks at unit 0
+        encoder.cell.weight_ih[6] = torch.tensor([1.0, 2, 3])  # unit 0 reads relation, entity and time
+        encoder.cell.weight_hh[7, 0] = 4  # unit 1 reads unit 0
     return encoder
 
 
@@ -28,7 +28,7 @@ def numbers(*values: float) -> Tensor:
 
 
 # hist⁽⁰⁾ of (dummy, entity, now) = (.1, .2, .3): candidates tanh(.1 + .4 + .9 + ½·2), tanh(½·2), tanh(½·2);
-# a quarter of them, because the update gate keeps three quarters of nothing.
+# a quarter of them, because the update gate keeps three quarters of the zero state.
 BEGIN = (0.25 * 0.9836749, 0.25 * 0.7615942, 0.25 * 0.7615942)
 
 

@@ -15,7 +15,7 @@ TASK = random_task(60)
 @pytest.mark.parametrize("sampling", ["adaptive", "nearest", "random"])
 @pytest.mark.parametrize("time", [-9, 6, 30])
 def test_time_difference_beyond_the_table_raises(sampling: str, time: int) -> None:
-    """Facts lie in 0..11: a query at 6 is near to all of them, but one fact is 11 ticks away from another."""
+    """Facts lie in 0..11: a query at 6 is near all of them, but two facts are 11 ticks apart."""
     model = build(TASK, sampling=sampling)
     context = model.encode_task(TASK.graph(), TASK.meta(), 10)
     queries = replace(TASK, queries=[query._replace(time=time) for query in TASK.queries]).query_batch()
@@ -77,8 +77,8 @@ def test_pretrained_rows_are_parameters_only_with_finetuning() -> None:
 def test_empty_batch_of_queries_is_supported() -> None:
     model = build(TASK)
     context, _ = opened(model, TASK)
-    nobody = np.empty(0, dtype=np.int32)
-    encoded = model.encode_queries(context, Queries(nobody, nobody, nobody, nobody))
+    nothing = np.empty(0, dtype=np.int32)
+    encoded = model.encode_queries(context, Queries(nothing, nothing, nothing, nothing))
     state = model.start(context, encoded)
     space = model.actions(context, encoded, state)
     assert model.step(context, encoded, state, space).log_policy.shape == (0, 1)

@@ -73,7 +73,7 @@ def test_padding_does_not_change_probabilities(rows: list[list[float]], count: i
 
 
 def test_maximum_probability_of_51_actions_is_below_a_twentieth() -> None:
-    """What Eq. 9 says of itself: P · conf lies in [0, 1], so a certain action gets e against fifty ones."""
+    """P · conf lies in [0, 1] (Eq. 9), so a certain action has weight e against fifty actions of weight 1."""
     sure = torch.full((1, 51), -1e3, dtype=torch.float64)
     sure[0, 7] = 1e3
     dots = torch.stack([sure, sure, sure, sure], 1)

@@ -1,9 +1,8 @@
 """The paper's equations, one after another, in plain loops over float64 numbers.
 
-Slow on purpose: nothing is shared, folded or batched, so that each function can be held against the paper by eye.
-Weights are looked up by their names in a model's ``state_dict``; gradients flow to them. Ablation E (Appendix C) needs
-no code of its own but that time encodings are left out: vectors get shorter, and what multiplied the missing part of
-them is not used.
+Nothing is shared, folded or batched, so that each function can be compared with the paper by eye. Weights are looked
+up by name in a model's ``state_dict``; gradients flow to them. In ablation E (Appendix C) time encodings are left out:
+vectors are shorter, and the weights of the missing part are not used.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Weights = Mapping[str, Tensor]
 
 
 class Edge(NamedTuple):
-    """An action (r, e, t), or a step that was taken."""
+    """An action (r, e, t), or a step of a path."""
 
     relation: int
     entity: int
@@ -30,7 +29,7 @@ class Edge(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """What a policy says about a list of actions."""
+    """The policy over a list of actions and its factors."""
 
     probability: Tensor
     confidence: Tensor | None
@@ -147,27 +146,27 @@ def concepts_given_relation(task: Tiny, relation: int) -> dict[str, float]:
     return {name: count / total if total else 0.0 for name, count in counts.items()}
 
 
-class Agent:
-    """The agent of one task, query by query and action by action."""
+class ReferenceModel:
+    """The model on one task, query by query and action by action."""
 
     def __init__(self, weights: Weights, task: Tiny, config: NetworkConfig) -> None:
         self.w, self.task, self.config = weights, task, config
         self.known: dict[tuple[int, int], Tensor] = {}
 
-    # Who the unseen entities are
+    # Entity encoder (Eq. 2)
 
     def neighbourhood(self, entity: int) -> list[tuple[int, int, int]]:
-        """N_e': (ẽ, r, t) of facts turned to (ẽ, r, e', t)."""
+        """N_e': (ẽ, r, t) of support facts directed towards e': (ẽ, r, e', t)."""
         out = []
         for owner, (s, r, o, t) in self.task.support:
             if owner == entity:
                 out.append((o, self._inverse(r), t) if s == entity else (s, r, t))
         return out
 
-    def unseen(self, entity: int, moment: int) -> Tensor:
-        """h_e' with [CLS] at ``moment``: the output of the Transformer's last layer for [CLS]."""
-        if (entity, moment) not in self.known:
-            tokens, times = [self.w["encoder.cls"]], [moment]
+    def unseen(self, entity: int, at: int) -> Tensor:
+        """h_e' with [CLS] at time ``at``: the output of the Transformer's last layer for [CLS]."""
+        if (entity, at) not in self.known:
+            tokens, times = [self.w["encoder.cls"]], [at]
             for other, relation, time in self.neighbourhood(entity):
                 row = self.w["entity_rows"][other]
                 if other in self.task.unseen:
@@ -178,11 +177,11 @@ class Agent:
             for number in range(self.config.layers):
                 layer = f"encoder.layers.{number}"
                 tokens = transformer_layer(self.w, layer, tokens, times, self.config.heads, biased)
-            self.known[entity, moment] = tokens[0]
-        return self.known[entity, moment]
+            self.known[entity, at] = tokens[0]
+        return self.known[entity, at]
 
     def entity(self, entity: int, query: Query) -> Tensor:
-        """h_e as a query sees it: e' at t_q, another unseen entity at its latest fact, a seen one as pre-trained."""
+        """h_e in a query: e' encoded at t_q, other unseen entities at their latest fact, seen ones pre-trained."""
         if entity == query.entity:
             return self.unseen(entity, query.time)
         if entity in self.task.unseen:
@@ -193,7 +192,7 @@ class Agent:
         rows = 2 * self.task.relations
         return self.w["relation_rows"][relation] if relation < rows else self.w["special_relations"][relation - rows]
 
-    # Where it has been
+    # Search history (Eq. 3)
 
     def node(self, entity: int, time: int, query: Query) -> Tensor:
         """h_(e, t) = h_e ‖ h_{t_q - t}; in ablation E, h_e."""
@@ -209,7 +208,7 @@ class Agent:
             hidden = gru(self.w, step, hidden)
         return hidden
 
-    # What it may do
+    # Action space
 
     def out_edges(self, entity: int) -> set[Edge]:
         facts: list[Fact] = self.task.background + [fact for _, fact in self.task.support]
@@ -221,12 +220,12 @@ class Agent:
         return float((self.w["policy.w_delta"] @ time_encoding(self.w, query.time - edge.time)).detach())
 
     def actions(self, query: Query, path: Sequence[Edge]) -> list[Edge]:
-        """The self-loop, then the n edges that rank best; equals in time are taken in the order of their numbers."""
+        """The self-loop, then the n edges with the best time scores; ties in order of ids."""
         entity, time = (path[-1].entity, path[-1].time) if path else (query.entity, query.time)
         edges = sorted(self.out_edges(entity), key=lambda edge: (-self.time_score(query, edge), edge))
         return [Edge(2 * self.task.relations, entity, time), *edges[: self.config.action_space]]
 
-    # What it does
+    # Policy (Eq. 4 to 9)
 
     def distribution(self, query: Query, path: Sequence[Edge], actions: Sequence[Edge]) -> Distribution:
         """Eq. 4 to 9 for every action of a state."""
@@ -257,13 +256,13 @@ class Agent:
         confidence = softmax(psi)
         return Distribution(probability, confidence, policy(probability, confidence))
 
-    # What it learns from
+    # Loss (Eq. 12)
 
     def loss(
         self, walks: Sequence[tuple[Query, Sequence[Edge]]], spaces: Sequence[Sequence[Sequence[Edge]]],
         discount: float, regularizer: float, margin: float,
     ) -> Tensor:  # fmt: skip
-        """Eq. 12 for walks (one per query) through given action spaces [query][step]; rewards are constants in it."""
+        """Eq. 12 for given paths (one per query) and action spaces [query][step]; rewards are constants."""
         total = torch.zeros(1, dtype=torch.float64).sum()
         for (query, path), space in zip(walks, spaces, strict=True):
             given = concepts_given_relation(self.task, query.relation)
@@ -283,6 +282,6 @@ class Agent:
 
 
 def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:
-    """A model's own tensors by name, in float64, with gradients flowing back to its parameters."""
+    """The tensors of a model by name, in float64; gradients flow back to its parameters."""
     named = dict(model.named_parameters()) | dict(model.named_buffers())
     return {name: tensor.double() for name, tensor in named.items()}

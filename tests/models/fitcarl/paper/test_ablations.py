@@ -1,4 +1,4 @@
-"""Each ablation of the paper changes what it says, and nothing else."""
+"""Each ablation of the paper changes its part of the model and nothing else."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ def test_ablations_a1_and_a2_change_only_the_action_space(sampling: str) -> None
     ablated = twin(model, sampling=sampling)
     assert set(model.state_dict()) == set(ablated.state_dict())
     context, encoded = opened(model, TASK)
-    other_scene, other_asked = opened(ablated, TASK)
+    other_context, other_encoded = opened(ablated, TASK)
     different = 0
     for step in walk(model, context, encoded, at_random(0)):
-        # the same states: what each would choose from, and what each makes of one and the same space
+        # in the same states: the action spaces of both, and both policies over the same space
         place = np.arange(len(encoded)), step.column.numpy()
         columns = step.space.relation[place], step.space.entity[place], step.space.time[place]
         state = model.advance(context, encoded, model.start(context, encoded), *columns)
-        ours, theirs = model.actions(context, encoded, state), ablated.actions(other_scene, other_asked, state)
+        ours, theirs = model.actions(context, encoded, state), ablated.actions(other_context, other_encoded, state)
         assert np.array_equal(ours.mask, theirs.mask)
         different += int((ours.edge != theirs.edge).sum())
         one, two = (
-            m.step(s, a, state, ours) for m, s, a in ((model, context, encoded), (ablated, other_scene, other_asked))
+            m.step(s, a, state, ours)
+            for m, s, a in ((model, context, encoded), (ablated, other_context, other_encoded))
         )
         assert torch.equal(one.log_policy, two.log_policy)
     assert different > 0
@@ -123,10 +124,10 @@ def test_ablation_d_removes_time_only_from_the_entity_encoder() -> None:
     assert torch.equal(own["a"], own["b"])
     assert (own["a"] - own["c"]).abs().max() > 1e-3
     context, _, space, _ = first_step(ablated)
-    expected_scene, _, expected_space, _ = first_step(model)
-    assert torch.equal(context.time.rows, expected_scene.time.rows)
+    expected_context, _, expected_space, _ = first_step(model)
+    assert torch.equal(context.time.rows, expected_context.time.rows)
     assert np.array_equal(space.edge, expected_space.edge)
-    with torch.no_grad():  # and that is all: without the bias's weight the two are one
+    with torch.no_grad():  # without the weight of the bias both are equal
         for name, parameter in model.named_parameters():
             if name.endswith("position"):
                 parameter.zero_()
@@ -136,7 +137,7 @@ def test_ablation_d_removes_time_only_from_the_entity_encoder() -> None:
 
 
 def probabilities(taken: Taken) -> list[Counter[tuple[int, int, float]]]:
-    """(r, e, π) of every action: what is left of a policy that knows no time."""
+    """(r, e, π) of every action, without times."""
     rows = range(len(taken.space))
     policy = taken.step.log_policy.detach()
     return [
@@ -152,7 +153,7 @@ def test_ablation_e_is_independent_of_time(moment: Callable[[int], int]) -> None
     model = build(TASK, temporal=False)
 
     def loops(_: PolicyStep, space: ActionSpace) -> Tensor:
-        """Goes somewhere that does not depend on how edges are ordered."""
+        """Chooses an action independently of the order of edges."""
         return torch.from_numpy(np.lexsort((space.relation, space.entity * space.mask), axis=1)[:, -1])
 
     other = TASK.at_times(moment)

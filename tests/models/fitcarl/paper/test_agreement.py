@@ -1,4 +1,4 @@
-"""The fast formulation says what the literal one says: values, losses and gradients.
+"""The network equals the reference model: values, losses and gradients.
 
 Tolerances: 1e-9 relative in float64, 1e-4 in float32 (both relative to the largest entry of what is compared).
 """
@@ -15,7 +15,7 @@ from torch import Tensor
 from fitcarl.config.schema import FitcarlConfig, FitcarlTrainingConfig
 from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
-from tests.models.fitcarl.paper.reference import Agent, Edge, weights_of
+from tests.models.fitcarl.paper.reference import Edge, ReferenceModel, weights_of
 from tests.models.fitcarl.paper.tiny import REACH, Query, Tiny, build, opened, random_task
 from tests.models.fitcarl.paper.walks import Taken, at_random, by_policy, paths, spaces, walk
 
@@ -43,8 +43,8 @@ def assert_near(ours: Tensor, literal: Tensor, tolerance: float = DOUBLE) -> Non
     assert float((ours - literal).abs().max()) <= tolerance * max(float(literal.abs().max()), 1e-4)
 
 
-def literal(model: Fitcarl, task: Tiny) -> Agent:
-    return Agent(weights_of(model), task, model.config)
+def reference_model(model: Fitcarl, task: Tiny) -> ReferenceModel:
+    return ReferenceModel(weights_of(model), task, model.config)
 
 
 @pytest.mark.parametrize("shots", SHOTS.values(), ids=SHOTS)
@@ -53,7 +53,7 @@ def test_entity_encoder_equals_equation_2(shots: tuple[int, ...], variant: str) 
     task = random_task(1, shots)
     model = build(task, **VARIANTS[variant])
     context, encoded = opened(model, task)
-    agent = literal(model, task)
+    agent = reference_model(model, task)
     assert_near(encoded.entity_embedding, torch.stack([agent.unseen(q.entity, q.time) for q in task.queries]))
     unseen_embeddings = [agent.unseen(e, max(t for _, _, t in agent.neighbourhood(e))) for e in task.unseen]
     assert_near(context.embeddings.unseen_embeddings, torch.stack(unseen_embeddings))
@@ -64,7 +64,7 @@ def test_history_encoder_equals_equation_3(variant: str) -> None:
     task = random_task(2, queries=1)
     model = build(task, **VARIANTS[variant])
     context, encoded = opened(model, task)
-    agent, state = literal(model, task), model.start(context, encoded)
+    agent, state = reference_model(model, task), model.start(context, encoded)
     rng = np.random.default_rng(0)
     path: list[list[Edge]] = [[] for _ in task.queries]
     for _ in range(3):
@@ -85,7 +85,7 @@ def test_history_encoder_equals_equation_3(variant: str) -> None:
 def test_policy_equals_equations_4_to_9(variant: str, shots: str) -> None:
     task = random_task(3, SHOTS[shots], queries=1)
     model = build(task, **VARIANTS[variant])
-    agent = literal(model, task)
+    agent = reference_model(model, task)
     with torch.no_grad():
         taken = walk(model, *opened(model, task), at_random(0))
         for row, (query, path) in enumerate(zip(task.queries, paths(taken), strict=True)):
@@ -103,7 +103,7 @@ def test_policy_equals_equations_4_to_9(variant: str, shots: str) -> None:
 def test_action_space_is_the_self_loop_and_the_edges_with_the_best_time_scores(size: int) -> None:
     task = random_task(4, queries=1, ticks=9)
     model = build(task, action_space=size)
-    agent = literal(model, task)
+    agent = reference_model(model, task)
     taken = walk(model, *opened(model, task), at_random(1))
     for row, (query, path) in enumerate(zip(task.queries, paths(taken), strict=True)):
         for level, step in enumerate(taken):
@@ -111,7 +111,7 @@ def test_action_space_is_the_self_loop_and_the_edges_with_the_best_time_scores(s
             expected_loop, *expected = agent.actions(query, path[:level])
             assert loop == expected_loop
             assert set(ours) <= agent.out_edges(loop.entity)
-            # Edges of one time have one score, and where the cut falls between them either may stay.
+            # Edges of equal time have equal scores; if the cut falls among them, either may be kept.
             assert [agent.time_score(query, e) for e in ours] == [agent.time_score(query, e) for e in expected]
 
 
@@ -122,17 +122,17 @@ def learning(model: Fitcarl, regularizer: float = 0.5) -> FitcarlConfig:
     )
 
 
-def fast_loss(model: Fitcarl, task: Tiny, config: FitcarlConfig, seed: int) -> Tensor:
+def network_loss(model: Fitcarl, task: Tiny, config: FitcarlConfig, seed: int) -> Tensor:
     concept_prior = task.concept_prior() if config.network.concepts else None
     return run_episode(model, task.graph(), task.task(), config, concept_prior, REACH, seed).loss
 
 
-def literal_loss(model: Fitcarl, task: Tiny, config: FitcarlConfig, seed: int) -> Tensor:
-    with torch.no_grad():  # where the walks went; what they cost is worked out below
+def reference_loss(model: Fitcarl, task: Tiny, config: FitcarlConfig, seed: int) -> Tensor:
+    with torch.no_grad():  # only the paths; the loss is computed below
         taken = walk(model, *opened(model, task, seed), by_policy(seed))
     walks: list[tuple[Query, list[Edge]]] = list(zip(task.queries, paths(taken), strict=True))
     settings = config.training.gamma, config.training.kl_weight, config.training.reward_margin
-    return literal(model, task).loss(walks, spaces(taken), *settings)
+    return reference_model(model, task).loss(walks, spaces(taken), *settings)
 
 
 def gradients(loss: Tensor, model: Fitcarl) -> dict[str, Tensor]:
@@ -149,12 +149,12 @@ def test_loss_and_all_gradients_equal_the_reference(variant: str) -> None:
     task = random_task(5, (3, 1, 2), queries=1)
     model = build(task, **VARIANTS[variant])
     config = learning(model)
-    ours, slow = fast_loss(model, task, config, 11), literal_loss(model, task, config, 11)
+    ours, slow = network_loss(model, task, config, 11), reference_loss(model, task, config, 11)
     assert_near(ours, slow)
     found, expected = gradients(ours, model), gradients(slow, model)
     for name in expected:
         assert_near(found[name], expected[name])
-    if variant == "paper":  # nothing is compared with zero
+    if variant == "paper":  # no comparison with zero
         assert all(float(gradient.abs().max()) > 1e-6 for gradient in expected.values())
 
 
@@ -162,12 +162,12 @@ def test_pretrained_rows_get_gradients_only_with_finetuning() -> None:
     task = random_task(6)
     tuned, frozen = build(task, finetune=True), build(task)
     config = learning(tuned)
-    found = gradients(fast_loss(tuned, task, config, 3), tuned)
+    found = gradients(network_loss(tuned, task, config, 3), tuned)
     assert float(found["entity_rows"].abs().max()) > 1e-6
     assert float(found["relation_rows"].abs().max()) > 1e-6
     assert not found["entity_rows"][task.unseen].any()
     assert set(dict(frozen.named_parameters())) == set(found) - {"entity_rows", "relation_rows"}
-    kept = gradients(fast_loss(frozen, task, config, 3), frozen)
+    kept = gradients(network_loss(frozen, task, config, 3), frozen)
     for name in kept:
         assert torch.equal(kept[name], found[name])
 
@@ -177,7 +177,7 @@ def test_single_precision_agrees_with_the_reference_in_double(shots: tuple[int, 
     task = random_task(7, shots, queries=1)
     model = build(task, dtype=torch.float32, d=8)
     config = learning(model)
-    ours, slow = fast_loss(model, task, config, 2), literal_loss(model, task, config, 2)
+    ours, slow = network_loss(model, task, config, 2), reference_loss(model, task, config, 2)
     assert_near(ours, slow, SINGLE)
     found, expected = gradients(ours, model), gradients(slow, model)
     for name in expected:

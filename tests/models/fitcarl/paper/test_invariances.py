@@ -1,4 +1,4 @@
-"""What must not change when names, numbers, directions or the calendar do."""
+"""Invariances under relabelling, reordering, inversion and shifts of time."""
 
 from __future__ import annotations
 

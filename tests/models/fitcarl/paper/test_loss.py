@@ -1,4 +1,4 @@
-"""Rewards and Eq. 12, worked by hand."""
+"""Rewards and Eq. 12, computed by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_reward_decreases_with_distance_to_the_answer() -> None:
 
 
 def test_reward_at_the_answer_has_zero_distance() -> None:
-    """Also where the answer is the new entity itself, which every query sees with other eyes."""
+    """Also if the answer is the query entity, whose embedding differs between queries."""
     task = random_task(50, queries=1)
     model = build(task)
     context, encoded = opened(model, task)
@@ -46,7 +46,7 @@ def test_rewards_use_the_query_entity_embedding_of_each_query() -> None:
     task = random_task(51)
     model = build(task)
     context, encoded = opened(model, task)
-    agent = reference.Agent(reference.weights_of(model), task, model.config)
+    agent = reference.ReferenceModel(reference.weights_of(model), task, model.config)
     ends = np.random.default_rng(0).integers(0, task.entities, len(task.queries)).astype(np.int32)
     ends[0] = task.queries[0].entity
     gain = step_rewards(context, encoded, task.query_batch(), Rollout([], [], [], [ends]), 1.5)[0]

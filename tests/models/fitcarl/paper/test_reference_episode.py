@@ -1,4 +1,4 @@
-"""The formulation that benchmarks compare with is the same model: same actions, same loss, same gradients."""
+"""The reference implementation of the benchmarks is the same model: equal actions, losses and gradients."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_reference_selects_the_same_actions_in_the_same_order() -> None:
 
 
 def test_reference_beam_search_finds_the_same_paths() -> None:
-    beam = 10_000  # all of them: a smaller beam may cut among equals, which either does in its own order
+    beam = 10_000  # all paths: a smaller beam may cut among ties, in a different order
     task = random_task(43, (2, 3), queries=10)
     model = build(task, d=6, hops=2)
     graph, encoded = task.graph(), task.task()

@@ -1,4 +1,4 @@
-"""Mistakes that a reimplementation of this paper is known to make; each test makes one of them impossible."""
+"""Typical mistakes of reimplementations of the paper; each test excludes one of them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_actions_are_sampled_by_query_time_not_current_time() -> None:
 
 @pytest.mark.parametrize("finetune", [False, True])
 def test_pretrained_rows_of_unseen_entities_are_neither_read_nor_trained(finetune: bool) -> None:
-    """Some supports join two unseen entities, and walks meet unseen entities on the way."""
+    """Some support facts connect two unseen entities, and paths visit unseen entities."""
     task = with_answers_at_home(TASK)
     assert any(s in task.unseen and o in task.unseen for _, (s, _, o, _) in task.support)
     model = build(task, finetune=finetune)
@@ -141,7 +141,7 @@ def test_pretrained_rows_of_unseen_entities_are_neither_read_nor_trained(finetun
 
 
 def met(model: Fitcarl, context: TaskContext, asking: Query, relation: int, entity: int, time: int) -> torch.Tensor:
-    """The history of a walk that has just gone to a node."""
+    """The history after one step to a node."""
     one = np.array([[asking.entity, asking.relation, asking.time, asking.answer]], dtype=np.int32).T
     encoded = model.encode_queries(context, Queries(*one))
     step = (np.array([value], dtype=np.int32) for value in (relation, entity, time))

@@ -1,4 +1,4 @@
-"""Tasks small enough for loops and for eyes: facts as lists of tuples, and models whose every weight matters."""
+"""Tiny tasks as lists of tuples, and models in which every weight has an effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REACH = 20
 
 
 class Query(NamedTuple):
-    """(e', r_q, ?, t_q) and what was hidden."""
+    """(e', r_q, ?, t_q) and its answer."""
 
     entity: int
     relation: int
@@ -40,7 +40,7 @@ class Tiny:
     relations: int
     background: list[Fact]
     support: list[tuple[int, Fact]]
-    """(unseen entity, a fact known of it); the facts of an entity stand together."""
+    """(unseen entity, support fact), grouped by entity."""
     queries: list[Query]
     concepts: list[set[str]]
     """C_e by entity."""
@@ -74,23 +74,23 @@ class Tiny:
         return ConceptPrior(concepts, concept_distribution(background, concepts, self.ids))
 
     def moved(self, shift: int) -> Tiny:
-        """The same task at another time."""
+        """The same task with all times shifted."""
         return self.at_times(lambda time: time + shift)
 
-    def at_times(self, moment: Any) -> Tiny:
-        """The same task with every time t replaced by ``moment(t)``."""
+    def at_times(self, map_time: Any) -> Tiny:
+        """The same task with every time t replaced by ``map_time(t)``."""
         return replace(
             self,
-            background=[(s, r, o, moment(t)) for s, r, o, t in self.background],
-            support=[(owner, (s, r, o, moment(t))) for owner, (s, r, o, t) in self.support],
-            queries=[query._replace(time=moment(query.time)) for query in self.queries],
+            background=[(s, r, o, map_time(t)) for s, r, o, t in self.background],
+            support=[(owner, (s, r, o, map_time(t))) for owner, (s, r, o, t) in self.support],
+            queries=[query._replace(time=map_time(query.time)) for query in self.queries],
         )
 
 
 def random_task(
     seed: int, shots: tuple[int, ...] = (3, 3, 1, 2), seen: int = 7, facts: int = 26, queries: int = 2, ticks: int = 12
 ) -> Tiny:
-    """Seen entities first, then one unseen entity for each number of shots; supports may join two unseen ones."""
+    """Seen entities, then one unseen entity per number of shots; support facts may connect two unseen entities."""
     rng = np.random.default_rng(seed)
     relations, entities = 3, seen + len(shots)
     background = {
@@ -116,7 +116,7 @@ def random_task(
 
 
 def build(task: Tiny, seed: int = 0, d: int = 4, dtype: torch.dtype = torch.float64, **config: Any) -> Fitcarl:
-    """A model with no weight at zero or one, so that no term of an equation can hide; rows of unseen entities are 0."""
+    """A model without weights at 0 or 1, so that every term of an equation has an effect; unseen rows are 0."""
     rng = np.random.default_rng(seed)
     entity = rng.normal(size=(task.entities, d)).astype(np.float32)
     entity[task.unseen] = 0
@@ -129,7 +129,7 @@ def build(task: Tiny, seed: int = 0, d: int = 4, dtype: torch.dtype = torch.floa
         for name, parameter in model.named_parameters():
             if name in ("entity_rows", "relation_rows"):
                 continue
-            # [CLS] must not drown the neighbours, nor content the times; normalising must not silence a component
+            # Scales at which [CLS], neighbours and times all have an effect after normalization
             spread = {"cls": 0.3, "position": 3.0, "omega": 1.0}.get(name.rpartition(".")[2], 0.5)
             spread = 1.5 * parameter.shape[1] ** -0.5 if parameter.ndim == 2 else spread
             middle = 1.0 if name.endswith("norm.weight") else 0.0

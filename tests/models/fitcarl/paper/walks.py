@@ -1,4 +1,4 @@
-"""Walks of the fast model, kept step by step, so that the literal agent can follow them."""
+"""Paths of the network, recorded step by step, so that the reference model can follow them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Choice = Callable[[PolicyStep, ActionSpace], Tensor]
 
 @dataclass(frozen=True)
 class Taken:
-    """One step of every query's walk."""
+    """One step of the path of every query."""
 
     space: ActionSpace
     step: PolicyStep
@@ -28,7 +28,7 @@ class Taken:
     """int64 [queries], the action that was chosen."""
 
     def actions(self, row: int) -> list[Edge]:
-        """The actions of a query that are no padding, in the order of their columns."""
+        """The actions of a query without padding, in the order of their columns."""
         keep = self.space.mask[row]
         columns = (self.space.relation[row][keep], self.space.entity[row][keep], self.space.time[row][keep])
         return [Edge(*edge) for edge in zip(*(column.tolist() for column in columns), strict=True)]
@@ -38,7 +38,7 @@ class Taken:
 
 
 def walk(model: Fitcarl, context: TaskContext, encoded: EncodedQueries, choose: Choice) -> list[Taken]:
-    """Every query's walk of L steps, where ``choose`` says which column is taken."""
+    """A path of L steps for every query; ``choose`` selects the column of each action."""
     state = model.start(context, encoded)
     out = []
     for _ in range(model.config.hops):
@@ -52,7 +52,7 @@ def walk(model: Fitcarl, context: TaskContext, encoded: EncodedQueries, choose: 
 
 
 def at_random(seed: int) -> Choice:
-    """Any action that is no padding, whatever the policy says; unlikely ones must be right too."""
+    """Any action except padding with equal probability, so that improbable actions are tested, too."""
     rng = np.random.default_rng(seed)
 
     def choose(_: PolicyStep, space: ActionSpace) -> Tensor:
@@ -62,7 +62,7 @@ def at_random(seed: int) -> Choice:
 
 
 def by_policy(seed: int) -> Choice:
-    """As a rollout draws with a generator of this seed."""
+    """Samples like a rollout with a generator of this seed."""
     generator = torch.Generator().manual_seed(seed)
 
     def choose(step: PolicyStep, _: ActionSpace) -> Tensor:
@@ -72,10 +72,10 @@ def by_policy(seed: int) -> Choice:
 
 
 def paths(taken: list[Taken]) -> list[list[Edge]]:
-    """The walk of every query."""
+    """The path of every query."""
     return [[step.chosen(row) for step in taken] for row in range(len(taken[0].column))]
 
 
 def spaces(taken: list[Taken]) -> list[list[list[Edge]]]:
-    """The action spaces of every query's walk, step by step."""
+    """The action spaces along the path of every query."""
     return [[step.actions(row) for step in taken] for row in range(len(taken[0].column))]

@@ -4,7 +4,7 @@ The five products are spelled out so that they share every load of an embedding;
 
 An action is embedded as h_r ‖ h_e ‖ h_Δt. The entity part is the pre-trained row of a seen entity, h_e' for the query
 entity, or the embedding of another unseen entity. Nothing of size states × actions × d is ever stored, neither in the
-forward nor in the backward pass.
+forward nor in the backward pass. Tuples are unpacked before the loops: access inside them would cost a fifth.
 """
 
 from __future__ import annotations
@@ -48,24 +48,6 @@ class EmbeddingTables(NamedTuple):
     """[unseen, d], embeddings of the unseen entities of the task."""
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")  # a call costs a third of the forward pass
-def _embed_action(
-    tables: EmbeddingTables, unseen_row: NDArray[np.int32], index: ActionIndex, w: int, a: int, x: Floats
-) -> None:
-    """Writes h_r ‖ h_e ‖ h_Δt of action a of state w into ``x``."""
-    width = tables.relation.shape[1]
-    node = index.entity[w, a]
-    row = unseen_row[node]
-    x[:width] = tables.relation[index.relation[w, a]]
-    if row < 0:
-        x[width : 2 * width] = tables.entity[node]
-    elif node == index.query_entity[w]:
-        x[width : 2 * width] = tables.query_entity[w]
-    else:
-        x[width : 2 * width] = tables.unseen[row]
-    x[2 * width :] = tables.time[index.difference[w, a]]
-
-
 @njit(cache=True, nogil=True, fastmath=True)
 def dot_actions(
     low: int,
@@ -77,13 +59,25 @@ def dot_actions(
     out: Floats,
 ) -> None:
     """``out[w, j, a] = vectors[w, j] · (h_r ‖ h_e ‖ h_Δt)`` for states ``low:high`` and their actions."""
-    x = np.empty(3 * tables.relation.shape[1], dtype=vectors.dtype)
+    relation_rows, entity_rows, time_rows, query_rows, unseen_rows = tables
+    query_entity, relation, entity, difference, action_count = index
+    width = relation_rows.shape[1]
+    x = np.empty(3 * width, dtype=vectors.dtype)
     for w in range(low, high):
         y0, y1, y2, y3, y4 = vectors[w, 0], vectors[w, 1], vectors[w, 2], vectors[w, 3], vectors[w, 4]
-        for a in range(index.action_count[w]):
-            _embed_action(tables, unseen_row, index, w, a, x)
+        for a in range(action_count[w]):
+            node = entity[w, a]
+            row = unseen_row[node]
+            x[:width] = relation_rows[relation[w, a]]
+            if row < 0:
+                x[width : 2 * width] = entity_rows[node]
+            elif node == query_entity[w]:
+                x[width : 2 * width] = query_rows[w]
+            else:
+                x[width : 2 * width] = unseen_rows[row]
+            x[2 * width :] = time_rows[difference[w, a]]
             s0 = s1 = s2 = s3 = s4 = x.dtype.type(0)
-            for k in range(len(x)):
+            for k in range(3 * width):
                 s0 += y0[k] * x[k]
                 s1 += y1[k] * x[k]
                 s2 += y2[k] * x[k]
@@ -110,14 +104,26 @@ def dot_actions_backward(
 
     The first ``frozen_relations`` rows of relations get none; pre-trained entity rows only if ``train_entities``.
     """
-    width = tables.relation.shape[1]
+    relation_rows, entity_rows, time_rows, query_rows, unseen_rows = tables
+    d_relation, d_entity, d_time, d_query, d_unseen = d_tables
+    query_entity, relation, entity, difference, action_count = index
+    width = relation_rows.shape[1]
     x = np.empty(3 * width, dtype=vectors.dtype)
     d_x = np.empty(3 * width, dtype=vectors.dtype)
     for w in range(low, high):
         y0, y1, y2, y3, y4 = vectors[w, 0], vectors[w, 1], vectors[w, 2], vectors[w, 3], vectors[w, 4]
         z0, z1, z2, z3, z4 = d_vectors[w, 0], d_vectors[w, 1], d_vectors[w, 2], d_vectors[w, 3], d_vectors[w, 4]
-        for a in range(index.action_count[w]):
-            _embed_action(tables, unseen_row, index, w, a, x)
+        for a in range(action_count[w]):
+            node = entity[w, a]
+            row = unseen_row[node]
+            x[:width] = relation_rows[relation[w, a]]
+            if row < 0:
+                x[width : 2 * width] = entity_rows[node]
+            elif node == query_entity[w]:
+                x[width : 2 * width] = query_rows[w]
+            else:
+                x[width : 2 * width] = unseen_rows[row]
+            x[2 * width :] = time_rows[difference[w, a]]
             g0, g1, g2 = gradient[w, 0, a], gradient[w, 1, a], gradient[w, 2, a]
             g3, g4 = gradient[w, 3, a], gradient[w, 4, a]
             for k in range(3 * width):
@@ -126,23 +132,21 @@ def dot_actions_backward(
                 z2[k] += g2 * x[k]
                 z3[k] += g3 * x[k]
                 z4[k] += g4 * x[k]
-            relation, node = index.relation[w, a], index.entity[w, a]
-            row = unseen_row[node]
-            train_relation = relation >= frozen_relations
+            train_relation = relation[w, a] >= frozen_relations
             train_entity = row >= 0 or train_entities
             # Most actions lead along frozen relations to seen entities: then only the time part of d_x is needed.
             for k in range(0 if train_relation else width if train_entity else 2 * width, 3 * width):
                 d_x[k] = g0 * y0[k] + g1 * y1[k] + g2 * y2[k] + g3 * y3[k] + g4 * y4[k]
             if train_relation:
-                d_tables.relation[relation - frozen_relations] += d_x[:width]
+                d_relation[relation[w, a] - frozen_relations] += d_x[:width]
             if row < 0:
                 if train_entities:
-                    d_tables.entity[node] += d_x[width : 2 * width]
-            elif node == index.query_entity[w]:
-                d_tables.query_entity[w] += d_x[width : 2 * width]
+                    d_entity[node] += d_x[width : 2 * width]
+            elif node == query_entity[w]:
+                d_query[w] += d_x[width : 2 * width]
             else:
-                d_tables.unseen[row] += d_x[width : 2 * width]
-            d_tables.time[index.difference[w, a]] += d_x[2 * width :]
+                d_unseen[row] += d_x[width : 2 * width]
+            d_time[difference[w, a]] += d_x[2 * width :]
 
 
 @njit(cache=True, nogil=True)

@@ -33,7 +33,6 @@ NAMES = (
 """Retired names of classes, functions and variables."""
 
 NOT_READY: tuple[str, ...] = (
-    "src/fitcarl/cli/",
     "src/fitcarl/models/plus/",
     "tests/cli/",
     "tests/data/",

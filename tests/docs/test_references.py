@@ -51,17 +51,17 @@ def test_make_targets_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=name_of)
 def test_files_and_their_symbols_exist(page: Path) -> None:
-    """A file in backquotes exists, and so do the names in backquotes that follow it in the same cell or sentence."""
+    """A file in backquotes exists; a name in backquotes after it occurs in a file of the same cell or sentence."""
     missing = []
     for cell in re.split(r"[|;]|\. |\n\n", prose(page)):
-        file: Path | None = None
-        for code in re.findall(r"`([^`]+)`", cell):
-            if re.fullmatch(r"\w[\w/.-]*/[\w.-]+\.(py|tsx?|json)", code):
-                file = _find(code)
-                if file is None:
-                    missing.append(code)
-            elif file is not None and re.fullmatch(r"[A-Za-z_][\w.]+", code) and not _mentions(file, code):
-                missing.append(f"{file.relative_to(ROOT)}: {code}")
+        codes = re.findall(r"`([^`]+)`", cell)
+        named = [code for code in codes if re.fullmatch(r"\w[\w/.-]*/[\w.-]+\.(py|tsx?|json)", code)]
+        files = [file for code in named if (file := _find(code))]
+        missing += [code for code in named if not _find(code)]
+        symbols = (
+            [code for code in codes[codes.index(named[0]) :] if re.fullmatch(r"[A-Za-z_][\w.]+", code)] if named else []
+        )
+        missing += [f"{named}: {one}" for one in symbols if not any(_mentions(file, one) for file in files)]
     assert missing == []
 
 

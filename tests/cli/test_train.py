@@ -1,4 +1,4 @@
-"""Training and evaluating as people and scripts do it: exit codes, one line for each mistake, keys to rely on."""
+"""``fitcarl train``, ``evaluate`` and ``settings``: exit codes, one-line errors, JSON keys."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 
 from fitcarl.cli import console, run
 from fitcarl.cli.train import stop_on_interrupt
+from fitcarl.config.schema import CONFIGS
+from fitcarl.config.settings import describe_settings
 from tests.cli.conftest import Command, Outcome
 from tests.small import SMALL_PAPER, write_tiny
 
@@ -26,7 +28,7 @@ Trained = tuple[Path, Path]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A dataset's folder and a run on it, made by the command."""
+    """A dataset folder and a run on it."""
     folder = tmp_path_factory.mktemp("trained")
     data, out = write_tiny(folder / "tiny"), folder / "run"
     settings = [part for setting in SMALL_PAPER for part in ("--set", setting)]
@@ -38,7 +40,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 
 def assert_one_line(outcome: Outcome, *parts: str) -> None:
-    """Exit code 2, nothing on stdout, one line on stderr that says all this."""
+    """Exit code 2, nothing on stdout, one line on stderr with all the parts."""
     assert (outcome.code, outcome.stdout) == (2, "")
     assert outcome.stderr.startswith("error: ")
     assert outcome.stderr.count("\n") == 1
@@ -46,13 +48,13 @@ def assert_one_line(outcome: Outcome, *parts: str) -> None:
         assert part in outcome.stderr
 
 
-def test_a_run_keeps_what_the_command_line_said(trained: Trained) -> None:
+def test_run_stores_the_settings_of_the_command_line(trained: Trained) -> None:
     config = json.loads((trained[1] / "config.json").read_text())
     assert (config["preset"], config["shots"], config["seed"]) == ("paper", 2, 1)
     assert (config["training"]["episodes"], config["search"]["beam"]) == (2, 10)
 
 
-def test_evaluate_for_programs_has_the_keys_that_scripts_rely_on(trained: Trained, fitcarl: Command) -> None:
+def test_evaluate_json_has_the_documented_keys(trained: Trained, fitcarl: Command) -> None:
     outcome = fitcarl("evaluate", trained[1], "--split", "test", "--json")
     assert outcome.code == 0
     found = json.loads(outcome.stdout)
@@ -74,7 +76,7 @@ def test_ranks_are_ordered_from_optimistic_to_pessimistic(trained: Trained, fitc
         assert mrr["optimistic"] >= mrr["realistic"] >= mrr["pessimistic"]
 
 
-def test_evaluate_for_people_shows_both_protocols_and_the_signature(trained: Trained, fitcarl: Command) -> None:
+def test_evaluate_shows_both_protocols_and_the_signature(trained: Trained, fitcarl: Command) -> None:
     outcome = fitcarl("evaluate", trained[1], "--split", "valid")
     assert outcome.code == 0
     for part in (
@@ -89,7 +91,7 @@ def test_evaluate_for_people_shows_both_protocols_and_the_signature(trained: Tra
     assert outcome.stdout.replace("\n", "").endswith(whole)
 
 
-def test_a_report_in_a_pipe_is_not_padded(trained: Trained, fitcarl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_in_a_pipe_is_not_padded(trained: Trained, fitcarl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     lines = fitcarl("evaluate", trained[1]).stdout.splitlines()
     assert len(lines) > 10
@@ -98,7 +100,7 @@ def test_a_report_in_a_pipe_is_not_padded(trained: Trained, fitcarl: Command, mo
 
 @pytest.mark.parametrize("option", ["--figure", "--reliability"])
 @pytest.mark.parametrize("file", ["picture.gif", "nowhere/picture.svg"])
-def test_a_picture_that_cannot_be_drawn_is_refused_first(
+def test_invalid_image_path_is_refused_first(
     trained: Trained, fitcarl: Command, tmp_path: Path, option: str, file: str
 ) -> None:
     outcome = fitcarl("evaluate", trained[1], option, tmp_path / file)
@@ -116,21 +118,19 @@ def test_a_picture_that_cannot_be_drawn_is_refused_first(
         ("--columns", "1,2,3,4"),
     ],
 )
-def test_what_is_settled_when_a_run_begins_is_not_given_again(
-    trained: Trained, fitcarl: Command, given: tuple[str, object]
-) -> None:
+def test_fixed_options_are_refused_when_resuming(trained: Trained, fitcarl: Command, given: tuple[str, object]) -> None:
     outcome = fitcarl("train", "--resume", trained[1], *given)
     assert_one_line(outcome, given[0])
 
 
-def test_embeddings_are_refused_by_a_preset_that_has_no_use_for_them(
+def test_embeddings_are_refused_by_a_model_without_embeddings(
     trained: Trained, fitcarl: Command, tmp_path: Path
 ) -> None:
     outcome = fitcarl("train", trained[0], "--embeddings", "e.npy", "r.npy", "--out", tmp_path / "run")
     assert_one_line(outcome, "--embeddings", "--preset paper")
 
 
-def test_embeddings_that_are_not_there_are_noticed_before_a_run_is_begun(
+def test_missing_embedding_files_are_reported_before_the_run_starts(
     trained: Trained, fitcarl: Command, tmp_path: Path
 ) -> None:
     ways = ["--preset", "paper", "--embeddings", tmp_path / "e.npy", tmp_path / "r.npy", "--out", tmp_path / "run"]
@@ -141,7 +141,7 @@ def test_embeddings_that_are_not_there_are_noticed_before_a_run_is_begun(
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"name": "x", "source": "y"}'])
-def test_a_damaged_note_of_its_data_is_named_when_a_run_is_resumed(
+def test_damaged_data_file_is_named_when_resuming(
     trained: Trained, fitcarl: Command, tmp_path: Path, content: str
 ) -> None:
     shutil.copytree(trained[1], tmp_path / "copy")
@@ -163,7 +163,7 @@ def test_second_signal_of_the_same_kind_stops_immediately(caplog: pytest.LogCapt
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_sigterm_ends_any_command_as_ctrl_c_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sigterm_ends_a_command_like_ctrl_c(capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGTERM)
     assert console.exit_code_of(lambda: signal.raise_signal(signal.SIGTERM)) == 130
     assert capsys.readouterr().err == "stopped\n"
@@ -178,13 +178,13 @@ def test_sigterm_ends_any_command_as_ctrl_c_does(capsys: pytest.CaptureFixture[s
         ("training.folds=1.5", "a whole number"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told_what_would_be_right(fitcarl: Command, setting: str, right: str) -> None:
+def test_value_of_the_wrong_type_names_the_right_one(fitcarl: Command, setting: str, right: str) -> None:
     name, _, value = setting.partition("=")
     outcome = fitcarl("train", "demo", "--set", setting)
     assert_one_line(outcome, f"not a value of setting {name}; found '{value}'; expected {right}")
 
 
-def test_settings_are_listed_with_the_values_of_a_preset(fitcarl: Command) -> None:
+def test_settings_lists_the_values_of_a_preset(fitcarl: Command) -> None:
     listed = {one["name"]: one["value"] for one in json.loads(fitcarl("settings", "--json").stdout)}
     assert listed["features.names"] is False
     assert "shots" not in listed
@@ -193,7 +193,30 @@ def test_settings_are_listed_with_the_values_of_a_preset(fitcarl: Command) -> No
     assert len(lines) == len(listed)
 
 
-def test_supports_are_resampled_as_often_as_asked(trained: Trained, fitcarl: Command) -> None:
+def test_settings_lists_exactly_the_settings_of_the_model(fitcarl: Command) -> None:
+    for arguments, model in ((("--preset", "paper"), "fitcarl"), (("--model", "plus"), "plus")):
+        listed = json.loads(fitcarl("settings", *arguments, "--json").stdout)
+        assert all(setting.keys() == {"name", "value", "description"} for setting in listed)
+        assert {setting["name"] for setting in listed} == describe_settings(CONFIGS[model]).keys() - {"shots", "seed"}
+    assert json.loads(fitcarl("settings", "--model", "mix", "--json").stdout) == []
+
+
+@pytest.mark.parametrize("setting", ["network.heads=4", "training.gamma=0.5", "embedding.dim=10"])
+def test_setting_of_another_model_is_refused(fitcarl: Command, tmp_path: Path, setting: str) -> None:
+    outcome = fitcarl("train", "demo", "--preset", "plus", "--set", setting, "--out", tmp_path / "run")
+    assert_one_line(outcome, "not a setting of model plus", "did you mean '")
+
+
+def test_heuristic_model_has_nothing_to_train(fitcarl: Command, tmp_path: Path) -> None:
+    assert_one_line(
+        fitcarl("train", "demo", "--model", "mix", "--out", tmp_path / "run"), "nothing to train", "compare"
+    )
+    assert_one_line(fitcarl("train", "demo", "--model", "plos", "--out", tmp_path / "run"), "did you mean 'plus'")
+    assert_one_line(fitcarl("train", "demo", "--model", "plus", "--preset", "paper"), "either a preset or a model")
+    assert not (tmp_path / "run").exists()
+
+
+def test_support_sets_are_resampled(trained: Trained, fitcarl: Command) -> None:
     plain = json.loads(fitcarl("evaluate", trained[1], "--json").stdout)
     more = json.loads(fitcarl("evaluate", trained[1], "--draws", 2, "--json").stdout)
     assert len(more["draws"]["mrr"]) == 3
@@ -202,7 +225,7 @@ def test_supports_are_resampled_as_often_as_asked(trained: Trained, fitcarl: Com
     assert more["results"] == plain["results"]  # the headline stays the official draw
 
 
-def test_a_run_is_evaluated_on_another_folder_of_the_same_names(
+def test_run_is_evaluated_on_another_dataset_with_the_same_names(
     trained: Trained, fitcarl: Command, tmp_path: Path
 ) -> None:
     same = write_tiny(tmp_path / "elsewhere")
@@ -213,12 +236,12 @@ def test_a_run_is_evaluated_on_another_folder_of_the_same_names(
     assert_one_line(fitcarl("evaluate", trained[1], "--data", "demo"), "other entities or relations")
 
 
-def test_performance_over_time_is_drawn(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
+def test_figure_over_time_is_drawn(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
     assert fitcarl("evaluate", trained[1], "--figure", tmp_path / "time.svg").code == 0
     assert "<svg" in (tmp_path / "time.svg").read_text()
 
 
-def test_the_trust_in_shares_is_told_and_drawn(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
+def test_calibration_is_reported_and_drawn(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
     found = json.loads(fitcarl("evaluate", trained[1], "--json").stdout)
     assert 0 <= found["ece"] <= 1
     bins = found["calibration"]["bins"]
@@ -228,7 +251,7 @@ def test_the_trust_in_shares_is_told_and_drawn(trained: Trained, fitcarl: Comman
     assert "<svg" in (tmp_path / "trust.svg").read_text()
 
 
-def test_a_run_without_calibration_is_judged_but_its_trust_is_not_drawn(
+def test_run_without_calibration_is_evaluated_without_reliability(
     trained: Trained, fitcarl: Command, tmp_path: Path
 ) -> None:
     older = tmp_path / "older"
@@ -240,9 +263,7 @@ def test_a_run_without_calibration_is_judged_but_its_trust_is_not_drawn(
     assert (older / "calibration.json").read_text() == (trained[1] / "calibration.json").read_text()
 
 
-def test_an_unknown_setting_is_one_line_with_the_nearest_name(
-    trained: Trained, fitcarl: Command, tmp_path: Path
-) -> None:
+def test_unknown_setting_names_the_nearest(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
     outcome = fitcarl("train", trained[0], "--set", "training.learning_rat=1", "--out", tmp_path / "run")
     assert_one_line(outcome, "training.learning_rat", "did you mean 'training.learning_rate'")
     assert not (tmp_path / "run").exists()
@@ -251,21 +272,19 @@ def test_an_unknown_setting_is_one_line_with_the_nearest_name(
 @pytest.mark.parametrize(
     "setting", ["training.grad_clip=fast", "training.grad_clip=-1", "network.heads=3", "training.grad_clip"]
 )
-def test_a_value_that_makes_no_sense_is_one_line(
-    trained: Trained, fitcarl: Command, tmp_path: Path, setting: str
-) -> None:
+def test_invalid_value_is_one_line(trained: Trained, fitcarl: Command, tmp_path: Path, setting: str) -> None:
     assert_one_line(
         fitcarl("train", trained[0], "--set", setting, "--out", tmp_path / "run"), setting.partition("=")[0]
     )
 
 
-def test_a_run_is_never_trained_over(trained: Trained, fitcarl: Command) -> None:
+def test_existing_run_is_never_overwritten(trained: Trained, fitcarl: Command) -> None:
     before = (trained[1] / "weights.safetensors").read_bytes()
     assert_one_line(fitcarl("train", trained[0], "--out", trained[1]), "exists already", "--resume")
     assert (trained[1] / "weights.safetensors").read_bytes() == before
 
 
-def test_what_is_no_run_can_be_neither_evaluated_nor_resumed(fitcarl: Command, tmp_path: Path) -> None:
+def test_folder_without_a_run_is_refused(fitcarl: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for folder in ("empty", "absent"):
         assert_one_line(fitcarl("evaluate", tmp_path / folder), str(tmp_path / folder))
@@ -273,17 +292,15 @@ def test_what_is_no_run_can_be_neither_evaluated_nor_resumed(fitcarl: Command, t
     assert not (tmp_path / "absent").exists()
 
 
-def test_an_unknown_split_is_one_line(trained: Trained, fitcarl: Command) -> None:
+def test_unknown_split_is_one_line(trained: Trained, fitcarl: Command) -> None:
     assert_one_line(fitcarl("evaluate", trained[1], "--split", "tests"), "train, valid, test")
 
 
-def test_either_data_or_a_run_is_needed(fitcarl: Command) -> None:
+def test_data_or_a_run_is_required(fitcarl: Command) -> None:
     assert_one_line(fitcarl("train"), "DATA", "--resume RUN")
 
 
-def test_a_run_whose_data_moved_is_resumed_with_data_and_run(
-    trained: Trained, fitcarl: Command, tmp_path: Path
-) -> None:
+def test_run_with_moved_data_is_resumed(trained: Trained, fitcarl: Command, tmp_path: Path) -> None:
     moved = tmp_path / trained[0].name
     shutil.copytree(trained[0], moved)
     assert fitcarl("train", moved, "--resume", trained[1]).code == 0
@@ -306,7 +323,7 @@ def test_resuming_a_finished_run_changes_nothing(trained: Trained, fitcarl: Comm
         ("--data", "icews-14-oog", "did you mean 'icews14-oog'"),
     ],
 )
-def test_a_mistake_in_a_reproduction_is_one_line_before_anything_is_done(
+def test_invalid_reproduction_is_refused_first(
     trained: Trained, fitcarl: Command, tmp_path: Path, option: str, value: str, told: str
 ) -> None:
     data = [] if option == "--data" else ["--data", trained[0]]

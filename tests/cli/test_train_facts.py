@@ -1,4 +1,4 @@
-"""``fitcarl train FACTS_FILE`` as people use it."""
+"""``fitcarl train FACTS_FILE``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tests.cli.conftest import Command
 from tests.cli.test_train import assert_one_line
 
 
-def test_a_file_of_facts_is_all_it_takes(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
+def test_file_of_facts_is_trained_on(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    outcome = fitcarl("train", facts, "--episodes", 2, "--out", run)
+    outcome = fitcarl("train", facts, "--episodes", 2, "--out", run, "--set", "encoder.max_updates=20")
     assert outcome.code == 0
-    said = outcome.stderr.splitlines()
-    assert said[0] == "facts: 720 facts of 66 actors, 3 relations, 2024-01-01 to 2024-12-28"
-    assert said[1].startswith("held out for validation: 3 entities with 12 to 12 facts; ")
-    assert said[2] == "to learn from: 4 groups of 5 entities with 12 to 12 facts, hidden in turn"
-    assert json.loads((run / "config.json").read_text())["learn"]["tasks"] == "pseudo"
+    lines = outcome.stderr.splitlines()
+    assert lines[0] == "facts: 720 facts of 66 entities, 3 relations, 2024-01-01 to 2024-12-28"
+    assert lines[1].startswith("held out for validation: 3 entities with 12 to 12 facts; ")
+    assert lines[2] == "pseudo-unseen for training: 4 groups of 5 entities with 12 to 12 facts, held out in turn"
+    assert json.loads((run / "config.json").read_text())["training"]["tasks"] == "pseudo"
     assert "|split:valid|" in (sign := json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"])
     assert "|data:facts@" in sign
     compared = json.loads(fitcarl("compare", "--run", run, "--json").stdout)
@@ -29,7 +29,7 @@ def test_a_file_of_facts_is_all_it_takes(facts: Path, fitcarl: Command, tmp_path
     assert fitcarl("train", "--resume", run, "--episodes", 3).code == 0
 
 
-def test_columns_and_times_are_read_as_the_options_say(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
+def test_options_set_columns_and_granularity(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
     rows = [line.split("\t") for line in facts.read_text(encoding="utf-8").splitlines()]
     other = tmp_path / "other.data"
     other.write_text("when,who,what,whom\n" + "".join(f"{t},{s},{r},{o}\n" for s, r, o, t in [*rows, rows[0]]))
@@ -37,9 +37,9 @@ def test_columns_and_times_are_read_as_the_options_say(facts: Path, fitcarl: Com
     small = ["--set", "encoder.max_updates=20", "--set", "encoder.min_updates=1"]
     outcome = fitcarl("train", other, *ways, *small, "--episodes", 2, "--out", tmp_path / "run")
     assert outcome.code == 0
-    said = outcome.stderr.splitlines()
-    assert said[0] == "other: 720 facts of 66 actors, 3 relations, 2024-01 to 2024-12"
-    assert said[1].startswith(
+    lines = outcome.stderr.splitlines()
+    assert lines[0] == "other: 720 facts of 66 entities, 3 relations, 2024-01 to 2024-12"
+    assert lines[1].startswith(
         "other: 721 rows, 1 exact duplicate merged, 0 facts with equal subject and object kept, 684 times"
     )
 
@@ -47,7 +47,7 @@ def test_columns_and_times_are_read_as_the_options_say(facts: Path, fitcarl: Com
 @pytest.mark.parametrize(
     "given", [("--columns", "1,2,3,4"), ("--granularity", "day"), ("--format", "csv"), ("--no-header",)]
 )
-def test_how_a_file_is_read_is_not_said_of_a_dataset(fitcarl: Command, tmp_path: Path, given: tuple[str, ...]) -> None:
+def test_reading_options_are_refused_for_a_dataset(fitcarl: Command, tmp_path: Path, given: tuple[str, ...]) -> None:
     assert_one_line(fitcarl("train", "demo", *given, "--out", tmp_path / "run"), "applies to a file of facts only")
 
 
@@ -63,10 +63,10 @@ def test_how_a_file_is_read_is_not_said_of_a_dataset(fitcarl: Command, tmp_path:
         ("commas.tsv", "a,b,c,2024-01-01\n", "separated by commas: read it with --format csv"),
         ("blank.csv", "a,b,c,2024-01-01\n\na,b,d,2024-01-02\n", "row 2: a blank line"),
         ("bad.tsv", "a\tb\tc\t2024-01-01\na\tb\tc\tsoon\n", "row 2"),
-        ("few.tsv", "a\tb\tc\t2024-01-01\na\tb\td\t2024-01-02\n", "nobody can play a newcomer"),
+        ("few.tsv", "a\tb\tc\t2024-01-01\na\tb\td\t2024-01-02\n", "no entity can be held out"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_one_line_and_no_folder(
+def test_unusable_file_is_one_line_and_leaves_no_folder(
     fitcarl: Command, tmp_path: Path, name: str, content: str | None, told: str
 ) -> None:
     file = tmp_path / name

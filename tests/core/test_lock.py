@@ -16,7 +16,7 @@ from fitcarl.errors import InputError
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="folders cannot be held here")
 
 
-def test_a_folder_is_held_once_and_then_free_again(tmp_path: Path) -> None:
+def test_folder_is_locked_once_and_then_released(tmp_path: Path) -> None:
     with (
         lock_folder(tmp_path),
         pytest.raises(InputError, match="in use by another fitcarl process"),
@@ -27,7 +27,7 @@ def test_a_folder_is_held_once_and_then_free_again(tmp_path: Path) -> None:
         pass
 
 
-def test_who_is_given_the_descriptor_holds_on(tmp_path: Path) -> None:
+def test_child_with_the_descriptor_keeps_the_lock(tmp_path: Path) -> None:
     with lock_folder(tmp_path) as held:
         sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(held,))
     try:
@@ -39,7 +39,7 @@ def test_who_is_given_the_descriptor_holds_on(tmp_path: Path) -> None:
         pass
 
 
-def test_where_folders_cannot_be_held_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_locks_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fcntl
 
     def refuse(_descriptor: int, _operation: int) -> None:

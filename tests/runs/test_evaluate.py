@@ -1,4 +1,4 @@
-"""A run's shares are learned on meta-validation alone, and kept with it."""
+"""Runs are calibrated on meta-validation alone, and reports state what differs from training."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.Tem
     return train(data, out=out, shots=SHOTS, preset=request.param, episodes=4, settings=small(request.param))
 
 
-def test_a_run_is_calibrated_when_learning_ends(run: Run, data: Path) -> None:
+def test_run_is_calibrated_at_the_end_of_training(run: Run, data: Path) -> None:
     assert run.calibration is not None
     assert json.loads(run.folder.calibration.read_text()) == run.calibration.to_json()
     assert calibrate(run.model.scorer(), load_dataset(str(data)), SHOTS, seed=run.config.seed) == run.calibration
 
 
-def test_test_facts_do_not_touch_the_calibration(run: Run, data: Path) -> None:
+def test_calibration_does_not_depend_on_test_facts(run: Run, data: Path) -> None:
     dataset = load_dataset(str(data))
     other = replace(dataset, test=dataset.train)
     assert calibrate(run.model.scorer(), other, SHOTS, seed=run.config.seed) == run.calibration
 
 
-def test_a_report_of_a_run_says_how_far_its_shares_can_be_trusted(run: Run) -> None:
+def test_report_has_the_calibration_of_the_run(run: Run) -> None:
     report = evaluate(run, split="valid")
     assert report.calibration_report is not None
     assert report.calibration_report.calibration == run.calibration
 
 
-def test_the_signature_says_what_a_run_was_trained_for(run: Run) -> None:
+def test_signature_has_the_shots_of_the_training(run: Run) -> None:
     assert "trained" not in str(evaluate(run).signature)
     assert "|shots:1|" in str(evaluate(run, shots=1).signature)
     assert "|trained-shots:2|" in str(evaluate(run, shots=1).signature)
 
 
-def test_the_signature_says_whom_of_another_split_a_run_has_met(run: Run, data: Path) -> None:
+def test_signature_counts_entities_seen_in_training(run: Run, data: Path) -> None:
     dataset = load_dataset(str(data))
     turned = replace(dataset, valid=dataset.test, test=dataset.valid)
     sign = str(evaluate(run, data=turned).signature)
@@ -59,7 +59,7 @@ def test_the_signature_says_whom_of_another_split_a_run_has_met(run: Run, data: 
     assert "unseen-in-training" not in str(evaluate(run, data=turned, split="valid").signature)
 
 
-def test_a_damaged_calibration_is_named(run: Run, tmp_path: Path) -> None:
+def test_damaged_calibration_is_reported(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(run.folder.path, copy)
     (copy / "calibration.json").write_text('{"temperature": -1, "unlisted_mass": 0}')
@@ -69,7 +69,7 @@ def test_a_damaged_calibration_is_named(run: Run, tmp_path: Path) -> None:
     assert Run.load(copy).calibration is None
 
 
-def test_a_dataset_in_memory_that_shows_unseen_actors_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
+def test_dataset_with_unseen_entities_in_the_background_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
     dataset = load_dataset(str(data))
     shown = Quadruples.concat([dataset.background, dataset.test.facts])
     leaky = replace(dataset, background=shown)

@@ -52,7 +52,7 @@ COUNTS = st.lists(st.integers(1, 8), min_size=1, max_size=6)
 
 
 @given(COUNTS, st.integers(1, 4))
-def test_the_official_draw_supports_with_the_first_facts(counts: list[int], shots: int) -> None:
+def test_official_task_supports_with_the_first_facts(counts: list[int], shots: int) -> None:
     meta = meta_set(counts)
     task = official_task(meta, shots, R)
     facts = {entity: rows for entity, rows in facts_of(meta).items() if len(rows) > shots}
@@ -62,7 +62,7 @@ def test_the_official_draw_supports_with_the_first_facts(counts: list[int], shot
 
 
 @given(COUNTS, st.integers(1, 4), st.integers(0, 2**32 - 1), st.one_of(st.none(), st.integers(1, 4)))
-def test_a_sampled_fact_is_support_or_query_and_never_both(
+def test_sampled_fact_is_support_or_query_but_not_both(
     counts: list[int], shots: int, seed: int, most: int | None
 ) -> None:
     meta = meta_set(counts)
@@ -78,7 +78,7 @@ def test_a_sampled_fact_is_support_or_query_and_never_both(
         assert set(drawn) <= set(rows)
 
 
-def test_the_same_seed_draws_the_same_task_and_another_does_not() -> None:
+def test_sampled_task_depends_on_the_seed() -> None:
     meta = meta_set([20, 20])
     first, again, other = (sampled_task(meta, 3, R, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert first.support == again.support
@@ -86,7 +86,7 @@ def test_the_same_seed_draws_the_same_task_and_another_does_not() -> None:
     assert first.support != other.support
 
 
-def test_every_fact_is_support_now_and_then() -> None:
+def test_every_fact_is_support_in_some_sample() -> None:
     meta = meta_set([6])
     rng = np.random.default_rng(0)
     seen = [fact for _ in range(300) for fact in sampled_task(meta, 1, R, rng).support.facts]
@@ -94,19 +94,19 @@ def test_every_fact_is_support_now_and_then() -> None:
     assert all(abs(share - 1 / 6) < 0.07 for share in shares)
 
 
-def test_an_inverse_query_starts_at_the_unseen_entity() -> None:
+def test_inverse_query_starts_at_the_unseen_entity() -> None:
     meta = MetaSet(np.array([5, 5], np.int32), Quadruples.of([5, 7], [0, 2], [6, 5], [1, 2]))
     queries = official_task(meta, 1, R).queries
     assert (queries.entity.tolist(), queries.relation.tolist(), queries.answer.tolist()) == ([5], [R.inverse(2)], [7])
 
 
-def test_nobody_to_ask_about_is_an_empty_task() -> None:
+def test_entities_with_too_few_facts_give_an_empty_task() -> None:
     task = official_task(meta_set([1, 2]), 3, R)
     assert len(task.queries) == len(task.support) == len(task.entities) == 0
 
 
 @pytest.mark.data
-def test_the_official_draw_has_the_published_number_of_queries(benchmarks: Path) -> None:
+def test_official_task_has_the_published_number_of_queries(benchmarks: Path) -> None:
     data = read_dataset(benchmarks / "icews14-oog")
     relations = data.vocabulary.relation_ids
     counts = {

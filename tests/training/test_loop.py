@@ -1,4 +1,4 @@
-"""Whole training runs on a tiny world: what is kept, what can be resumed, what follows from the seed."""
+"""Trainings on a tiny world: files, resuming, seeds and damaged folders."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ EPISODES = 8
 
 
 @pytest.fixture(scope="module")
-def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run that nobody disturbed."""
-    out = tmp_path_factory.mktemp("runs") / "whole"
+def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A training without interruption."""
+    out = tmp_path_factory.mktemp("runs") / "finished"
     return train(data, out=out, shots=2, episodes=EPISODES, preset="paper", settings=SMALL_PAPER, seed=3)
 
 
@@ -47,8 +47,8 @@ def assert_same_weights(one: Path, other: Path) -> None:
         assert torch.equal(ours[name], theirs[name]), name
 
 
-def test_a_run_holds_what_it_was_made_of(whole: Run) -> None:
-    folder = whole.folder.path
+def test_run_folder_is_complete(finished: Run) -> None:
+    folder = finished.folder.path
     there = {part.name for part in folder.iterdir()}
     assert {"config.json", "data.json", "environment.json", "vocabulary.json", "trace.jsonl", "curve.svg"} <= there
     lines = read(folder / "trace.jsonl")
@@ -60,16 +60,16 @@ def test_a_run_holds_what_it_was_made_of(whole: Run) -> None:
     assert 50 < result["peak_mb"] < 8000
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(whole: Run, data: Path, tmp_path: Path) -> None:
+def test_weights_depend_on_the_seed_alone(finished: Run, data: Path, tmp_path: Path) -> None:
     again = train(
         data, out=tmp_path / "again", shots=2, episodes=EPISODES, preset="paper", settings=SMALL_PAPER, seed=3
     )
-    assert_same_weights(whole.folder.path, again.folder.path)
+    assert_same_weights(finished.folder.path, again.folder.path)
     other = train(data, out=tmp_path / "other", shots=2, episodes=2, preset="paper", settings=SMALL_PAPER, seed=4)
-    assert not torch.equal(other.model.module.policy.w1, whole.model.module.policy.w1)
+    assert not torch.equal(other.model.module.policy.w1, finished.model.module.policy.w1)
 
 
-def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path) -> None:
+def test_stopped_training_resumes_bit_for_bit(finished: Run, data: Path, tmp_path: Path) -> None:
     seen: list[int] = []
 
     def on_progress(now: Progress) -> None:
@@ -91,7 +91,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path
     assert seen == [1, 2, 3, 4, 5]
     resume(tmp_path / "run", on_progress=on_progress)
     assert seen == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert_same_weights(whole.folder.path, tmp_path / "run")
+    assert_same_weights(finished.folder.path, tmp_path / "run")
 
 
 def command(data: Path, out: Path) -> list[str]:
@@ -108,7 +108,7 @@ def wait_for(there: Callable[[], bool], process: subprocess.Popen[bytes], most: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("luck", range(3))
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path, tmp_path: Path, luck: int) -> None:
+def test_killed_training_resumes_bit_for_bit(finished: Run, data: Path, tmp_path: Path, luck: int) -> None:
     run = tmp_path / "run"
     chance = random.Random(luck)
     process = subprocess.Popen(command(data, run), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -127,52 +127,52 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole: Run, data: Path,
         process = subprocess.Popen(again, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     assert process.wait(120) == 0
     assert kills > 0
-    assert_same_weights(whole.folder.path, run)
+    assert_same_weights(finished.folder.path, run)
     assert [line.episode for line in read(run / "trace.jsonl")] == list(range(1, EPISODES + 1))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(data: Path, tmp_path: Path, asked: signal.Signals) -> None:
+def test_signal_stops_cleanly_and_names_the_resume_command(data: Path, tmp_path: Path, asked: signal.Signals) -> None:
     run = tmp_path / "run"
     process = subprocess.Popen(command(data, run), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     wait_for(lambda: len(read(run / "trace.jsonl")) > 0, process)
     process.send_signal(asked)
-    _, told = process.communicate(timeout=60)
+    _, messages = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert b"--resume" in told
-    assert b"Traceback" not in told
+    assert b"--resume" in messages
+    assert b"Traceback" not in messages
 
 
-def test_a_loaded_run_gives_the_report_of_the_trained_one(whole: Run) -> None:
-    trained = evaluate(whole, split="valid").to_json()
-    loaded = evaluate(whole.folder.path, split="valid").to_json()
+def test_loaded_run_has_the_report_of_the_trained_one(finished: Run) -> None:
+    trained = evaluate(finished, split="valid").to_json()
+    loaded = evaluate(finished.folder.path, split="valid").to_json()
     assert trained["results"] == loaded["results"]
-    best = json.loads((whole.folder.path / "result.json").read_text())["best_valid_mrr"]
-    honest = [row for row in loaded["results"] if (row["ranks"], row["filter"]) == ("realistic", "time-aware")]
-    assert honest[0]["mrr"] == pytest.approx(best, abs=1e-12)
+    best = json.loads((finished.folder.path / "result.json").read_text())["best_valid_mrr"]
+    realistic = [row for row in loaded["results"] if (row["ranks"], row["filter"]) == ("realistic", "time-aware")]
+    assert realistic[0]["mrr"] == pytest.approx(best, abs=1e-12)
 
 
-def test_a_run_is_shown_in_one_short_line(whole: Run) -> None:
-    assert repr(whole).startswith(f"Run('{whole.folder.path}', paper, 2-shot, ")
-    assert len(repr(whole)) < 200
+def test_repr_of_a_run_is_one_short_line(finished: Run) -> None:
+    assert repr(finished).startswith(f"Run('{finished.folder.path}', paper, 2-shot, ")
+    assert len(repr(finished)) < 200
 
 
-def test_an_existing_folder_is_not_trained_over(whole: Run, data: Path) -> None:
+def test_existing_run_is_not_overwritten(finished: Run, data: Path) -> None:
     with pytest.raises(InputError, match="--resume"):
-        train(data, out=whole.folder.path, shots=2, preset="paper", settings=SMALL_PAPER)
+        train(data, out=finished.folder.path, shots=2, preset="paper", settings=SMALL_PAPER)
 
 
-def test_a_run_is_not_resumed_on_other_data(whole: Run, tmp_path: Path) -> None:
+def test_resume_refuses_another_dataset(finished: Run, tmp_path: Path) -> None:
     other = write_tiny(tmp_path / "other", seed=8)
     with pytest.raises(InputError, match="is not the dataset"):
-        resume(whole.folder.path, data=other)
+        resume(finished.folder.path, data=other)
 
 
-def test_damaged_weights_are_named(whole: Run, tmp_path: Path) -> None:
+def test_damaged_weights_are_reported(finished: Run, tmp_path: Path) -> None:
 
     copy = tmp_path / "copy"
-    shutil.copytree(whole.folder.path, copy)
+    shutil.copytree(finished.folder.path, copy)
     (copy / "weights.safetensors").write_bytes(b"not weights")
     with pytest.raises(InputError, match=r"weights\.safetensors"):
         Run.load(copy)
@@ -191,18 +191,18 @@ def test_damaged_weights_are_named(whole: Run, tmp_path: Path) -> None:
         ("graph/graph.json", '{"version": 1}'),
     ],
 )
-def test_a_damaged_run_is_one_line_that_names_the_file(whole: Run, tmp_path: Path, part: str, content: str) -> None:
+def test_damaged_file_is_named_in_one_line(finished: Run, tmp_path: Path, part: str, content: str) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(whole.folder.path, copy)
+    shutil.copytree(finished.folder.path, copy)
     (copy / part).write_text(content)
     with pytest.raises(InputError, match=Path(part).name.replace(".", r"\.")):
         Run.load(copy)
 
 
 @pytest.mark.parametrize("part", ["weights.safetensors", "embeddings.safetensors", "graph/relation.npy"])
-def test_a_flipped_byte_is_noticed(whole: Run, tmp_path: Path, part: str) -> None:
+def test_flipped_byte_is_detected(finished: Run, tmp_path: Path, part: str) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(whole.folder.path, copy)
+    shutil.copytree(finished.folder.path, copy)
     content = bytearray((copy / part).read_bytes())
     content[-4] ^= 1
     (copy / part).write_bytes(content)
@@ -210,9 +210,9 @@ def test_a_flipped_byte_is_noticed(whole: Run, tmp_path: Path, part: str) -> Non
         Run.load(copy)
 
 
-def test_times_beyond_the_calendar_are_noticed(whole: Run, tmp_path: Path) -> None:
+def test_timestamps_beyond_the_calendar_are_refused(finished: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(whole.folder.path, copy)
+    shutil.copytree(finished.folder.path, copy)
     names = json.loads((copy / "vocabulary.json").read_text())
     for part in ("codes", "ticks"):  # shorter than the graph
         names["calendar"][part] = names["calendar"][part][:3]
@@ -221,7 +221,7 @@ def test_times_beyond_the_calendar_are_noticed(whole: Run, tmp_path: Path) -> No
         Run.load(copy)
 
 
-def test_a_folder_is_worked_in_by_one_at_a_time(data: Path, tmp_path: Path) -> None:
+def test_run_folder_is_locked_during_training(data: Path, tmp_path: Path) -> None:
     run, ways = tmp_path / "run", {"shots": 2, "preset": "paper", "settings": SMALL_PAPER}
     refused: list[str] = []
 
@@ -236,7 +236,7 @@ def test_a_folder_is_worked_in_by_one_at_a_time(data: Path, tmp_path: Path) -> N
     resume(run, episodes=2)
 
 
-def test_a_folder_that_somebody_else_trained_in_meanwhile_is_left_alone(
+def test_folder_filled_by_another_training_is_not_overwritten(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"
@@ -264,23 +264,23 @@ def test_equal_tensors_give_equal_bytes(tmp_path: Path) -> None:
     assert about == {"b": 1, "a": 0.1}
 
 
-def test_a_run_without_its_state_is_not_begun_anew_in_silence(
-    whole: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_missing_state_is_reported_before_training_starts_again(
+    finished: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(whole.folder.path, copy)
+    shutil.copytree(finished.folder.path, copy)
     (copy / "state.safetensors").unlink()
     with pytest.raises(InputError, match=r"state\.safetensors: is missing"):
         resume(copy, episodes=EPISODES + 2)
     (copy / "result.json").unlink()
     resume(copy)
     assert f"{copy / 'state.safetensors'}: is missing, so training starts again" in caplog.messages
-    assert_same_weights(whole.folder.path, copy)
+    assert_same_weights(finished.folder.path, copy)
 
 
-def test_names_of_another_run_are_noticed(whole: Run, tmp_path: Path) -> None:
+def test_vocabulary_of_another_run_is_refused(finished: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(whole.folder.path, copy)
+    shutil.copytree(finished.folder.path, copy)
     names = json.loads((copy / "vocabulary.json").read_text())
     names["entities"] = names["entities"][:-1]
     (copy / "vocabulary.json").write_text(json.dumps(names))
@@ -288,31 +288,31 @@ def test_names_of_another_run_are_noticed(whole: Run, tmp_path: Path) -> None:
         Run.load(copy)
 
 
-def test_a_damaged_state_is_named(whole: Run, tmp_path: Path) -> None:
+def test_damaged_state_is_reported(finished: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(whole.folder.path, copy)
+    shutil.copytree(finished.folder.path, copy)
     shutil.copy(copy / "weights.safetensors", copy / "state.safetensors")
     with pytest.raises(InputError, match=r"state\.safetensors"):
         resume(copy, episodes=EPISODES + 2)
 
 
-def test_too_few_facts_are_noticed_before_anything_is_written(data: Path, tmp_path: Path) -> None:
+def test_too_few_facts_are_reported_before_anything_is_written(data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="more than 40 facts"):
         train(data, out=tmp_path / "run", shots=40)
     assert not (tmp_path / "run").exists()
 
 
-def test_loading_a_run_leaves_the_callers_random_numbers_alone(whole: Run) -> None:
+def test_loading_a_run_keeps_the_random_state_of_the_caller(finished: Run) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    Run.load(whole.folder.path)
+    Run.load(finished.folder.path)
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_preset_plus_is_resumed_bit_for_bit_too(data: Path, tmp_path: Path) -> None:
+def test_model_plus_resumes_bit_for_bit(data: Path, tmp_path: Path) -> None:
     ways = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
-    undisturbed = train(data, out=tmp_path / "whole", **ways)
+    undisturbed = train(data, out=tmp_path / "finished", **ways)
     seen: list[int] = []
     with pytest.raises(TrainingInterrupted):
         train(

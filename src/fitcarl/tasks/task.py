@@ -1,4 +1,4 @@
-"""What is asked of a model: some unseen entities, a few facts about each, and questions about the rest."""
+"""Few-shot tasks: unseen entities with their support facts, and queries about their other facts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fitcarl.data.relations import RelationIds
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Questions (e', r_q, ?, t_q); the unseen entity is always the start, so r_q may be an inverse relation."""
+    """Queries (e', r_q, ?, t_q); the unseen entity is always the subject, so r_q may be an inverse relation."""
 
     entity: Ids
     """int32 [queries], the unseen entity e'."""
@@ -23,11 +23,11 @@ class Queries:
     time: Ids
     """int32 [queries], t_q in ticks."""
     answer: Ids
-    """int32 [queries], the entity at the other end of the fact that was hidden."""
+    """int32 [queries], the other entity of the hidden fact."""
 
     @classmethod
     def hidden(cls, owner: Ids, facts: Quadruples, relations: RelationIds) -> Queries:
-        """Questions whose answers are the other ends of ``facts``; ``owner`` is the end that asks."""
+        """Queries whose answers are the other entities of ``facts``; ``owner`` [facts] are the unseen ones."""
         turned = facts.seen_from(owner, relations)
         return cls(turned.subject, turned.relation, turned.time, turned.object)
 
@@ -35,7 +35,7 @@ class Queries:
         return len(self.entity)
 
     def asks_the_same(self, other: Queries) -> bool:
-        """Whether both are the same questions in the same order, whatever their answers."""
+        """Whether both are the same queries in the same order, regardless of their answers."""
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ("entity", "relation", "time"))
 
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Queries:
@@ -44,7 +44,7 @@ class Queries:
 
 @dataclass(frozen=True)
 class Task:
-    """Supports of all the unseen entities that appear together, and the queries about them. They share no fact."""
+    """The support facts of some unseen entities and the queries about them, which have no fact in common."""
 
     support: MetaSet
     queries: Queries
@@ -56,9 +56,9 @@ class Task:
 
 
 def official_task(meta: MetaSet, shots: int, relations: RelationIds) -> Task:
-    """The official draw: the first K facts of each entity are its support, the others its queries.
+    """The official task: the first K facts of each entity are its support, the others its queries.
 
-    Entities with at most K facts have nothing to ask and are left out.
+    Entities with at most K facts have no queries and are left out.
     """
     return _divide(meta, np.arange(len(meta)), shots, None, relations)
 
@@ -70,7 +70,15 @@ def sampled_task(
     rng: np.random.Generator,
     queries_per_entity: int | None = None,
 ) -> Task:
-    """A random draw without replacement: K support facts, then queries (all that remain, or at most so many)."""
+    """A random task: K support facts per entity without replacement, then queries.
+
+    Args:
+        meta: The facts of the unseen entities.
+        shots: K, support facts per entity.
+        relations: Relation ids, to invert facts.
+        rng: Source of random numbers.
+        queries_per_entity: Maximum number of queries per entity; all other facts by default.
+    """
     by_owner_at_random = np.lexsort((rng.random(len(meta)), np.repeat(np.arange(len(meta.entities)), _counts(meta))))
     return _divide(meta, by_owner_at_random, shots, queries_per_entity, relations)
 

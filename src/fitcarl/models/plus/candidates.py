@@ -67,7 +67,7 @@ def collect_candidates(
         encoder_scorer: Scores of the encoder; without it the encoder features are 0.
     """
     inputs, weight = feature_inputs(graph, support, statistics, queries, shortlist, encoder_scorer)
-    return Candidates(inputs.offsets, inputs.entity, normalised_features(inputs), weight)
+    return Candidates(inputs.offsets, inputs.entity, normalised_features(inputs, statistics.scaling), weight)
 
 
 def feature_inputs(
@@ -91,6 +91,7 @@ def feature_inputs(
     accumulators = np.empty((len(queries), width, len(Accumulator)), dtype=np.float32)
     given = (
         *(batch, base, _edges(graph.overlay), kernel_statistics, scores),
+        statistics.scaling.preselection_arrays(),
         *(shortlist.size, shortlist.sampled, shortlist.seed),
         *(counts, entity, weight, accumulators),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.features.inputs import DECAY_DAYS
+from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.gaps import BUCKETS, WIDTHS
 from fitcarl.models.plus.kernels import count_cooccurrences, count_excitation, count_rules
 from fitcarl.models.plus.names import Names
@@ -100,6 +101,8 @@ class GraphStatistics:
     names: Names
     """Empty unless names are switched on."""
     days_per_tick: float
+    scaling: FeatureScaling = field(default_factory=FeatureScaling.unfitted)
+    """Shift, scale and preselection weights of the candidate features, which stay the same on every graph of a run."""
 
     @property
     def entities(self) -> int:
@@ -157,11 +160,12 @@ class GraphStatistics:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, names: Names) -> GraphStatistics:
-        """The inverse of ``arrays``; concepts and names are stored elsewhere.
+        """The inverse of ``arrays``; concepts, names and feature scaling are stored elsewhere.
 
         Raises:
             KeyError: If an array is missing.
         """
+        stored: dict[str, Any] = {name: arrays[name] for name in _STORED}
         rates, slots = arrays["rule_rates"], arrays["rule_slots"]
         rule, tries = np.full(_RULE_SLOTS, rates[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
         rule[slots], tries[slots] = rates[:-1], arrays["rule_tries"]
@@ -171,7 +175,7 @@ class GraphStatistics:
             concepts=concepts,
             names=names,
             days_per_tick=float(arrays["days_per_tick"][0]),
-            **{name: arrays[name] for name in _STORED},
+            **stored,
         )
 
     def matches(self, graph: TemporalGraph) -> bool:

@@ -24,6 +24,8 @@ from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
 from fitcarl.models.plus.encoder.training import load_or_train_encoder
+from fitcarl.models.plus.features.fitting import fit_scaling
+from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.models.plus.scorer import PlusScorer
@@ -42,10 +44,11 @@ _log = logging.getLogger(__name__)
 class PlusModel:
     """Policy networks over graph features, trained by maximum likelihood of the answer.
 
-    The encoder is trained before the first episode, on background facts, and stays frozen.
+    The encoder is trained and the feature scaling is fitted before the first episode, on background facts; both stay
+    unchanged afterwards.
     """
 
-    artifacts: ClassVar[tuple[str, ...]] = ("encoder", "statistics")
+    artifacts: ClassVar[tuple[str, ...]] = ("encoder", "scaling", "statistics")
     preparation_seconds = 0.0
 
     def __init__(
@@ -58,13 +61,16 @@ class PlusModel:
         self.module = PlusPolicy(config.policy.hidden, config.policy.hidden_candidates, config.features.off)
         self._config = config.policy
         self._background = context.graph
-        self.statistics = statistics or count_for(config, context)
+        if statistics is None:
+            statistics = count_for(config, context)
+            statistics = statistics.with_parts(scaling=scaling_for(config, context, statistics, encoder))
+        self.statistics = statistics
         self.encoder = encoder
         self._reader = EncoderScorer.optional(encoder, self.statistics)
 
     @classmethod
     def prepare(cls, preparation: Preparation) -> PlusModel:
-        """Trains the encoder on facts without pseudo-unseen entities, or reads it from the cache."""
+        """Trains the encoder on facts without pseudo-unseen entities, or reads it from the cache; fits the scaling."""
         config, context, artifacts = preparation.config, preparation.context, preparation.artifacts
         assert isinstance(config, PlusConfig)
         encoder = None
@@ -73,8 +79,13 @@ class PlusModel:
                 encoder, seconds = _train_encoder(config, preparation)
                 artifacts.write("encoder", encoder.state_dict(), {"seconds": seconds})
             encoder = _load_encoder(config, context, artifacts)
+        statistics = count_for(config, context)
+        if not artifacts.exists("scaling"):
+            scaling = scaling_for(config, context, statistics, encoder)
+            artifacts.write("scaling", {name: torch.from_numpy(array) for name, array in scaling.arrays().items()})
+        statistics = statistics.with_parts(scaling=_load_scaling(artifacts))
         with seeded(config.seed):
-            model = cls(config, context, None, encoder)
+            model = cls(config, context, statistics, encoder)
         if encoder is not None:
             model.preparation_seconds = float(artifacts.read("encoder")[1].get("seconds", 0.0))
         return model
@@ -82,7 +93,9 @@ class PlusModel:
     @classmethod
     def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> PlusModel:
         assert isinstance(config, PlusConfig)
-        statistics = _load_statistics(config, context, artifacts) if artifacts.exists("statistics") else None
+        saved = artifacts.exists("statistics")
+        statistics = _load_statistics(config, context, artifacts) if saved else count_for(config, context)
+        statistics = statistics.with_parts(scaling=_load_scaling(artifacts))
         encoder = _load_encoder(config, context, artifacts) if config.features.encoder else None
         with seeded(config.seed):
             return cls(config, context, statistics, encoder)
@@ -131,7 +144,7 @@ class PlusModel:
         names = now.names.refit(graph)
         concepts = now.concepts if concepts is None else concepts
         statistics = compute_statistics(graph.background_facts(), graph, concepts, now.days_per_tick, names=names)
-        return self._replace(graph, statistics, self.encoder)
+        return self._replace(graph, statistics.with_parts(scaling=now.scaling), self.encoder)
 
     def _replace(self, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None) -> PlusModel:
         other = copy(self)
@@ -145,6 +158,16 @@ def count_for(config: PlusConfig, context: GraphContext) -> GraphStatistics:
     """The statistics of a background, with names if they are switched on."""
     names = names_for(config, context)
     return compute_statistics(context.facts, context.graph, context.concepts, context.days, names=names)
+
+
+def scaling_for(
+    config: PlusConfig, context: GraphContext, statistics: GraphStatistics, encoder: SupportEncoder | None
+) -> FeatureScaling:
+    """The feature scaling, fitted on the background."""
+    size = config.policy.train_candidates
+    shortlist = Shortlist(size, size // 2, config.seed)
+    given = context.facts, context.graph, statistics, encoder, config.shots, shortlist
+    return fit_scaling(*given, config.features.off, config.seed)
 
 
 def names_for(config: PlusConfig, context: GraphContext) -> Names:
@@ -186,6 +209,16 @@ def _load_encoder(config: PlusConfig, context: GraphContext, artifacts: Artifact
     if not encoder.matches(graph.entities, graph.relations.directed, names_for(config, context)):
         raise InputError("does not fit the names", file=file, expected=f"{graph.entities} entities")
     return encoder
+
+
+def _load_scaling(artifacts: Artifacts) -> FeatureScaling:
+    if not artifacts.exists("scaling"):
+        raise InputError("is missing", file=artifacts.path("scaling"), expected=_OF_THIS_VERSION)
+    stored, _ = artifacts.read("scaling")
+    try:
+        return FeatureScaling.from_arrays({name: part.numpy() for name, part in stored.items()})
+    except (KeyError, ValueError):
+        raise InputError("is of another version", file=artifacts.path("scaling"), expected=_OF_THIS_VERSION) from None
 
 
 def _load_statistics(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> GraphStatistics:

@@ -8,7 +8,6 @@ import numpy as np
 from numba import njit
 
 from fitcarl.models.plus.features.accumulate import (
-    Accumulator,
     from_encoder,
     from_neighbours,
     from_relation,
@@ -16,7 +15,14 @@ from fitcarl.models.plus.features.accumulate import (
     from_similar_entities,
     from_support,
 )
-from fitcarl.models.plus.features.inputs import Edges, EncoderScores, KernelStatistics, QueryBatch
+from fitcarl.models.plus.features.inputs import (
+    MIN_ENCODER_LOGPROB,
+    Edges,
+    EncoderScores,
+    KernelStatistics,
+    Preselection,
+    QueryBatch,
+)
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
 
@@ -32,21 +38,17 @@ def _support_direction(queries: QueryBatch, q: int, statistics: KernelStatistics
 
 
 @njit(cache=True, nogil=True)
-def _preselection_score(x: int, q: int, graph: Edges, encoder: EncoderScores, acc: Floats) -> float:
-    """A cheap score that decides which candidates are shortlisted."""
-    probability = math.exp(encoder.with_events[q, x]) if encoder.with_events.shape[1] > 0 else 0.0
-    return (
-        20 * acc[x, Accumulator.COOCCURRENCE]
-        + 2 * acc[x, Accumulator.PAIR_RATE]
-        + 30 * acc[x, Accumulator.RULE_NEAR]
-        + 10 * acc[x, Accumulator.RULE_SUM] / (1 + acc[x, Accumulator.EDGES])
-        + 0.02 * math.log1p(acc[x, Accumulator.OBJECT_COUNT])
-        + 0.05 * math.log1p(acc[x, Accumulator.OBJECT_20D])
-        + 0.3 * acc[x, Accumulator.SIMILAR_SAME_RELATION]
-        + 0.01 * math.log1p(graph.offsets[x + 1] - graph.offsets[x])
-        + 0.02 * math.log1p(acc[x, Accumulator.SAME_DAY])
-        + 10 * probability
-    )
+def _preselection_score(
+    x: int, q: int, graph: Edges, encoder: EncoderScores, acc: Floats, preselection: Preselection
+) -> float:
+    """A linear score of features that need no further lookup; it decides which candidates are shortlisted."""
+    score = preselection.degree * math.log(1.0 + graph.offsets[x + 1] - graph.offsets[x])
+    for j in range(len(preselection.accumulator)):
+        value = acc[x, preselection.accumulator[j]]
+        score += preselection.weight[j] * math.log(value + preselection.epsilon[j])
+    if encoder.with_events.shape[1] > 0:
+        score += preselection.encoder * max(encoder.with_events[q, x], MIN_ENCODER_LOGPROB)
+    return score
 
 
 @njit(cache=True, nogil=True)
@@ -98,6 +100,7 @@ def collect(
     overlay: Edges,
     statistics: KernelStatistics,
     encoder: EncoderScores,
+    preselection: Preselection,
     size: int,
     sampled: int,
     seed: int,
@@ -130,7 +133,9 @@ def collect(
 
         score = np.empty(found)
         for i in range(found):
-            score[i] = _preselection_score(listed[i], q, base, encoder, acc) if listed[i] != e else -np.inf
+            score[i] = (
+                _preselection_score(listed[i], q, base, encoder, acc, preselection) if listed[i] != e else -np.inf
+            )
         order = best_first(score, size)
         counts[q] = min(len(order), size + sampled)
         if sampled > 0 and len(order) > size + sampled:

@@ -10,6 +10,8 @@ from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
 DECAY_DAYS = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
 """Time scales of the columns of ``GraphStatistics.decay``."""
+MIN_ENCODER_LOGPROB = -25.0
+"""Log-probabilities of the encoder are cut off here: lower ones differ by chance only."""
 
 
 class Edges(NamedTuple):
@@ -83,6 +85,17 @@ class QueryBatch(NamedTuple):
     support_relation: Ints
     support_entity: Ints
     support_time: Ints
+
+
+class Preselection(NamedTuple):
+    """Weights of a linear score: of log(accumulator + epsilon), of log(1 + degree), and of the encoder's log p."""
+
+    accumulator: Longs
+    """int64 [n]: the accumulators that are read."""
+    epsilon: Floats
+    weight: Floats
+    degree: float
+    encoder: float
 
 
 class FeatureInputs(NamedTuple):

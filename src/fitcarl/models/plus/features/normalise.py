@@ -7,23 +7,23 @@ import numpy as np
 from fitcarl.core.arrays import batches
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.models.plus.features.inputs import FeatureInputs
+from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.features.table import FEATURES, transformed
 from fitcarl.models.plus.kernels import Floats
 
 _ROWS = 16_384
 """Candidates that are transformed at once; bounds the temporary arrays."""
-_SHIFT = np.array([feature.shift for feature in FEATURES])[:, None]
-_SCALE = np.array([feature.scale for feature in FEATURES])[:, None]
 
 
-def normalised_features(inputs: FeatureInputs) -> Floats:
+def normalised_features(inputs: FeatureInputs, scaling: FeatureScaling) -> Floats:
     """float32 [candidates, features]: all features of all candidates; values that do not exist are 0."""
     out = np.empty((len(inputs.entity), len(FEATURES)), dtype=np.float32)
+    shift, scale = scaling.shift[:, None], scaling.scale[:, None]
 
     def fill(_: int, low: int, high: int) -> None:
         for part in batches(np.diff(inputs.offsets)[low:high], _ROWS):
             first, end = low + part.start, low + part.stop
-            values = (transformed(inputs, first, end) - _SHIFT) / _SCALE
+            values = (transformed(inputs, first, end) - shift) / scale
             out[inputs.offsets[first] : inputs.offsets[end]] = np.nan_to_num(values, nan=0.0, copy=False).T
 
     parallel_for(split_range(len(inputs.offsets) - 1), fill)

@@ -13,7 +13,7 @@ import numpy as np
 
 from fitcarl.models.plus.features import sources
 from fitcarl.models.plus.features.accumulate import Accumulator
-from fitcarl.models.plus.features.inputs import FeatureInputs
+from fitcarl.models.plus.features.inputs import MIN_ENCODER_LOGPROB, FeatureInputs
 from fitcarl.models.plus.kernels import Floats
 
 Transform = Callable[[Floats], Floats]
@@ -27,7 +27,7 @@ class Log:
     epsilon: float
 
     def __call__(self, value: Floats) -> Floats:
-        return np.log(value + np.float64(self.epsilon))  # in double precision, also for float32 accumulators
+        return np.log(value + self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def identity(value: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Feature:
-    """One candidate feature: (transform(value of the source) - shift) / scale."""
+    """One candidate feature: (transform(value of the source) - shift) / scale, with fitted shift and scale."""
 
     family: str
     """The setting ``features.<family>`` switches it on or off; ``query`` is always on."""
@@ -55,57 +55,57 @@ class Feature:
     source: Source
     """The accumulator, or the function that returns a value of this name."""
     transform: Transform
-    shift: float = 0.0
-    scale: float = 1.0
+    preselects: bool = False
+    """Whether it has a weight in the preselection of candidates; only for logs of accumulators, degree and encoder."""
 
 
 FEATURES: tuple[Feature, ...] = (
-    Feature("copy_support", "cooccurrence", Accumulator.COOCCURRENCE, Log(1e-5), -11.4, 3),
-    Feature("copy_support", "pair_rate", Accumulator.PAIR_RATE, Log(1e-3), -6.9, 3),
-    Feature("copy_support", "support_count", Accumulator.SUPPORT_COUNT, np.log1p, 0, 0.5),
+    Feature("copy_support", "cooccurrence", Accumulator.COOCCURRENCE, Log(1e-5), preselects=True),
+    Feature("copy_support", "pair_rate", Accumulator.PAIR_RATE, Log(1e-3), preselects=True),
+    Feature("copy_support", "support_count", Accumulator.SUPPORT_COUNT, Log(1.0)),
     Feature("copy_support", "same_relation", Accumulator.SAME_RELATION, identity),
     Feature("copy_support", "inverse_relation", Accumulator.INVERSE_RELATION, identity),
-    Feature("copy_support", "nearness", Accumulator.NEARNESS, Log(1e-3), -6.9, 3),
-    Feature("neighbours", "rule_near", Accumulator.RULE_NEAR, Log(1e-5), -8.4, 4),
-    Feature("neighbours", "rule_sum", Accumulator.RULE_SUM, Log(1e-5), -7.6, 4.8),
-    Feature("neighbours", "second_hop_near", Accumulator.SECOND_HOP_NEAR, Log(1e-5), -10.1, 2.8),
-    Feature("neighbours", "rule_max", Accumulator.RULE_MAX, Log(1e-4), -6.6, 3),
-    Feature("neighbours", "linked_share", sources.neighbours, identity, 0.2, 1 / 3),
-    Feature("neighbours", "edges", Accumulator.EDGES, np.log1p, 0.6),
-    Feature("neighbours", "same_relation_edges", Accumulator.SAME_RELATION_EDGES, Log(1e-2), -4.4),
-    Feature("neighbours", "inverse_relation_edges", Accumulator.INVERSE_RELATION_EDGES, Log(1e-2), -4.4),
-    Feature("neighbours", "near_support", Accumulator.NEAR_SUPPORT, Log(1e-2), -3.9, 1.6),
-    Feature("similar_entities", "similar_same_relation", Accumulator.SIMILAR_SAME_RELATION, Log(1e-3), -6.7),
-    Feature("similar_entities", "similar_any", Accumulator.SIMILAR_ANY, Log(1e-3), -5.9, 2.4),
-    Feature("relation_popularity", "object_count", Accumulator.OBJECT_COUNT, np.log1p, 1.3, 1.5),
-    Feature("relation_popularity", "object_same_tick", Accumulator.OBJECT_SAME_TICK, np.log1p, 0, 0.25),
-    Feature("relation_popularity", "object_3d", Accumulator.OBJECT_3D, Log(1e-2), -3.6, 1.8),
-    Feature("relation_popularity", "object_20d", Accumulator.OBJECT_20D, Log(1e-2), -2.4, 2.5),
-    Feature("relation_popularity", "object_90d", Accumulator.OBJECT_90D, Log(1e-2), -1.5, 3),
-    Feature("relation_popularity", "inverse_count", sources.relation_popularity, np.log1p, 0.98, 1.4),
-    Feature("same_day", "same_day", Accumulator.SAME_DAY, Log(1e-2), -2.1, 2.6),
-    Feature("activity", "degree", sources.activity, np.log1p, 4.1, 2),
-    Feature("activity", "activity_1d", sources.activity, Log(1e-2), -1.5, 2.5),
-    Feature("activity", "activity_7d", sources.activity, Log(1e-2), 0.5, 2.6),
-    Feature("activity", "activity_60d", sources.activity, Log(1e-2), 2.5, 1.9),
-    Feature("excitation", "excitation", sources.activity, Log(1e-6), -1.8, 2.6),
-    Feature("concepts", "concept_fit", sources.concepts, Log(1e-3), -2.6),
-    Feature("similarity", "similarity_max", sources.similarity, identity, 0.6, 1 / 3),
-    Feature("similarity", "similarity_mean", sources.similarity, identity, 0.5, 1 / 3),
-    Feature("relation_profile", "relation_profile", sources.relation_profile, Log(1e-4), -1.8, 3.5),
-    Feature("encoder", "encoder_support_only", sources.encoder, AtLeast(-25.0), -10, 3),
-    Feature("encoder", "encoder_with_events", sources.encoder, AtLeast(-25.0), -10, 3),
+    Feature("copy_support", "nearness", Accumulator.NEARNESS, Log(1e-3)),
+    Feature("neighbours", "rule_near", Accumulator.RULE_NEAR, Log(1e-5), preselects=True),
+    Feature("neighbours", "rule_sum", Accumulator.RULE_SUM, Log(1e-5), preselects=True),
+    Feature("neighbours", "second_hop_near", Accumulator.SECOND_HOP_NEAR, Log(1e-5)),
+    Feature("neighbours", "rule_max", Accumulator.RULE_MAX, Log(1e-4)),
+    Feature("neighbours", "linked_share", sources.neighbours, identity),
+    Feature("neighbours", "edges", Accumulator.EDGES, Log(1.0), preselects=True),
+    Feature("neighbours", "same_relation_edges", Accumulator.SAME_RELATION_EDGES, Log(1e-2)),
+    Feature("neighbours", "inverse_relation_edges", Accumulator.INVERSE_RELATION_EDGES, Log(1e-2)),
+    Feature("neighbours", "near_support", Accumulator.NEAR_SUPPORT, Log(1e-2)),
+    Feature("similar_entities", "similar_same_relation", Accumulator.SIMILAR_SAME_RELATION, Log(1e-3), preselects=True),
+    Feature("similar_entities", "similar_any", Accumulator.SIMILAR_ANY, Log(1e-3)),
+    Feature("relation_popularity", "object_count", Accumulator.OBJECT_COUNT, Log(1.0), preselects=True),
+    Feature("relation_popularity", "object_same_tick", Accumulator.OBJECT_SAME_TICK, Log(1.0)),
+    Feature("relation_popularity", "object_3d", Accumulator.OBJECT_3D, Log(1e-2)),
+    Feature("relation_popularity", "object_20d", Accumulator.OBJECT_20D, Log(1e-2), preselects=True),
+    Feature("relation_popularity", "object_90d", Accumulator.OBJECT_90D, Log(1e-2)),
+    Feature("relation_popularity", "inverse_count", sources.relation_popularity, np.log1p),
+    Feature("same_day", "same_day", Accumulator.SAME_DAY, Log(1e-2), preselects=True),
+    Feature("activity", "degree", sources.activity, np.log1p, preselects=True),
+    Feature("activity", "activity_1d", sources.activity, Log(1e-2)),
+    Feature("activity", "activity_7d", sources.activity, Log(1e-2)),
+    Feature("activity", "activity_60d", sources.activity, Log(1e-2)),
+    Feature("excitation", "excitation", sources.activity, Log(1e-6)),
+    Feature("concepts", "concept_fit", sources.concepts, Log(1e-3)),
+    Feature("similarity", "similarity_max", sources.similarity, identity),
+    Feature("similarity", "similarity_mean", sources.similarity, identity),
+    Feature("relation_profile", "relation_profile", sources.relation_profile, Log(1e-4)),
+    Feature("encoder", "encoder_support_only", sources.encoder, AtLeast(MIN_ENCODER_LOGPROB)),
+    Feature("encoder", "encoder_with_events", sources.encoder, AtLeast(MIN_ENCODER_LOGPROB), preselects=True),
     Feature("names", "query_words", sources.names, identity),
     Feature("names", "support_words", sources.names, identity),
     Feature("names", "same_place", sources.names, identity),
     Feature("names", "support_place_share", sources.names, identity),
-    Feature("names", "place_affinity", sources.names, identity, -5, 3),
+    Feature("names", "place_affinity", sources.names, identity),
     Feature("names", "role_fit", sources.names, identity),
-    Feature("query", "support_gap", sources.query, np.log1p, 2.7, 1.7),
-    Feature("query", "support_size", sources.query, np.log, 1),
-    Feature("query", "relation_objects", sources.query, np.log1p, 6.4, 1.2),
-    Feature("query", "support_relation_fit", sources.query, identity, -1.2, 1.2),
-    Feature("query", "neighbour_degree", sources.query, identity, 4.8, 1.7),
+    Feature("query", "support_gap", sources.query, np.log1p),
+    Feature("query", "support_size", sources.query, np.log),
+    Feature("query", "relation_objects", sources.query, np.log1p),
+    Feature("query", "support_relation_fit", sources.query, identity),
+    Feature("query", "neighbour_degree", sources.query, identity),
 )
 FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(feature.family for feature in FEATURES))
 
@@ -147,7 +147,7 @@ def transformed(inputs: FeatureInputs, low: int, high: int, table: Sequence[Feat
     out = np.empty((len(table), rows.stop - rows.start))
     for place, feature in enumerate(table):
         if isinstance(feature.source, Accumulator):
-            value = inputs.accumulators[rows, feature.source]
+            value: Floats = inputs.accumulators[rows, feature.source].astype(np.float64)
         else:
             value = found[feature.name]
         out[place] = feature.transform(value)

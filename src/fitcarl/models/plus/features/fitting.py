@@ -1,0 +1,172 @@
+"""Fits the feature scaling on the background: known entities are held out and asked about as if they were unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fitcarl.data.pseudo_unseen import hold_out_entities, select_pseudo_unseen
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.errors import InputError
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.plus.candidates import Shortlist, feature_inputs
+from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
+from fitcarl.models.plus.features.scaling import FeatureScaling
+from fitcarl.models.plus.features.table import FEATURES, transformed
+from fitcarl.models.plus.kernels import Floats
+from fitcarl.models.plus.statistics import GraphStatistics, event_index
+from fitcarl.tasks.task import Task, sampled_task
+
+_ENTITIES = 400
+"""Held-out entities at most; one query is asked about each."""
+_BATCH = 50
+"""Queries whose candidates are held at once."""
+_NEGATIVES = 300
+"""Candidates per query, besides the answer, on which the preselection is fitted."""
+_RIDGE = 1e-3
+"""Regularisation of the preselection weights, in units of one standard deviation."""
+_MAX_ITERATIONS = 100
+_MIN_SCALE = 1e-3
+"""A feature with a smaller standard deviation is taken as constant."""
+
+
+def fit_scaling(
+    facts: Quadruples,
+    graph: TemporalGraph,
+    statistics: GraphStatistics,
+    encoder: SupportEncoder | None,
+    shots: int,
+    shortlist: Shortlist,
+    disabled: Collection[str] = (),
+    seed: int = 0,
+) -> FeatureScaling:
+    """Shift, scale and preselection weights from held-out background entities.
+
+    The preselection weights maximise the likelihood of the answer under a softmax over candidates that is linear in
+    the transformed features. Shift and scale are mean and standard deviation over the candidates that it selects.
+
+    Args:
+        facts: The facts of the background.
+        graph: The same facts, indexed.
+        statistics: Statistics of the background.
+        encoder: The encoder, if there is one.
+        shots: K, the number of support facts.
+        shortlist: Candidates that the policy is trained on.
+        disabled: Feature families that are switched off; they do not influence the preselection.
+        seed: Seed of the held-out entities and of their support facts.
+    """
+    rng = np.random.default_rng(seed)
+    try:
+        group = select_pseudo_unseen(facts, graph.entities, shots, rng, groups=1, most=_ENTITIES).groups[0]
+    except InputError:  # too few facts to hold any out
+        return FeatureScaling.unfitted()
+    fold = hold_out_entities(facts, group, graph.entities, rng)
+    task = sampled_task(fold.hidden, shots, graph.relations, rng, 1)
+    reduced = TemporalGraph.from_facts(fold.background, graph.entities, graph.relations)
+    scaling = FeatureScaling.unfitted()
+    statistics = statistics.with_parts(**event_index(reduced), scaling=scaling)
+    weights = _fit_preselection(_samples(task, reduced, statistics, encoder, Shortlist(graph.entities), rng), disabled)
+    scaling = replace(scaling, preselection=weights)
+    statistics = statistics.with_parts(scaling=scaling)
+    rows, answers = [], []
+    for values, queries in _batches(task, reduced, statistics, encoder, shortlist):
+        rows.append(values)
+        answers += [listed == answer for answer, listed in queries]
+    return replace(scaling, **_moments(np.concatenate(rows, axis=1), np.concatenate(answers)))
+
+
+def _batches(
+    task: Task,
+    graph: TemporalGraph,
+    statistics: GraphStatistics,
+    encoder: SupportEncoder | None,
+    shortlist: Shortlist,
+) -> Iterator[tuple[Floats, list[tuple[int, NDArray[np.int32]]]]]:
+    """Transformed features [features, candidates] of batches of queries, with answer and candidates of each query."""
+    overlaid = graph.with_facts(task.support.facts)
+    scorer = EncoderScorer.optional(encoder, statistics)
+    for low in range(0, len(task.queries), _BATCH):
+        queries = task.queries.take(slice(low, low + _BATCH))
+        inputs, _ = feature_inputs(overlaid, task.support, statistics, queries, shortlist, scorer)
+        listed = [inputs.entity[inputs.offsets[q] : inputs.offsets[q + 1]] for q in range(len(queries))]
+        yield transformed(inputs, 0, len(queries)), list(zip(queries.answer.tolist(), listed, strict=True))
+
+
+def _samples(
+    task: Task,
+    graph: TemporalGraph,
+    statistics: GraphStatistics,
+    encoder: SupportEncoder | None,
+    shortlist: Shortlist,
+    rng: np.random.Generator,
+) -> list[tuple[Floats, float]]:
+    """For every query whose answer is a candidate: [1 + negatives, features], the answer first, and log-weights."""
+    found = []
+    for values, queries in _batches(task, graph, statistics, encoder, shortlist):
+        first = 0
+        for answer, listed in queries:
+            place = np.flatnonzero(listed == answer)
+            others = np.flatnonzero(listed != answer)
+            if len(place) and len(others):
+                drawn = rng.choice(others, min(_NEGATIVES, len(others)), replace=False)
+                rows = values[:, first + np.concatenate([place, drawn])].T
+                found.append((rows, float(np.log(len(others) / len(drawn)))))
+            first += len(listed)
+    return found
+
+
+def _fit_preselection(samples: list[tuple[Floats, float]], disabled: Collection[str]) -> NDArray[np.float64]:
+    """float64 [features]: weights of a linear softmax over candidates, fitted to the answers."""
+    weights = FeatureScaling.unfitted().preselection
+    used = [place for place, f in enumerate(FEATURES) if f.preselects and f.family not in disabled]
+    weights[[place for place, f in enumerate(FEATURES) if f.family in disabled]] = 0
+    if not samples:
+        return weights
+    rows = np.nan_to_num(np.concatenate([values[:, used] for values, _ in samples]))
+    center, spread = rows.mean(0), rows.std(0)
+    spread = np.where(spread > _MIN_SCALE, spread, np.inf)  # a constant feature gets weight 0
+    values, log_weight = _padded([((np.nan_to_num(part[:, used]) - center) / spread, log) for part, log in samples])
+    weight = torch.zeros(len(used), dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([weight], max_iter=_MAX_ITERATIONS, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        score = values @ weight + log_weight
+        total: Tensor = (score.logsumexp(1) - score[:, 0]).mean() + _RIDGE * (weight**2).sum()
+        total.backward()
+        return total
+
+    optimizer.step(loss)
+    weights[used] = weight.detach().numpy() / spread
+    return weights
+
+
+def _padded(parts: list[tuple[Floats, float]]) -> tuple[Tensor, Tensor]:
+    """Values [queries, 1 + negatives, features] and log-weights of all samples; padding has log-weight -inf."""
+    shape = len(parts), max(len(values) for values, _ in parts)
+    values = torch.zeros(*shape, parts[0][0].shape[1], dtype=torch.float64)
+    log_weight = torch.full(shape, -torch.inf, dtype=torch.float64)
+    for row, (part, log) in enumerate(parts):
+        values[row, : len(part)] = torch.from_numpy(part)
+        log_weight[row, 0] = 0.0
+        log_weight[row, 1 : len(part)] = log
+    return values, log_weight
+
+
+def _moments(values: Floats, answer: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+    """Mean and standard deviation of every feature, with as much weight on the answers as on all other candidates.
+
+    Without that balance a feature that few candidates but many answers have would be scaled by its rarity.
+    """
+    exists = ~np.isnan(values)
+    weight = np.where(answer, 1 / max(answer.sum(), 1), 1 / max((~answer).sum(), 1)) * exists
+    total = np.maximum(weight.sum(1), 1e-12)
+    filled = np.where(exists, values, 0.0)
+    mean = (filled * weight).sum(1) / total
+    deviation = np.sqrt(((filled - mean[:, None]) ** 2 * weight).sum(1) / total)
+    return {"shift": mean.astype(np.float64), "scale": np.where(deviation > _MIN_SCALE, deviation, 1.0)}

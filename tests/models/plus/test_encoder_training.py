@@ -49,10 +49,10 @@ def test_encoder_never_sees_pseudo_unseen_entities(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = configure("plus", ["training.tasks=both", "encoder.max_updates=1", "encoder.min_updates=1"], shots=3)
-    sampler, met = TaskSampler(dataset, config), []
+    sampler, graphs = TaskSampler(dataset, config), []
 
     def record(graph: TemporalGraph, *given: object, **ways: object) -> object:
-        met.append(graph)
+        graphs.append(graph)
         return load_or_train_encoder(graph, *given, **ways)  # type: ignore[arg-type]
 
     monkeypatch.setattr(trainable, "load_or_train_encoder", record)
@@ -62,7 +62,7 @@ def test_encoder_never_sees_pseudo_unseen_entities(
     )
     assert sampler.pseudo_unseen is not None
     hidden = np.concatenate(sampler.pseudo_unseen.groups)
-    degree = np.diff(met[0].base.offsets)
+    degree = np.diff(graphs[0].base.offsets)
     assert len(hidden)
     assert degree.any()
     assert not degree[hidden].any()
@@ -73,24 +73,24 @@ def test_encoder_is_trained_once_and_read_from_cache(
 ) -> None:
     graph, names = context.graph, Names.empty(context.graph.entities)
     config = EncoderConfig(dim=8, max_updates=3, min_updates=3, batch_size=32)
-    told: list[int] = []
+    updates: list[int] = []
 
     def record(progress: Progress) -> None:
-        told.append(progress.done)
+        updates.append(progress.done)
 
     first, seconds = load_or_train_encoder(graph, 1.0, names, config, 0, 3, tmp_path, record)
     again, same = load_or_train_encoder(graph, 1.0, names, config, 0, 1, tmp_path, record)
-    assert told == [1, 2, 3]
+    assert updates == [1, 2, 3]
     assert seconds == same
     for name, part in first.state_dict().items():
         assert torch.equal(part, again.state_dict()[name])
     load_or_train_encoder(graph, 1.0, names, config, 1, 3, tmp_path, record)
-    assert len(told) == 6
+    assert len(updates) == 6
     damaged = next(iter(tmp_path.glob("*.safetensors")))
     damaged.write_bytes(b"damaged")
     for seed in (0, 1):
         load_or_train_encoder(graph, 1.0, names, config, seed, 3, tmp_path, record)
-    assert len(told) == 9
+    assert len(updates) == 9
     assert [line.split(": ")[1] for line in caplog.messages] == ["is damaged; training the encoder again"]
     assert damaged.stat().st_size > 100
 

@@ -18,7 +18,7 @@ from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.candidates import Shortlist, collect_candidates
-from fitcarl.models.plus.features.fitting import _fit_preselection, _moments, fit_scaling
+from fitcarl.models.plus.features.fitting import _fit_preselection, _mean_and_deviation, fit_scaling
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.features.table import FEATURES, Log, column, columns_of
 from fitcarl.models.plus.statistics import GraphStatistics
@@ -80,7 +80,7 @@ def test_normalised_features_have_moderate_values(
 
 def test_moments_give_answers_half_of_the_weight() -> None:
     values = np.array([[0.0, 0.0, 0.0, 4.0], [np.nan, 1.0, 3.0, np.nan], [2.0, 2.0, 2.0, 2.0]])
-    found = _moments(values, np.array([False, False, False, True]))
+    found = _mean_and_deviation(values, np.array([False, False, False, True]))
     assert found["shift"].tolist() == pytest.approx([2, 2, 2])
     assert found["scale"].tolist() == pytest.approx([2, 1, 1])  # a constant feature is not scaled
 

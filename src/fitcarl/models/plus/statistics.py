@@ -140,8 +140,8 @@ class GraphStatistics:
             self,
             object_keys=relation * (self.entities + extra) + entity,
             degree=np.append(self.degree, np.zeros(extra, dtype=np.int32)),
-            embedding=_with_rows(self.embedding, extra),
-            entity_factors=_with_rows(self.entity_factors, extra),
+            embedding=_pad_rows(self.embedding, extra),
+            entity_factors=_pad_rows(self.entity_factors, extra),
             concepts=replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1]))),
             names=self.names.with_capacity(extra),
         )
@@ -325,5 +325,5 @@ def _rules(
     )
 
 
-def _with_rows(table: NDArray[np.float32], extra: int) -> NDArray[np.float32]:
+def _pad_rows(table: NDArray[np.float32], extra: int) -> NDArray[np.float32]:
     return np.concatenate([table, np.zeros((extra, table.shape[1]), dtype=table.dtype)])

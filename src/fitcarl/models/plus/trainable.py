@@ -66,7 +66,7 @@ class PlusModel:
             statistics = statistics.with_parts(scaling=scaling_for(config, context, statistics, encoder))
         self.statistics = statistics
         self.encoder = encoder
-        self._reader = EncoderScorer.optional(encoder, self.statistics)
+        self._encoder_scorer = EncoderScorer.optional(encoder, self.statistics)
 
     @classmethod
     def prepare(cls, preparation: Preparation) -> PlusModel:
@@ -112,21 +112,21 @@ class PlusModel:
         graph = self._background.with_facts(task.support.facts)
         shortlist = Shortlist(self._config.train_candidates, self._config.train_candidates // 2, seed)
         size = self._config.action_space
-        options = action_features(graph, task.support, self.statistics, queries, size, shortlist, self._reader)
-        whole, walked = log_likelihood(self.module(options), options, torch.from_numpy(queries.answer))
+        actions = action_features(graph, task.support, self.statistics, queries, size, shortlist, self._encoder_scorer)
+        total, by_path = log_likelihood(self.module(actions), actions, torch.from_numpy(queries.answer))
         # The paths have a loss term of their own: they must explain answers that the candidates alone would find.
-        loss = -whole.mean() - self._config.path_loss_weight * walked.mean()
-        found = whole.detach()
+        loss = -total.mean() - self._config.path_loss_weight * by_path.mean()
+        found = total.detach()
         metrics = {"answer_probability": found.exp().mean(), "majority_rate": (found > _HALF).float().mean()}
         return EpisodeResult(loss, {name: float(value) for name, value in metrics.items()})
 
     def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
         size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
-        reader = self._reader
+        encoder_scorer = self._encoder_scorer
         if names and statistics.names.used:
             statistics = statistics.with_parts(names=statistics.names.with_names(names))
-            reader = EncoderScorer.optional(self.encoder, statistics)
-        return PlusScorer(self.module, self._background, statistics, size, shortlist, reader)
+            encoder_scorer = EncoderScorer.optional(self.encoder, statistics)
+        return PlusScorer(self.module, self._background, statistics, size, shortlist, encoder_scorer)
 
     def with_capacity(self, context: GraphContext) -> PlusModel:
         extra = context.graph.entities - self._background.entities
@@ -150,7 +150,7 @@ class PlusModel:
         other = copy(self)
         other._background, other.statistics, other.encoder = graph, statistics, encoder
         if statistics is not self.statistics or encoder is not self.encoder:
-            other._reader = EncoderScorer.optional(encoder, statistics)
+            other._encoder_scorer = EncoderScorer.optional(encoder, statistics)
         return other
 
 

@@ -95,9 +95,9 @@ class SupportEncoder(nn.Module):
 
     def forward(self, given: EncoderInput) -> tuple[Tensor, Tensor]:
         """The vectors compared with answers, [queries, dim], and with subjects of events, [queries, _KEY_DIM]."""
-        r_q = _look_up(self.query_relation, given.relation)
-        entity = self.dropout(_look_up(self.entity, given.support_entity))
-        relation = _look_up(self.support_relation, given.support_relation)
+        r_q = _embed(self.query_relation, given.relation)
+        entity = self.dropout(_embed(self.entity, given.support_entity))
+        relation = _embed(self.support_relation, given.support_relation)
         fact = torch.cat([entity, relation, self.gap(_gap_features(given.gap))], -1)
         score = self.attention(torch.cat([fact, r_q[:, None].expand_as(entity)], -1)).squeeze(-1)
         weight = score.masked_fill(~given.known, -1e9).softmax(-1)
@@ -244,7 +244,7 @@ def _gap_features(gap: Tensor) -> Tensor:
     return torch.stack([size.log1p(), gap.sign(), (size == 0).float(), *decayed], -1)
 
 
-def _look_up(table: Tensor, ids: Tensor) -> Tensor:
+def _embed(table: Tensor, ids: Tensor) -> Tensor:
     # index_select, because the gradient of plain indexing is summed in an order that depends on threads
     return table.index_select(0, ids.flatten()).view(*ids.shape, table.shape[1])
 

@@ -18,7 +18,7 @@ from fitcarl.models.plus.kernels import Floats, Ints, Longs
 EVENT_ARRAYS = ("event_time", "event_source", "event_relation", "event_target")
 """Fields of GraphStatistics that the memory reads."""
 TIME_BUCKETS = 5
-"""Gaps to t_q that are told apart, from before to after."""
+"""Buckets of the gap to t_q, from before to after."""
 _WINDOW_DAYS = 2.0
 """Days before and after t_q whose events are read, or one tick if that is longer."""
 _MAX_EVENTS = 30000

@@ -79,7 +79,9 @@ def load_or_train_encoder(
     Returns:
         The encoder, and the seconds that its training took when it was trained.
     """
-    file = (cache or cache_dir() / "encoders") / f"{_key(graph, days_per_tick, names, config, seed, shots)}.safetensors"
+    file = (
+        cache or cache_dir() / "encoders"
+    ) / f"{_encoder_key(graph, days_per_tick, names, config, seed, shots)}.safetensors"
     if file.exists():
         try:
             weights, metadata = read_tensors(file)
@@ -176,10 +178,10 @@ class EncoderBatches:
         base, subject = self._base, self._subject[edge]
         answer, time = base.target[edge].astype(np.int64), base.time[edge]
         given = EncoderInput(
-            relation=_long(base.relation[edge]),
+            relation=_int64_tensor(base.relation[edge]),
             known=torch.from_numpy(known),
-            support_entity=_long(base.target[support]),
-            support_relation=_long(base.relation[support]),
+            support_entity=_int64_tensor(base.target[support]),
+            support_relation=_int64_tensor(base.relation[support]),
             gap=torch.from_numpy(((time[:, None] - base.time[support]) * self._days_per_tick).astype(np.float32)),
             name=self._names(encoder, subject, rng),
         )
@@ -187,12 +189,14 @@ class EncoderBatches:
         listed, log_weight = self._sample_candidates(answer, rng)
         column = np.full(len(self._degree), -1)
         column[listed] = np.arange(len(listed))
-        score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(0, _long(listed))
+        score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(
+            0, _int64_tensor(listed)
+        )
         queries = subject, given.relation.numpy(), time
         window = event_window(self._events, self._days_per_tick, *queries, column, _MAX_EVENTS, rng)
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
         score = score + mass.log1p() + log_weight
-        return torch.nn.functional.cross_entropy(score, _long(column[answer]))
+        return torch.nn.functional.cross_entropy(score, _int64_tensor(column[answer]))
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Edges that are asked, and edges of their supports, [batch, K]; an edge is never its own support."""
@@ -227,11 +231,13 @@ class EncoderBatches:
         return np.concatenate([answers, drawn]), torch.from_numpy(log_weight.astype(np.float32))
 
 
-def _long(values: NDArray[Any]) -> Tensor:
+def _int64_tensor(values: NDArray[Any]) -> Tensor:
     return torch.from_numpy(values.astype(np.int64))
 
 
-def _key(graph: TemporalGraph, days_per_tick: float, names: Names, config: EncoderConfig, seed: int, shots: int) -> str:
+def _encoder_key(
+    graph: TemporalGraph, days_per_tick: float, names: Names, config: EncoderConfig, seed: int, shots: int
+) -> str:
     """sha256 over everything that the encoder depends on."""
     sha = hashlib.sha256()
     parts = [_METHOD, graph.entities, graph.relations.count, days_per_tick, seed, max(shots, _MIN_SHOTS)]

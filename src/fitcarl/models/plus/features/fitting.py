@@ -77,7 +77,7 @@ def fit_scaling(
     for values, queries in _batches(task, reduced, statistics, encoder, shortlist):
         rows.append(values)
         answers += [listed == answer for answer, listed in queries]
-    return replace(scaling, **_moments(np.concatenate(rows, axis=1), np.concatenate(answers)))
+    return replace(scaling, **_mean_and_deviation(np.concatenate(rows, axis=1), np.concatenate(answers)))
 
 
 def _batches(
@@ -130,7 +130,7 @@ def _fit_preselection(samples: list[tuple[Floats, float]], disabled: Collection[
     rows = np.nan_to_num(np.concatenate([values[:, used] for values, _ in samples]))
     center, spread = rows.mean(0), rows.std(0)
     spread = np.where(spread > _MIN_SCALE, spread, np.inf)  # a constant feature gets weight 0
-    values, log_weight = _padded([((np.nan_to_num(part[:, used]) - center) / spread, log) for part, log in samples])
+    values, log_weight = _stacked([((np.nan_to_num(part[:, used]) - center) / spread, log) for part, log in samples])
     weight = torch.zeros(len(used), dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.LBFGS([weight], max_iter=_MAX_ITERATIONS, line_search_fn="strong_wolfe")
 
@@ -146,7 +146,7 @@ def _fit_preselection(samples: list[tuple[Floats, float]], disabled: Collection[
     return weights
 
 
-def _padded(parts: list[tuple[Floats, float]]) -> tuple[Tensor, Tensor]:
+def _stacked(parts: list[tuple[Floats, float]]) -> tuple[Tensor, Tensor]:
     """Values [queries, 1 + negatives, features] and log-weights of all samples; padding has log-weight -inf."""
     shape = len(parts), max(len(values) for values, _ in parts)
     values = torch.zeros(*shape, parts[0][0].shape[1], dtype=torch.float64)
@@ -158,7 +158,7 @@ def _padded(parts: list[tuple[Floats, float]]) -> tuple[Tensor, Tensor]:
     return values, log_weight
 
 
-def _moments(values: Floats, answer: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+def _mean_and_deviation(values: Floats, answer: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
     """Mean and standard deviation of every feature, with as much weight on the answers as on all other candidates.
 
     Without that balance a feature that few candidates but many answers have would be scaled by its rarity.

@@ -27,14 +27,14 @@ _NO_PAIR_RATE = -12.0
 _1D, _7D, _60D = (DECAY_DAYS.index(days) for days in (1.0, 7.0, 60.0))
 
 
-def neighbours(inputs: FeatureInputs, low: int, high: int) -> Values:
+def linked_facts(inputs: FeatureInputs, low: int, high: int) -> Values:
     """The share of the support facts that lead to the candidate."""
     facts = np.repeat(np.diff(inputs.queries.offsets)[low:high], np.diff(inputs.offsets)[low:high])
     linked = inputs.accumulators[inputs.offsets[low] : inputs.offsets[high], Accumulator.LINKED_FACTS]
     return {"linked_share": linked / facts}
 
 
-def relation_popularity(inputs: FeatureInputs, low: int, high: int) -> Values:
+def inverse_popularity(inputs: FeatureInputs, low: int, high: int) -> Values:
     """The number of facts of the candidate with r_q in the other direction."""
     (count,) = _blank(inputs, low, high, 1)
     entities = len(inputs.base.offsets) - 1
@@ -42,7 +42,7 @@ def relation_popularity(inputs: FeatureInputs, low: int, high: int) -> Values:
     return {"inverse_count": count}
 
 
-def activity(inputs: FeatureInputs, low: int, high: int) -> Values:
+def candidate_activity(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Edges of the candidate: all of them, and decayed around t_q at three time scales."""
     degree, day, week, months, excited = _blank(inputs, low, high, 5)
     _activity(
@@ -52,28 +52,28 @@ def activity(inputs: FeatureInputs, low: int, high: int) -> Values:
     return {"degree": degree, "activity_1d": day, "activity_7d": week, "activity_60d": months, "excitation": excited}
 
 
-def concepts(inputs: FeatureInputs, low: int, high: int) -> Values:
+def candidate_concepts(inputs: FeatureInputs, low: int, high: int) -> Values:
     """The highest P(c | r_q) of the candidate's concepts."""
     (fit,) = _blank(inputs, low, high, 1)
     _concept_fit(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, fit)
     return {"concept_fit": fit}
 
 
-def similarity(inputs: FeatureInputs, low: int, high: int) -> Values:
+def support_similarity(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Cosine similarity between the candidate and the support entities (spectral embedding): maximum and mean."""
     best, mean = _blank(inputs, low, high, 2)
     _similarity(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, best, mean)
     return {"similarity_max": best, "similarity_mean": mean}
 
 
-def relation_profile(inputs: FeatureInputs, low: int, high: int) -> Values:
+def profile_product(inputs: FeatureInputs, low: int, high: int) -> Values:
     """The approximation of log(1 + count) of (r_q, candidate) by low-rank factors."""
     (product,) = _blank(inputs, low, high, 1)
     _profile(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, product)
     return {"relation_profile": product}
 
 
-def encoder(inputs: FeatureInputs, low: int, high: int) -> Values:
+def encoder_log_probs(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Log-probabilities of the encoder; NaN without an encoder."""
     names = ("encoder_support_only", "encoder_with_events")
     rows = slice(inputs.offsets[low], inputs.offsets[high])
@@ -86,7 +86,7 @@ def encoder(inputs: FeatureInputs, low: int, high: int) -> Values:
     }
 
 
-def names(inputs: FeatureInputs, low: int, high: int) -> Values:
+def name_overlap(inputs: FeatureInputs, low: int, high: int) -> Values:
     """What the names of the candidate, the query entity and the support entities have in common."""
     query_words, support_words = _blank(inputs, low, high, 2)
     given = low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity
@@ -103,7 +103,7 @@ def names(inputs: FeatureInputs, low: int, high: int) -> Values:
     }
 
 
-def query(inputs: FeatureInputs, low: int, high: int) -> Values:
+def query_values(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Values that are the same for all candidates of a query: size, age and fit of the support, and size of r_q."""
     gap, facts, objects, fit, degree = (np.empty(high - low) for _ in range(5))
     _query(low, high, inputs.queries, inputs.base, inputs.statistics, gap, facts, objects, fit, degree)

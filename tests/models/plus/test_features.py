@@ -41,7 +41,7 @@ def small_inputs(
     """One query (5, 1, ?, 20) whose support is (5, 0, 1, 10)."""
     background = Quadruples.from_rows(facts)
     graph = TemporalGraph.from_facts(background, len(TEXTS), RELATIONS)
-    concepts = Concepts.none(len(TEXTS))
+    concepts = Concepts(("state",), np.arange(len(TEXTS) + 1), np.zeros(len(TEXTS), dtype=np.int32))
     names = Names.from_texts(TEXTS, graph) if named else Names.empty(len(TEXTS))
     statistics = compute_statistics(background, graph, concepts, names=names)
     support = MetaSet(np.array([5], dtype=np.int32), Quadruples.from_rows([(5, 0, 1, 10)]))
@@ -220,6 +220,28 @@ def with_encoder(support_only: float, with_events: float) -> Callable[[FeatureIn
     return apply
 
 
+def with_queries(**change: Callable[[Floats], Floats]) -> Callable[[FeatureInputs], FeatureInputs]:
+    def apply(inputs: FeatureInputs) -> FeatureInputs:
+        parts = {name: function(getattr(inputs.queries, name)) for name, function in change.items()}
+        return inputs._replace(queries=inputs.queries._replace(**parts))
+
+    return apply
+
+
+def twice(values: Floats) -> Floats:
+    return np.concatenate([values, values])
+
+
+def named_like_entity_4(inputs: FeatureInputs) -> FeatureInputs:
+    """The query entity, whose row is the last one, gets the words of entity 4."""
+    statistics = inputs.statistics
+    words = statistics.word_ids[statistics.word_offsets[4] : statistics.word_offsets[5]]
+    offsets = statistics.word_offsets.copy()
+    offsets[-1] += len(words)
+    ids = np.concatenate([statistics.word_ids, words])
+    return inputs._replace(statistics=statistics._replace(word_offsets=offsets, word_ids=ids))
+
+
 def same(inputs: FeatureInputs) -> FeatureInputs:
     return inputs
 
@@ -228,6 +250,8 @@ def rotated(rows: Floats) -> Floats:
     return np.roll(rows, 1, axis=0)
 
 
+PLACES = {"same_place", "support_place_share", "place_affinity"}
+FROM_FACTS = {"degree", "inverse_count", "relation_objects", "neighbour_degree"}
 CHANGES: dict[
     str, tuple[Callable[[FeatureInputs], FeatureInputs], Callable[[FeatureInputs], FeatureInputs], set[str]]
 ] = {
@@ -239,6 +263,15 @@ CHANGES: dict[
     "word weight": (same, with_statistics(word_weight=lambda weight: weight**2), {"support_words"}),
     "affinity": (same, with_statistics(affinity=lambda table: table + 1), {"place_affinity"}),
     "role fit": (same, with_statistics(role_fit=lambda table: table + 1), {"role_fit"}),
+    "concepts": (same, with_statistics(concept_probability=lambda table: table / 2), {"concept_fit"}),
+    "place": (same, with_statistics(place=lambda place: np.where(place == 0, 1, place).astype(np.int32)), PLACES),
+    "query name": (same, named_like_entity_4, {"query_words"}),
+    "support time": (same, with_queries(support_time=lambda time: time + 1), {"support_gap"}),
+    "support size": (
+        same,
+        with_queries(offsets=lambda ends: 2 * ends, support_entity=twice, support_relation=twice, support_time=twice),
+        {"support_size", "linked_share"},
+    ),
     "encoder, support": (with_encoder(-3, -3), with_encoder(-2, -3), {"encoder_support_only"}),
     "encoder, events": (with_encoder(-3, -3), with_encoder(-3, -2), {"encoder_with_events"}),
 }
@@ -252,11 +285,15 @@ def test_change_of_a_source_changes_its_columns_only(source: str) -> None:
 
 
 def test_graph_features_follow_the_facts() -> None:
-    """Facts of a candidate are seen by the features that no statistic or accumulator stands for."""
-    one, two = (raw(small_inputs(facts)[0], 2) for facts in (BACKGROUND, [*BACKGROUND, (2, 1, 0, 20)]))
-    assert two["degree"] > one["degree"]
-    assert two["inverse_count"] > one["inverse_count"]
-    assert two["relation_objects"] > one["relation_objects"]
+    """Facts of a candidate change features that read the graph rather than a statistic or an accumulator."""
+    more = [*BACKGROUND, (2, 1, 0, 20), (1, 0, 4, 3)]
+    one, two = (raw(small_inputs(facts)[0], 2) for facts in (BACKGROUND, more))
+    assert all(two[name] > one[name] for name in FROM_FACTS)
+
+
+def test_every_feature_is_covered() -> None:
+    covered = {feature.name for feature in FEATURES if isinstance(feature.source, Accumulator)} | FROM_FACTS
+    assert covered.union(*(expected for _, _, expected in CHANGES.values())) == {feature.name for feature in FEATURES}
 
 
 def test_concept_fit_is_the_best_probability(context: GraphContext, statistics: GraphStatistics, task: Task) -> None:

@@ -18,7 +18,7 @@ from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.candidates import Shortlist, collect_candidates
-from fitcarl.models.plus.features.fitting import _fit_preselection, _mean_and_deviation, fit_scaling
+from fitcarl.models.plus.features.fitting import _fit_preselection, _shift_and_scale, fit_scaling
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.features.table import FEATURES, Log, column, columns_of
 from fitcarl.models.plus.statistics import GraphStatistics
@@ -78,11 +78,11 @@ def test_normalised_features_have_moderate_values(
     assert np.median(spread[spread > 0]) == pytest.approx(1, abs=0.5)
 
 
-def test_moments_give_answers_half_of_the_weight() -> None:
+def test_scale_gives_answers_half_of_the_weight() -> None:
     values = np.array([[0.0, 0.0, 0.0, 4.0], [np.nan, 1.0, 3.0, np.nan], [2.0, 2.0, 2.0, 2.0]])
-    found = _mean_and_deviation(values, np.array([False, False, False, True]))
-    assert found["shift"].tolist() == pytest.approx([2, 2, 2])
-    assert found["scale"].tolist() == pytest.approx([2, 1, 1])  # a constant feature is not scaled
+    found = _shift_and_scale(values, np.array([False, False, False, True]))
+    assert found["shift"].tolist() == pytest.approx([0, 2, 2])
+    assert found["scale"].tolist() == pytest.approx([np.sqrt(8), 1, 1])  # a constant feature is not scaled
 
 
 def test_preselection_ranks_answers_first() -> None:

@@ -32,7 +32,7 @@ _RIDGE = 1e-3
 """Regularisation of the preselection weights, in units of one standard deviation."""
 _MAX_ITERATIONS = 100
 _MIN_SCALE = 1e-3
-"""A feature with a smaller standard deviation is taken as constant."""
+"""A feature with a smaller spread is taken as constant."""
 
 
 def fit_scaling(
@@ -48,7 +48,8 @@ def fit_scaling(
     """Shift, scale and preselection weights from held-out background entities.
 
     The preselection weights maximise the likelihood of the answer under a softmax over candidates that is linear in
-    the transformed features. Shift and scale are mean and standard deviation over the candidates that it selects.
+    the transformed features. Shift and scale bring the features of the candidates that it selects to mean 0 and
+    spread 1.
 
     Args:
         facts: The facts of the background.
@@ -77,7 +78,7 @@ def fit_scaling(
     for values, queries in _batches(task, reduced, statistics, encoder, shortlist):
         rows.append(values)
         answers += [listed == answer for answer, listed in queries]
-    return replace(scaling, **_mean_and_deviation(np.concatenate(rows, axis=1), np.concatenate(answers)))
+    return replace(scaling, **_shift_and_scale(np.concatenate(rows, axis=1), np.concatenate(answers)))
 
 
 def _batches(
@@ -158,15 +159,21 @@ def _stacked(parts: list[tuple[Floats, float]]) -> tuple[Tensor, Tensor]:
     return values, log_weight
 
 
-def _mean_and_deviation(values: Floats, answer: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
-    """Mean and standard deviation of every feature, with as much weight on the answers as on all other candidates.
+def _shift_and_scale(values: Floats, answer: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+    """Mean of every feature over wrong candidates, and the root mean square distance from it.
 
-    Without that balance a feature that few candidates but many answers have would be scaled by its rarity.
+    A typical candidate is near 0, and wrong candidates and answers have the same weight in the scale: a feature that
+    few candidates but many answers have would otherwise be scaled by its rarity.
+
+    Args:
+        values: [features, candidates]; NaN where a value does not exist.
+        answer: [candidates], whether a candidate is the answer.
     """
-    exists = ~np.isnan(values)
-    weight = np.where(answer, 1 / max(answer.sum(), 1), 1 / max((~answer).sum(), 1)) * exists
-    total = np.maximum(weight.sum(1), 1e-12)
-    filled = np.where(exists, values, 0.0)
-    mean = (filled * weight).sum(1) / total
-    deviation = np.sqrt(((filled - mean[:, None]) ** 2 * weight).sum(1) / total)
-    return {"shift": mean.astype(np.float64), "scale": np.where(deviation > _MIN_SCALE, deviation, 1.0)}
+    shift, scale = np.zeros(len(values)), np.ones(len(values))
+    for place, row in enumerate(values):
+        groups = [group[~np.isnan(group)] for group in (row[~answer], row[answer])]
+        if len(groups[0]):
+            shift[place] = groups[0].mean()
+            squares = [np.mean((group - shift[place]) ** 2) for group in groups if len(group)]
+            scale[place] = np.sqrt(np.mean(squares))
+    return {"shift": shift, "scale": np.where(scale > _MIN_SCALE, scale, 1.0)}

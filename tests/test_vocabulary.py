@@ -32,18 +32,6 @@ NAMES = (
 )
 """Retired names of classes, functions and variables."""
 
-NOT_READY: tuple[str, ...] = (
-    "src/fitcarl/models/plus/",
-    "tests/cli/",
-    "tests/data/",
-    "tests/models/plus/",
-    "tests/runs/",
-    "tests/synthetic/",
-    "tests/tasks/",
-    "tests/training/",
-)
-"""Folders and files that still have retired words; the list may only shrink."""
-
 _WORD = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(WORDS)})(?![A-Za-z])", re.IGNORECASE)
 _NAME = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
 
@@ -66,10 +54,6 @@ def _problems(path: Path) -> Iterator[str]:
                 yield f"{place}:{token.start[0]}: name {token.string!r}"
 
 
-def _is_ready(path: Path) -> bool:
-    return not str(path.relative_to(ROOT)).startswith(NOT_READY)
-
-
 def test_no_retired_words() -> None:
-    problems = [problem for path in _files() if _is_ready(path) for problem in _problems(path)]
+    problems = [problem for path in _files() for problem in _problems(path)]
     assert not problems, f"{len(problems)} retired words:\n" + "\n".join(problems)

@@ -38,8 +38,8 @@ def test_split_reports_duplicates_and_self_loops(fitcarl: Command, facts: Path, 
     lines += [lines[0], lines[0], "hub 0\tAccuse\thub 0\t2024-01-01"]
     facts.write_text("\n".join(lines) + "\n")
     outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", "--json")
-    noticed = {"rows": 723, "duplicates": 2, "self_loops": 1, "times_truncated": 0, "merged_by_truncation": 0}
-    assert json.loads(outcome.stdout)["source"] == {**noticed, "concept_rows": 0, "concept_rows_used": 0}
+    counts = {"rows": 723, "duplicates": 2, "self_loops": 1, "times_truncated": 0, "merged_by_truncation": 0}
+    assert json.loads(outcome.stdout)["source"] == {**counts, "concept_rows": 0, "concept_rows_used": 0}
 
 
 def test_split_reports_truncated_times_and_matching_concepts(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ BAD = {
     "date.tsv": _text("a\tr\tb\t2024-01-01", "a\tr\tb\t2024-02-31"),
     "name.tsv": _text("a\tr\tb\t2024-01-01", "\tr\tb\t2024-01-02"),
     "few.tsv": _text("a\tr\tb\t2024-01-01", "a\tr\tb\t2024-01-02"),
-    "header.csv": _text("who,did,whom", "a,r,b"),
+    "header.csv": _text("who,did,what", "a,r,b"),
     "latin.tsv": lambda path: path.write_bytes("é\tr\tb\t2024-01-01\n".encode("latin-1")) and None,
     "line.jsonl": _text('{"subject": "a"'),
     "cut.parquet": _truncated_parquet,

@@ -134,7 +134,7 @@ class TestOneFile:
                 [*whole, "--without", " | ".join(("A", str(example["relation"]), "B", "2023-01-01"))],
                 ("unknown fact",),
             ),
-            (["explain", *whole[1:], "--answer", "Nobody at all"], ("field --answer: unknown entity",)),
+            (["explain", *whole[1:], "--answer", "No such entity"], ("field --answer: unknown entity",)),
             ([*whole, "--svg", tmp_path / "why.png"], ("--svg", "expected .svg")),
             (["predict", run, *asked(example), "--columns", "1,2,3,4"], ("--facts FILE",)),
             ([*whole, "--svg", tmp_path / "nowhere" / "why.svg"], ("--svg", "no such folder")),
@@ -160,13 +160,13 @@ def test_columns_of_new_facts_can_be_selected(
 def test_unusual_header_is_reported_with_hint(
     run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path
 ) -> None:
-    rows = [["when", "who", "what", "whom"]]
+    rows = [["when", "who", "what", "target"]]
     rows += [list(fact.values())[3:] + list(fact.values())[:3] for fact in example["facts"]]  # type: ignore[attr-defined]
     file = tmp_path / "new.tsv"
     file.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     ask = ["predict", run, "--facts", file, *asked(example), "--json"]
     assert one_line(fitcarl(*ask), "new.tsv, row 1", "for a header row", "--columns")
-    assert fitcarl(*ask, "--columns", "who,what,whom,when").code == 0
+    assert fitcarl(*ask, "--columns", "who,what,target,when").code == 0
 
 
 def test_probable_typo_is_reported(run: Path, example: dict[str, object], fitcarl: Command, tmp_path: Path) -> None:

@@ -313,7 +313,7 @@ def test_resuming_a_finished_run_changes_nothing(trained: Trained, fitcarl: Comm
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "expected"),
     [
         ("--shots", "one", "--shots"),
         ("--seeds", "0,-1", "--seeds"),
@@ -324,8 +324,8 @@ def test_resuming_a_finished_run_changes_nothing(trained: Trained, fitcarl: Comm
     ],
 )
 def test_invalid_reproduction_is_refused_first(
-    trained: Trained, fitcarl: Command, tmp_path: Path, option: str, value: str, told: str
+    trained: Trained, fitcarl: Command, tmp_path: Path, option: str, value: str, expected: str
 ) -> None:
     data = [] if option == "--data" else ["--data", trained[0]]
-    assert_one_line(fitcarl("reproduce", *data, option, value, "--out", tmp_path / "runs"), told)
+    assert_one_line(fitcarl("reproduce", *data, option, value, "--out", tmp_path / "runs"), expected)
     assert not (tmp_path / "runs").exists()

@@ -32,8 +32,8 @@ def test_file_of_facts_is_trained_on(facts: Path, fitcarl: Command, tmp_path: Pa
 def test_options_set_columns_and_granularity(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
     rows = [line.split("\t") for line in facts.read_text(encoding="utf-8").splitlines()]
     other = tmp_path / "other.data"
-    other.write_text("when,who,what,whom\n" + "".join(f"{t},{s},{r},{o}\n" for s, r, o, t in [*rows, rows[0]]))
-    ways = ["--columns", "who,what,whom,when", "--format", "csv", "--granularity", "month"]
+    other.write_text("when,who,what,target\n" + "".join(f"{t},{s},{r},{o}\n" for s, r, o, t in [*rows, rows[0]]))
+    ways = ["--columns", "who,what,target,when", "--format", "csv", "--granularity", "month"]
     small = ["--set", "encoder.max_updates=20", "--set", "encoder.min_updates=1"]
     outcome = fitcarl("train", other, *ways, *small, "--episodes", 2, "--out", tmp_path / "run")
     assert outcome.code == 0
@@ -52,7 +52,7 @@ def test_reading_options_are_refused_for_a_dataset(fitcarl: Command, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "expected"),
     [
         ("absent.tsv", None, "absent.tsv"),
         ("odd.xyz", "a\tb\tc\t2024-01-01\n", "unknown format"),
@@ -67,10 +67,10 @@ def test_reading_options_are_refused_for_a_dataset(fitcarl: Command, tmp_path: P
     ],
 )
 def test_unusable_file_is_one_line_and_leaves_no_folder(
-    fitcarl: Command, tmp_path: Path, name: str, content: str | None, told: str
+    fitcarl: Command, tmp_path: Path, name: str, content: str | None, expected: str
 ) -> None:
     file = tmp_path / name
     if content is not None:
         file.write_text(content)
-    assert_one_line(fitcarl("train", file, "--out", tmp_path / "run"), told)
+    assert_one_line(fitcarl("train", file, "--out", tmp_path / "run"), expected)
     assert not (tmp_path / "run").exists()

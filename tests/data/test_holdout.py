@@ -31,14 +31,14 @@ def facts() -> Facts:
 
 
 @pytest.fixture(scope="module")
-def told() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
 @pytest.fixture(scope="module")
-def run(facts: Facts, told: list[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(facts: Facts, messages: list[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
     handler = logging.Handler()
-    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("fitcarl")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -64,13 +64,13 @@ def test_held_out_entities_depend_on_the_seed(facts: Facts) -> None:
     assert one.digest == again.digest != other.digest
 
 
-def test_training_logs_the_held_out_entities(run: Run, told: list[str]) -> None:
-    said = [line.partition(":")[0] for line in told]
-    assert said[:3] == ["demo-tiny", "held out for validation", "pseudo-unseen for training"]
-    assert {line.split(" on ")[0] for line in said[3:]} <= {"pre-training the encoder"}
-    assert f"{len(run.context.facts):,} facts" in told[0]
-    assert "3,000 facts of 110 entities" in told[0]
-    assert "4 groups of" in told[2]
+def test_training_logs_the_held_out_entities(run: Run, messages: list[str]) -> None:
+    stages = [line.partition(":")[0] for line in messages]
+    assert stages[:3] == ["demo-tiny", "held out for validation", "pseudo-unseen for training"]
+    assert {line.split(" on ")[0] for line in stages[3:]} <= {"pre-training the encoder"}
+    assert f"{len(run.context.facts):,} facts" in messages[0]
+    assert "3,000 facts of 110 entities" in messages[0]
+    assert "4 groups of" in messages[2]
 
 
 def test_trained_run_contains_every_fact(run: Run, facts: Facts) -> None:
@@ -81,8 +81,8 @@ def test_trained_run_contains_every_fact(run: Run, facts: Facts) -> None:
 def test_held_out_entities_are_hidden_during_evaluation(run: Run) -> None:
     best = json.loads(run.folder.result.read_text())["best_valid_mrr"]
     report = evaluate(run.folder.path, split="valid").to_json()
-    honest = [row for row in report["results"] if (row["ranks"], row["filter"]) == ("realistic", "time-aware")]
-    assert honest[0]["mrr"] == pytest.approx(best, abs=1e-12)
+    realistic = [row for row in report["results"] if (row["ranks"], row["filter"]) == ("realistic", "time-aware")]
+    assert realistic[0]["mrr"] == pytest.approx(best, abs=1e-12)
     assert "unseen-in-training-background" not in report["signature"]
 
 

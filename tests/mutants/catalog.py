@@ -266,8 +266,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "embeddings are pre-trained on meta-test facts",
         "models/factorization/cache.py",
-        "pretrain(dataset.background,",
-        "pretrain(dataset.test.facts,",
+        "pretrain(\n        dataset.background",
+        "pretrain(\n        dataset.test.facts",
         ("models/factorization/test_cache.py",),
     ),
     # models: plus

@@ -9,7 +9,7 @@ import pytest
 
 from fitcarl.predict import Fact
 from fitcarl.predict.schemas import ExampleSchema, FactSchema, PredictionSchema
-from fitcarl.serve.openapi import main, openapi_json
+from fitcarl.serve.openapi import openapi_json, write_openapi
 
 FILE = Path(__file__).parents[2] / "web" / "openapi.json"
 
@@ -20,8 +20,8 @@ def test_openapi_file_of_explorer_is_up_to_date() -> None:
 
 
 def test_document_is_written_to_file_or_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main([str(tmp_path / "openapi.json")])
-    main([])
+    write_openapi([str(tmp_path / "openapi.json")])
+    write_openapi([])
     assert (tmp_path / "openapi.json").read_text(encoding="utf-8") == capsys.readouterr().out == openapi_json()
 
 

@@ -149,7 +149,7 @@ def test_rows_of_finds_facts_with_other_ids_and_calendar(tiny: World) -> None:
     )
     rows = tiny.rows_of(renamed, Vocabulary(tuple(entities), tuple(relations)), calendar)
     assert facts.take(rows) == shuffled
-    stranger = tiny.rows_of(Quadruples.of([0], [0], [0], [0]), Vocabulary(("Nobody",), ("Nothing",)), calendar)
+    stranger = tiny.rows_of(Quadruples.of([0], [0], [0], [0]), Vocabulary(("Unknown",), ("Nothing",)), calendar)
     assert stranger.tolist() == [-1]
 
 

@@ -84,7 +84,7 @@ def measure_explanations(
     for done, number in enumerate(right.tolist()):
         asked, answer = blind.queries.take(slice(number, number + 1)), int(task.queries.answer[number])
         causes = _causes(world, dataset, int(rows[number]))
-        paths = scorer.explain(blind, asked, answer, dataset.vocabulary, dataset.calendar, 1)
+        [paths] = scorer.explain(blind, asked, [answer], dataset.vocabulary, dataset.calendar, 1)
         has_cause = any(_named(causes, dataset) & _facts_of_path(path) for path in paths)
         chance = CauseProbability(0.0, 0.0)  # no path, no cause
         for path in paths:

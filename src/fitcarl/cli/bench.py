@@ -20,18 +20,18 @@ Run = Annotated[Path, typer.Option("--run", metavar="RUN", help="A run folder wr
 
 def build() -> typer.Typer:
     app = console.group("Measure speed and memory on this machine.")
-    app.command("actions")(actions)
-    app.command("index")(index)
-    app.command("episode")(episode)
-    app.command("evaluate")(evaluate)
-    app.command("profile")(profile)
-    app.command("ask")(ask)
-    app.command("explain")(explain)
-    app.command("serve")(serve)
+    app.command("actions")(benchmark_actions)
+    app.command("index")(benchmark_index)
+    app.command("episode")(benchmark_episode)
+    app.command("evaluate")(benchmark_evaluate)
+    app.command("profile")(benchmark_profile)
+    app.command("ask")(benchmark_ask)
+    app.command("explain")(benchmark_explain)
+    app.command("serve")(benchmark_serve)
     return app
 
 
-def actions(
+def benchmark_actions(
     data: Data = "demo",
     states: Annotated[int, typer.Option("--states", min=1, help="Number of action spaces.")] = 20_000,
     size: Annotated[int, typer.Option("--size", min=1, help="Edges in an action space.")] = 50,
@@ -48,7 +48,7 @@ def actions(
     _show(asdict(time_actions(graph, States.by_degree(graph, states), size)), json)
 
 
-def index(
+def benchmark_index(
     facts: Annotated[int, typer.Option("--facts", min=1000, help="Number of facts to generate and index.")] = 1_000_000,
     json: Json = False,
 ) -> None:
@@ -60,7 +60,7 @@ def index(
     _show(asdict(result), json)
 
 
-def episode(
+def benchmark_episode(
     data: Data = "demo",
     shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Support facts per new entity.")] = 3,
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="Number to time.")] = 5,
@@ -75,7 +75,7 @@ def episode(
     _show(asdict(result), json)
 
 
-def evaluate(
+def benchmark_evaluate(
     data: Data = "demo",
     shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Support facts per new entity.")] = 3,
     json: Json = False,
@@ -89,7 +89,7 @@ def evaluate(
     _show(asdict(result), json)
 
 
-def profile(
+def benchmark_profile(
     data: Data = "demo",
     shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Support facts per new entity.")] = 3,
     json: Json = False,
@@ -106,7 +106,7 @@ def profile(
     _show(found, json)
 
 
-def ask(
+def benchmark_ask(
     run: Run,
     questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="Number to time.")] = 200,
     top: Annotated[int, typer.Option("--top", min=1, help="Answers per query.")] = 10,
@@ -121,7 +121,7 @@ def ask(
     _show(asdict(result), json)
 
 
-def explain(run: Run, json: Json = False) -> None:
+def benchmark_explain(run: Run, json: Json = False) -> None:
     """Measure on a run of the demo world how often the best path to a correct answer contains the planted cause."""
     from fitcarl.bench.explanations import measure_explanations
 
@@ -130,7 +130,7 @@ def explain(run: Run, json: Json = False) -> None:
     _show(asdict(result), json)
 
 
-def serve(
+def benchmark_serve(
     run: Run,
     requests: Annotated[int, typer.Option("--requests", metavar="N", min=1, help="Number of requests.")] = 2_000,
     clients: Annotated[int, typer.Option("--clients", metavar="C", min=1, help="Number of concurrent clients.")] = 16,

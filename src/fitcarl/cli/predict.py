@@ -62,7 +62,7 @@ _OPTIONS = {
 """Field of a query → option of the command line."""
 
 
-def predict(
+def predict_links(
     run: Run,
     relation: Relation,
     at: At,
@@ -93,7 +93,7 @@ def predict(
         console.show(_rendered(prediction))
 
 
-def explain(
+def explain_answer(
     run: Run,
     relation: Relation,
     at: At,

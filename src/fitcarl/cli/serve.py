@@ -43,7 +43,7 @@ def serve_run(
     from fitcarl.serve.access import AccessPolicy, is_local
     from fitcarl.serve.app import create_app
     from fitcarl.serve.limits import Limits
-    from fitcarl.serve.server import address_of, listen, serve
+    from fitcarl.serve.server import address_of, listen, run_server
     from fitcarl.serve.service import Service
     from fitcarl.serve.store import Store
     from fitcarl.serve.workers.pool import WorkerPool
@@ -70,7 +70,7 @@ def serve_run(
             console.log.info(f"serving {run}; stop with Ctrl-C")
             typer.echo(address_of(listening, host))
 
-        serve(
+        run_server(
             create_app(service, AccessPolicy.for_address(host, token, allow_host or ())),
             listening,
             on_ready,

@@ -129,7 +129,7 @@ def demo_cases(
         where = np.flatnonzero(entity[order] == queries.answer[number])
         query = blind.queries.take(slice(number, number + 1))
         names, calendar = dataset.vocabulary.entities, dataset.calendar
-        paths = scorer.explain(blind, query, int(entity[order[0]]), dataset.vocabulary, calendar, 1)
+        [paths] = scorer.explain(blind, query, [int(entity[order[0]])], dataset.vocabulary, calendar, 1)
         support = task.support.facts.take(task.support.entity_of_fact == queries.entity[number])
         found.append(
             DemoCase(

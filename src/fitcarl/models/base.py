@@ -123,11 +123,11 @@ class TrainableModel(Protocol):
         """The loss of one training task."""
         ...
 
-    def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> Explainer:
+    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> Explainer:
         """A scorer with the current weights.
 
         Args:
-            reach: The largest time difference, in ticks, that queries may have beyond those of the background.
+            max_delta: The largest time difference, in ticks, that queries may have beyond those of the background.
             names: Names of unseen entities by id.
         """
         ...

@@ -97,7 +97,7 @@ class AnsweredBatch:
         if not limit:
             return [[] for _ in entities]
         query = self.task.queries.take(slice(row, row + 1))
-        return self.scorer.explain_all(self.task, query, entities, self.entities.vocabulary, self.run.calendar, limit)
+        return self.scorer.explain(self.task, query, entities, self.entities.vocabulary, self.run.calendar, limit)
 
 
 def answer_batches(
@@ -158,9 +158,9 @@ class QueryPlanner:
         entity, relation, time = (np.array(column, dtype=np.int32) for column in columns)
         task = Task(support, Queries(entity, relation, time, np.full_like(entity, -1)))
         first, last = graph.time_range
-        reach = max(last, int(time.max())) - min(first, int(time.min()))
+        max_delta = max(last, int(time.max())) - min(first, int(time.min()))
         names = {number: name for name, number in self.entities.new.items()}
-        scorer = view.model.with_graph(graph).scorer(reach, names)
+        scorer = view.model.with_graph(graph).scorer(max_delta, names)
         scores = scorer.score(task, task.queries)
         return AnsweredBatch(self.run, self.entities, [ids.index for ids in batch], task, scorer, scores)
 

@@ -43,12 +43,6 @@ class Explainer(Scorer, Protocol):
     """A scorer that can explain its scores by paths."""
 
     def explain(
-        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, limit: int = 3
-    ) -> list[ExplanationPath]:
-        """Returns the most probable paths of one query that end at an entity, best first, at most ``limit``."""
-        ...
-
-    def explain_all(
         self,
         task: Task,
         query: Queries,
@@ -57,5 +51,5 @@ class Explainer(Scorer, Protocol):
         calendar: Calendar,
         limit: int = 3,
     ) -> list[list[ExplanationPath]]:
-        """Returns ``explain`` of several entities with one search."""
+        """Returns the most probable paths of one query to each entity, best first, at most ``limit`` per entity."""
         ...

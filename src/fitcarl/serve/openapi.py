@@ -17,7 +17,7 @@ def openapi_json() -> str:
     return json.dumps(create_api().openapi(), indent=2, ensure_ascii=False) + "\n"
 
 
-def main(arguments: list[str]) -> None:
+def write_openapi(arguments: list[str]) -> None:
     """Writes the document to the given file, or to stdout."""
     if arguments:
         Path(arguments[0]).write_text(openapi_json(), encoding="utf-8")
@@ -26,4 +26,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    write_openapi(sys.argv[1:])

@@ -40,7 +40,7 @@ def address_of(listening: socket.socket, host: str) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
-def serve(app: FastAPI, listening: socket.socket, on_ready: Callable[[], None], grace_seconds: float) -> None:
+def run_server(app: FastAPI, listening: socket.socket, on_ready: Callable[[], None], grace_seconds: float) -> None:
     """Serves until SIGTERM or SIGINT, then waits at most ``grace_seconds`` for running requests."""
     config = uvicorn.Config(
         app,

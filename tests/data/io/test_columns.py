@@ -69,8 +69,8 @@ def test_ambiguous_header_is_rejected(tmp_path: Path) -> None:
 
 def test_jsonl_arrays_use_positions_and_objects_use_keys(tmp_path: Path) -> None:
     assert names(read(tmp_path, "f.jsonl", '["a", 5, "b", 7]\n')) == [("a", "5", "b", "7")]
-    odd = '{"who": "a", "did": "r", "whom": "b", "at": 7}'
-    assert names(read(tmp_path, "f.jsonl", odd, columns=("who", "did", "whom", "at"))) == [("a", "r", "b", "7")]
+    odd = '{"who": "a", "did": "r", "target": "b", "at": 7}'
+    assert names(read(tmp_path, "f.jsonl", odd, columns=("who", "did", "target", "at"))) == [("a", "r", "b", "7")]
     with pytest.raises(InputError, match="cannot determine the column of the subject"):
         read(tmp_path, "f.jsonl", odd)
 

@@ -17,7 +17,7 @@ FILES = {
     "train.txt": "0    \t1  \t2\t96\t0\n1    \t0  \t1\t0 \t0\n",
     "valid.txt": "2\t0\t0\t24\t0\n",
     "test.txt": "0\t1\t2\t96\t0\n0\t0\t2\t96\t0\n",
-    "ent2sec.json": json.dumps({"Anna": ["Elite", "Cabinet", "Elite"], "Nobody": ["Elite"], "Citizen (Chad)": []}),
+    "ent2sec.json": json.dumps({"Anna": ["Elite", "Cabinet", "Elite"], "Unlisted": ["Elite"], "Citizen (Chad)": []}),
 }
 
 

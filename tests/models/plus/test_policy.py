@@ -147,7 +147,7 @@ def test_explanations_are_facts_of_the_observed_graph(dataset: Dataset, task: Ta
         answers = scorer.score(task, query)
         best = answers.entity[np.argsort(-answers.score)[:3]]
         for entity in best.tolist():
-            for path in scorer.explain(task, query, entity, dataset.vocabulary, calendar):
+            for path in scorer.explain(task, query, [entity], dataset.vocabulary, calendar)[0]:
                 lengths.add(len(path.steps))
                 assert path.end == names[entity]
                 assert all((s.subject, s.relation, s.object, s.time) in observed for s in path.steps)

@@ -37,12 +37,6 @@ class FitcarlScorer:
         return Scores.concat([entity_scores(paths, self._config.search.aggregate) for paths in found])
 
     def explain(
-        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, limit: int = 3
-    ) -> list[ExplanationPath]:
-        """The most probable paths of one query that end at an entity, best first."""
-        return self.explain_all(task, query, [entity], vocabulary, calendar, limit)[0]
-
-    def explain_all(
         self,
         task: Task,
         query: Queries,

@@ -34,7 +34,7 @@ class FitcarlModel:
         self.module = Fitcarl(config.network, embeddings, context.graph.relations)
         self._config = config
         self._background = context.graph
-        self._reach = context.span - 1
+        self._max_delta = context.span - 1
         self._concept_prior = concept_prior(context) if config.network.concepts else None
 
     @classmethod
@@ -60,10 +60,12 @@ class FitcarlModel:
         """Nothing is left to save: ``prepare`` saved the embeddings."""
 
     def training_step(self, task: Task, seed: int) -> EpisodeResult:
-        return run_episode(self.module, self._background, task, self._config, self._concept_prior, self._reach, seed)
+        return run_episode(
+            self.module, self._background, task, self._config, self._concept_prior, self._max_delta, seed
+        )
 
-    def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002
-        return FitcarlScorer(self.module, self._background, self._config, max(self._reach, reach))
+    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002
+        return FitcarlScorer(self.module, self._background, self._config, max(self._max_delta, max_delta))
 
     def with_capacity(self, context: GraphContext) -> FitcarlModel:
         wide = self.with_graph(context.graph)

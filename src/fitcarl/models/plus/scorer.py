@@ -77,12 +77,6 @@ class PlusScorer:
         return Scores.concat(parts)
 
     def explain(
-        self, task: Task, query: Queries, entity: int, vocabulary: Vocabulary, calendar: Calendar, limit: int = 3
-    ) -> list[ExplanationPath]:
-        """The most probable paths of one query that end at an entity, best first, then a context fact of it."""
-        return self.explain_all(task, query, [entity], vocabulary, calendar, limit)[0]
-
-    def explain_all(
         self,
         task: Task,
         query: Queries,
@@ -91,7 +85,7 @@ class PlusScorer:
         calendar: Calendar,
         limit: int = 3,
     ) -> list[list[ExplanationPath]]:
-        """``explain`` for several entities; the paths are computed once."""
+        """The most probable paths to each entity, best first, then a context fact; the policy is evaluated once."""
         actions, log_probs = self._evaluate(task.support, query)
         ends = Outcomes.from_policy(actions, log_probs)
         explainable = self._explainable(ends, int(query.entity[0]))

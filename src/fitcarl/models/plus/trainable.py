@@ -120,7 +120,7 @@ class PlusModel:
         metrics = {"answer_probability": found.exp().mean(), "majority_rate": (found > _HALF).float().mean()}
         return EpisodeResult(loss, {name: float(value) for name, value in metrics.items()})
 
-    def scorer(self, reach: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
+    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
         size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
         encoder_scorer = self._encoder_scorer
         if names and statistics.names.used:

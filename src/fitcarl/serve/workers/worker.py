@@ -16,7 +16,7 @@ from fitcarl.serve.workers.jobs import InvalidInputError, LocalWorker, warm_up
 _log = logging.getLogger(__name__)
 
 
-def main(run: str) -> None:
+def run_worker(run: str) -> None:
     torch.set_num_threads(1)  # there is one process per core
     source = sys.stdin.buffer
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -37,4 +37,4 @@ def main(run: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    run_worker(sys.argv[1])

@@ -125,8 +125,9 @@ def collect(
         for k in range(queries.offsets[q], queries.offsets[q + 1]):
             found = from_neighbours(queries, q, k, base, statistics, acc, seen, listed, found)
             found = from_neighbours(queries, q, k, overlay, statistics, acc, seen, listed, found)
-        found = from_similar_entities(queries, q, base, statistics, acc, seen, listed, found)
+        # Before similar entities, whose features depend on which objects of r_q are candidates already.
         found = from_relation(queries, q, statistics, acc, seen, listed, found)
+        found = from_similar_entities(queries, q, base, statistics, acc, seen, listed, found)
         _support_direction(queries, q, statistics, direction)
         found = from_same_day(queries, q, statistics, direction, acc, seen, listed, found)
         found = from_encoder(encoder, q, e, seen, listed, found)

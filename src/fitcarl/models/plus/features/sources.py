@@ -273,7 +273,10 @@ def _shared_words(
 
 @njit(cache=True, nogil=True)
 def _query_place(queries: QueryBatch, q: int, statistics: KernelStatistics) -> int:
-    """The place in the name of e' or, if it has none, the most frequent one of the support entities; -1 for none."""
+    """The place in the name of e' or, if it has none, the most frequent one of the support entities; -1 for none.
+
+    Of equally frequent places it is the one with the lowest id, so that the order of the support facts does not matter.
+    """
     place = statistics.place[queries.entity[q]]
     most = 0
     if place >= 0:
@@ -282,7 +285,7 @@ def _query_place(queries: QueryBatch, q: int, statistics: KernelStatistics) -> i
         candidate, times = statistics.place[queries.support_entity[k]], 0
         for other in range(queries.offsets[q], queries.offsets[q + 1]):
             times += statistics.place[queries.support_entity[other]] == candidate
-        if candidate >= 0 and times > most:
+        if candidate >= 0 and (times > most or (times == most and candidate < place)):
             place, most = candidate, times
     return place
 

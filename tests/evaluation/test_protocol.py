@@ -11,7 +11,7 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.evaluation import evaluate_scorer
 from fitcarl.evaluation.filtering import FILTERS, KnownAnswers
-from fitcarl.evaluation.protocol import peak_mb
+from fitcarl.evaluation.protocol import draw_tasks, peak_mb
 from fitcarl.evaluation.ranks import RANK_TYPES
 from fitcarl.models.heuristics import AllEqual, CopySupport
 from fitcarl.scoring.scores import Scores
@@ -153,6 +153,12 @@ def test_draws_are_reproducible_and_independent_of_their_number():
     assert three.mrr_by_draw[0] == other.mrr_by_draw[0]
     assert three.mrr_by_draw[1:] != other.mrr_by_draw[1:]
     assert len(set(five.mrr_by_draw)) > 1
+
+
+def test_every_draw_has_other_supports():
+    tasks = draw_tasks(DATASET.test, 3, RELATIONS, draws=3, seed=0)
+    supports = [tuple(map(tuple, task.support.facts.rows().tolist())) for task in tasks]
+    assert len(set(supports)) == len(tasks)
 
 
 def test_results_are_those_of_the_official_draw():

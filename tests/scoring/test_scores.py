@@ -65,3 +65,19 @@ def test_invalid_offsets_are_rejected(offsets):
 def test_shares_sum_to_one_and_keep_order():
     shares = Scores.summed([0, 0, 2], [1, 2, 4], [3.0, 1.0, 0.2], queries=3, entities=5).shares()
     assert listed(shares) == {(0, 1): 0.75, (0, 2): 0.25, (2, 4): 1.0}
+
+
+@pytest.mark.parametrize("entity", [(1, 1), (2, 1, 2)])
+def test_check_rejects_an_entity_that_is_listed_twice(entity):
+    scores = Scores(np.array([0, len(entity)]), np.array(entity, np.int32), np.zeros(len(entity)))
+    with pytest.raises(ValueError, match="twice"):
+        scores.check(1, 5)
+
+
+def test_check_rejects_entities_out_of_range_and_missing_queries():
+    scores = Scores(np.array([0, 1]), np.array([5], np.int32), np.zeros(1))
+    scores.check(1, 6)
+    with pytest.raises(ValueError, match="not in"):
+        scores.check(1, 5)
+    with pytest.raises(ValueError, match="instead of 2"):
+        scores.check(2, 6)

@@ -53,6 +53,17 @@ def sampled(tiny: Dataset, model: PlusModel, config: Config) -> Iterator[tuple[P
         yield models.model_for(found.fold), found.task
 
 
+def test_always_visible_facts_contain_no_pseudo_unseen_entity(tiny: Dataset) -> None:
+    sampler = TaskSampler(tiny, settings())
+    assert sampler.pseudo_unseen is not None
+    held_out = set(np.concatenate(sampler.pseudo_unseen.groups).tolist())
+    visible = sampler.always_visible_facts
+    assert 0 < len(visible) < len(tiny.background)
+    assert not held_out & {*visible.subject.tolist(), *visible.object.tolist()}
+    meta_only = TaskSampler(tiny, configure("plus", shots=2, seed=5)).always_visible_facts
+    assert np.array_equal(meta_only.rows(), tiny.background.rows())
+
+
 def first(tiny: Dataset, model: PlusModel, config: Config) -> tuple[PlusModel, Task]:
     return next(sampled(tiny, model, config))
 

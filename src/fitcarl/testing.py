@@ -68,24 +68,24 @@ def check_scorer(
     task = official_task(dataset.meta(split), shots, relations)
     if not len(task.queries):
         raise ValueError(f"{dataset.name} has no query in meta-{split} at {shots} shots")
-    blind = Task(task.support, hide_answers(task.queries))
-    expected = _check_output(scorer, blind, entities)
+    masked = Task(task.support, hide_answers(task.queries))
+    expected = _check_output(scorer, masked, entities)
     compare = _Comparison(entities, task.queries, expected)
 
     other = sampled_task(dataset.meta(split), shots, relations, np.random.default_rng(0))
     scorer.score(Task(other.support, hide_answers(other.queries)), hide_answers(other.queries))
-    compare(scorer.score(blind, blind.queries), "it is not deterministic or keeps state between tasks", 0.0)
+    compare(scorer.score(masked, masked.queries), "it is not deterministic or keeps state between tasks", 0.0)
     compare(scorer.score(task, task.queries), "it uses the answers of the queries", 0.0)
     moved = _with_answers(task.queries, np.roll(task.queries.answer, 1))
     compare(scorer.score(Task(task.support, moved), moved), "it uses the answers of the queries", 0.0)
-    _check_batches(scorer, blind, compare, tolerance)
+    _check_batches(scorer, masked, compare, tolerance)
     if check_support_order:
-        reordered = Task(_reversed_support(task.support), blind.queries)
+        reordered = Task(_reversed_support(task.support), masked.queries)
         found = scorer.score(reordered, reordered.queries)
         compare(found, "scores depend on the order of the support facts", max(tolerance, _SUMMATION_ERROR))
     if make is not None:
         without = _without_hidden_facts(dataset, split, task)
-        compare(make(without).score(blind, blind.queries), "it uses hidden facts of unseen entities", tolerance)
+        compare(make(without).score(masked, masked.queries), "it uses hidden facts of unseen entities", tolerance)
 
 
 def _check_output(scorer: Scorer, task: Task, entities: int) -> Scores:
@@ -134,24 +134,28 @@ class _Comparison:
     def __call__(self, found: Scores, problem: str, tolerance: float) -> None:
         if len(found) != len(self._expected):
             raise ContractError(f"{problem}: scores of {len(found)} queries instead of {len(self._expected)}")
-        ours, theirs = self._sorted(self._expected), self._sorted(found)
-        pair = np.union1d(ours[0], theirs[0])
-        one, other = _lookup(pair, *ours), _lookup(pair, *theirs)
+        expected, actual = self._sorted(self._expected), self._sorted(found)
+        pair = np.union1d(expected[0], actual[0])
+        expected_score, actual_score = _lookup(pair, *expected), _lookup(pair, *actual)
         # A shortlist may be cut off between two (almost) equal scores: its last place counts for those not listed.
         query = pair // self._entities
         if tolerance > 0:
-            one = np.where(np.isnan(one), np.fmin(other, _lowest(self._expected)[query]), one)
-            other = np.where(np.isnan(other), np.fmin(one, _lowest(found)[query]), other)
-        scale = np.fmax(1.0, np.fmax(np.abs(one), np.abs(other)))
-        different = ~(np.abs(one - other) <= tolerance * scale)
+            expected_score = np.where(
+                np.isnan(expected_score), np.fmin(actual_score, _lowest(self._expected)[query]), expected_score
+            )
+            actual_score = np.where(
+                np.isnan(actual_score), np.fmin(expected_score, _lowest(found)[query]), actual_score
+            )
+        scale = np.fmax(1.0, np.fmax(np.abs(expected_score), np.abs(actual_score)))
+        different = ~(np.abs(expected_score - actual_score) <= tolerance * scale)
         if different.any():
             first = int(np.flatnonzero(different)[0])
             number, entity = divmod(int(pair[first]), self._entities)
             about = (int(getattr(self._queries, name)[number]) for name in ("entity", "relation", "time"))
-            what = "query {} (entity {}, relation {}, time {})".format(number, *about)
+            description = "query {} (entity {}, relation {}, time {})".format(number, *about)
             raise ContractError(
-                f"{problem}: in {what}, entity {entity} scores {one[first]:.9g} and then {other[first]:.9g} "
-                f"(nan: not listed); {int(different.sum())} scores differ"
+                f"{problem}: in {description}, entity {entity} scores {expected_score[first]:.9g} "
+                f"and then {actual_score[first]:.9g} (nan: not listed); {int(different.sum())} scores differ"
             )
 
     def _sorted(self, scores: Scores) -> tuple[Positions, NDArray[np.float64]]:

@@ -68,7 +68,7 @@ def test_entities_with_few_facts_are_selected_once() -> None:
 def test_group_holds_out_at_most_its_share_of_facts() -> None:
     facts = star([10] * 100)
     assert [len(group) for group in chosen(facts)] == [10, 10, 10, 10]
-    assert [len(group) for group in chosen(facts, most=7, groups=2)] == [7, 7]
+    assert [len(group) for group in chosen(facts, max_entities=7, groups=2)] == [7, 7]
 
 
 def test_entities_nearest_to_the_usual_count_are_selected_and_reported() -> None:

@@ -106,10 +106,10 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     # tasks
     Mutant(
-        "support facts are asked as queries",
+        "support facts are used as queries",
         "tasks/task.py",
-        "asked = enough & (place >= shots)",
-        "asked = enough & (place >= shots - 1)",
+        "is_query = has_queries & (position >= shots)",
+        "is_query = has_queries & (position >= shots - 1)",
         ("tasks",),
     ),
     Mutant(
@@ -166,8 +166,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the scorer sees the answers",
         "evaluation/protocol.py",
-        "blind = Task(task.support, hide_answers(task.queries))",
-        "blind = Task(task.support, task.queries)",
+        "masked = Task(task.support, hide_answers(task.queries))",
+        "masked = Task(task.support, task.queries)",
         ("evaluation/test_protocol.py",),
     ),
     Mutant(

@@ -57,9 +57,11 @@ def time_actions(graph: TemporalGraph, states: States, size: int = 50, repeats: 
     action_space(graph, *columns, sampling, size)  # compile or load from the cache
     fast = best_of(repeats, lambda: action_space(graph, *columns, sampling, size)) / len(states)
 
-    few = range(min(_REFERENCE_STATES, len(states)))
-    sampled = [(int(states.entity[i]), int(states.query_time[i])) for i in few]
-    slow = best_of(2, lambda: [_sorted_segment(graph, *state, sampling, size) for state in sampled]) / len(few)
+    reference_rows = range(min(_REFERENCE_STATES, len(states)))
+    sampled = [(int(states.entity[i]), int(states.query_time[i])) for i in reference_rows]
+    slow = best_of(2, lambda: [_sorted_segment(graph, *state, sampling, size) for state in sampled]) / len(
+        reference_rows
+    )
     return ActionTimes(
         microseconds_per_state=fast * 1e6,
         reference_microseconds_per_state=slow * 1e6,

@@ -100,23 +100,23 @@ def time_answers(data: str, shots: int, passes: int = 3) -> AnswerTimes:
     )
 
 
-def _in_own_process(work: Callable[..., _Measured], *given: Any) -> _Measured:
+def _in_own_process(work: Callable[..., _Measured], *arguments: Any) -> _Measured:
     """Runs a measurement in a new process, because peak memory is counted per process."""
     context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(there, work, given))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, work, arguments))
     process.start()
-    there.close()
+    sender.close()
     try:
-        return here.recv()
+        return receiver.recv()
     except EOFError:
         raise RuntimeError("a measurement failed") from None
     finally:
         process.join()
 
 
-def _send(connection: Connection, work: Callable[..., _Measured], given: tuple[Any, ...]) -> None:
-    connection.send(work(*given))
+def _send(connection: Connection, work: Callable[..., _Measured], arguments: tuple[Any, ...]) -> None:
+    connection.send(work(*arguments))
 
 
 def setting(data: str, shots: int) -> tuple[Dataset, FitcarlConfig, Fitcarl, TemporalGraph]:
@@ -177,8 +177,8 @@ def _answer(data: str, shots: int, passes: int) -> _Measured:
 
 def _answer_with_reference(data: str, shots: int) -> _Measured:
     dataset, config, model, background = setting(data, shots)
-    whole = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
-    task = Task(whole.support, whole.queries.take(slice(0, _REFERENCE_QUERIES)))
+    full_task = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
+    task = Task(full_task.support, full_task.queries.take(slice(0, _REFERENCE_QUERIES)))
     wall, cpu = perf_counter(), process_time()
     for _ in reference_paths(model, background, task, dataset.calendar.span - 1, config.search.beam):
         pass

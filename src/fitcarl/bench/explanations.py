@@ -71,39 +71,39 @@ def measure_explanations(
     _check(run, dataset, world)
     task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids)
     rows = world.rows_of(_events(task.queries, dataset), dataset.vocabulary, dataset.calendar)
-    made = np.array([row >= 0 and len(world.truth.causes_of(row)) > 0 for row in rows.tolist()], dtype=np.bool_)
+    has_causes = np.array([row >= 0 and len(world.truth.causes_of(row)) > 0 for row in rows.tolist()], dtype=np.bool_)
 
-    blind = Task(task.support, hide_answers(task.queries))
+    masked = Task(task.support, hide_answers(task.queries))
     scorer = run.model.scorer()
-    answers = scorer.score(blind, blind.queries)
+    answers = scorer.score(masked, masked.queries)
     ranks = rank(answers, task.queries, KnownAnswers.of(dataset), len(dataset.vocabulary.entities), "time-aware")
-    right = np.flatnonzero(made & (ranks.of("realistic") == 1))
+    right = np.flatnonzero(has_causes & (ranks.of("realistic") == 1))
 
     graph = run.context.graph.with_facts(task.support.facts)
     found: list[_CorrectAnswer] = []
     for done, number in enumerate(right.tolist()):
-        asked, answer = blind.queries.take(slice(number, number + 1)), int(task.queries.answer[number])
+        query, answer = masked.queries.take(slice(number, number + 1)), int(task.queries.answer[number])
         causes = _causes(world, dataset, int(rows[number]))
-        [paths] = scorer.explain(blind, asked, [answer], dataset.vocabulary, dataset.calendar, 1)
+        [paths] = scorer.explain(masked, query, [answer], dataset.vocabulary, dataset.calendar, 1)
         has_cause = any(_named(causes, dataset) & _facts_of_path(path) for path in paths)
         chance = CauseProbability(0.0, 0.0)  # no path, no cause
         for path in paths:
-            chance = CauseProbability.of(graph, int(asked.entity[0]), answer, causes, path)
+            chance = CauseProbability.of(graph, int(query.entity[0]), answer, causes, path)
         found.append(_CorrectAnswer(bool(has_cause), bool(graph.contains(causes).any()), chance))
         if on_progress is not None:
             on_progress(Progress("explanations", done + 1, len(right), "answers"))
-    choice = [one for one in found if 0 < one.chance.path < 1]
+    open_cases = [case for case in found if 0 < case.chance.path < 1]
     return PlantedCauses(
-        planted_cause_share=_mean([one.has_cause for one in found]),
-        random_path_share=_mean([one.chance.path for one in found]),
-        random_walk_share=_mean([one.chance.walk for one in found]),
-        asked=int(made.sum()),
+        planted_cause_share=_mean([case.has_cause for case in found]),
+        random_path_share=_mean([case.chance.path for case in found]),
+        random_walk_share=_mean([case.chance.walk for case in found]),
+        asked=int(has_causes.sum()),
         right=len(found),
-        visible=sum(one.visible for one in found),
-        confirmed=sum(one.has_cause for one in found),
-        open=len(choice),
-        open_confirmed=sum(one.has_cause for one in choice),
-        open_by_chance=float(sum(one.chance.path for one in choice)),
+        visible=sum(case.visible for case in found),
+        confirmed=sum(case.has_cause for case in found),
+        open=len(open_cases),
+        open_confirmed=sum(case.has_cause for case in open_cases),
+        open_by_chance=float(sum(case.chance.path for case in open_cases)),
         preset=run.config.preset,
     )
 
@@ -131,10 +131,10 @@ class CauseProbability:
         if path.is_context:
             return cls(_mean(cause[edges.object == end].tolist()), _mean(cause.tolist()))
         steps = len(path.steps)
-        there = np.zeros(graph.entities)
-        there[end] = 1
-        all_paths = _count_paths(edges, there, start, steps)
-        pure_paths = _count_paths(edges.take(~cause), there, start, steps)
+        is_end = np.zeros(graph.entities)
+        is_end[end] = 1
+        all_paths = _count_paths(edges, is_end, start, steps)
+        pure_paths = _count_paths(edges.take(~cause), is_end, start, steps)
         pure_walks = _pure_walk_probability(edges, cause, graph.entities, start, steps)
         return cls(1 - pure_paths / all_paths if all_paths else 0.0, 1 - pure_walks)
 
@@ -194,12 +194,14 @@ def _count_paths(edges: Quadruples, ends: NDArray[np.float64], start: int, steps
 def _pure_walk_probability(edges: Quadruples, cause: NDArray[np.bool_], entities: int, start: int, steps: int) -> float:
     """The probability that a random walk of ``steps`` edges that never returns to the start contains no cause."""
     pure = np.ones(entities)
-    away = edges.object != start
-    going = away & ~cause
-    out = np.bincount(edges.subject[away], minlength=entities)
+    allowed = edges.object != start
+    without_cause = allowed & ~cause
+    degree = np.bincount(edges.subject[allowed], minlength=entities)
     for _ in range(steps):
-        on = np.bincount(edges.subject[going], weights=pure[edges.object[going]], minlength=entities)
-        pure = np.where(out > 0, on / np.maximum(out, 1), 1.0)  # a walk that cannot continue has no cause
+        continued = np.bincount(
+            edges.subject[without_cause], weights=pure[edges.object[without_cause]], minlength=entities
+        )
+        pure = np.where(degree > 0, continued / np.maximum(degree, 1), 1.0)  # a walk that cannot continue has no cause
     return float(pure[start])
 
 
@@ -207,8 +209,8 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if len(values) else 0.0
 
 
-def _among(edges: Quadruples, wanted: Quadruples) -> NDArray[np.bool_]:
+def _among(edges: Quadruples, facts: Quadruples) -> NDArray[np.bool_]:
     rows, found = edges.rows(), np.zeros(len(edges), dtype=np.bool_)
-    for row in wanted.rows():
+    for row in facts.rows():
         found |= (rows == row).all(axis=1)
     return found

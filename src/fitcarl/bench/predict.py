@@ -93,9 +93,9 @@ def new_entity_cases(run: Run, count: int, top: int, paths: int, seed: int) -> l
             )
             for s, r, o, t in picked
         ]
-        asked, acts = copied[-1], copied[-1].subject == name
-        subject, object = (name, None) if acts else (None, name)
-        cases.append((copied[:-1], Query(subject, object, asked.relation, asked.time, top, paths)))
+        query_fact, is_subject = copied[-1], copied[-1].subject == name
+        subject, object = (name, None) if is_subject else (None, name)
+        cases.append((copied[:-1], Query(subject, object, query_fact.relation, query_fact.time, top, paths)))
     return cases
 
 

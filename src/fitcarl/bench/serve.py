@@ -133,8 +133,8 @@ def time_serve(
 
 
 def _body(facts: list[Fact], question: Query) -> bytes:
-    asked = {"subject": question.subject, "object": question.object, "relation": question.relation, "at": question.at}
-    return json.dumps({**asked, "facts": [fact.to_json() for fact in facts], "top": question.top}).encode()
+    query = {"subject": question.subject, "object": question.object, "relation": question.relation, "at": question.at}
+    return json.dumps({**query, "facts": [fact.to_json() for fact in facts], "top": question.top}).encode()
 
 
 @contextmanager

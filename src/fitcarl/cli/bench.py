@@ -63,7 +63,7 @@ def benchmark_index(
 def benchmark_episode(
     data: Data = "demo",
     shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Support facts per new entity.")] = 3,
-    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Number to time.")] = 5,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Number of episodes.")] = 5,
     json: Json = False,
 ) -> None:
     """Time training episodes, compared with a reference implementation of the paper's equations."""
@@ -108,7 +108,7 @@ def benchmark_profile(
 
 def benchmark_ask(
     run: Run,
-    questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="Number to time.")] = 200,
+    questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="Number of queries.")] = 200,
     top: Annotated[int, typer.Option("--top", min=1, help="Answers per query.")] = 10,
     paths: Annotated[int, typer.Option("--paths", min=0, help="Paths per answer.")] = 3,
     json: Json = False,

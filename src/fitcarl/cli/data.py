@@ -146,12 +146,12 @@ def parse_parts(text: str) -> tuple[float, float, float]:
         raise InputError(
             "invalid parts", field="--parts", found=text, expected="three numbers such as 80/10/10"
         ) from None
-    whole = train + valid + test
-    if not min(train, valid, test) > 0 or whole == float("inf"):
+    total = train + valid + test
+    if not min(train, valid, test) > 0 or total == float("inf"):
         raise InputError(
             "invalid parts", field="--parts", found=text, expected="three positive numbers such as 80/10/10"
         )
-    return train / whole, valid / whole, test / whole
+    return train / total, valid / total, test / total
 
 
 def registry_entries() -> list[dict[str, Any]]:

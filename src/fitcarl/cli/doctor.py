@@ -40,7 +40,9 @@ def examine() -> dict[str, Any]:
         problems.append(f"not installed: {', '.join(missing)}; reinstall with pip install fitcarl")
     cache = None if "numba" in missing else _compiled_loops()
     if cache is not None and not cache["writable"]:
-        problems.append(f"{cache['folder']} is not writable: every start compiles again; set NUMBA_CACHE_DIR")
+        problems.append(
+            f"{cache['folder']} is not writable: loops are compiled again at every start; set NUMBA_CACHE_DIR"
+        )
     data = _data()
     if not data["writable"]:
         problems.append(f"{data['cache_dir']} is not writable: nothing can be cached or downloaded; set FITCARL_HOME")
@@ -96,7 +98,7 @@ def _memory() -> dict[str, int | None]:
 
 
 def _compiled_loops() -> dict[str, Any]:
-    """The numba cache of the graph kernels; without it every start compiles them."""
+    """The numba cache of the graph kernels; without it they are compiled at every start."""
     from fitcarl.graph import kernels
 
     folder = Path(str(kernels.select_actions.stats.cache_path))

@@ -123,7 +123,7 @@ def train_model(
 def _check_embeddings(
     files: tuple[Path, Path], preset: str | None, model: str | None, settings: list[str], resumed: Path | None
 ) -> None:
-    """Refuses embeddings that the model does not use, and missing files, before a run is started."""
+    """Rejects embeddings that the model does not use, and missing files, before a run is started."""
     from fitcarl.config.settings import configure
     from fitcarl.models.registry import trainable_class
     from fitcarl.runs.layout import RunFolder
@@ -197,12 +197,14 @@ def training_progress() -> Iterator[OnProgress]:
     """Shows progress: a bar on a terminal, and one line per validation."""
     with console.progress() as bar:
 
-        def on_progress(now: Progress) -> None:
-            shown = ", ".join(f"{name} {value:.3f}" for name, value in now.metrics.items() if name != "seconds")
-            bar(f"{now.stage}: {shown}" if shown else now.stage, now.done, now.total or None)
-            if "valid_mrr" in now.metrics:
-                spent, left = now.metrics.get("seconds", 0.0), now.seconds_left or 0.0
-                console.log.info(f"episode {now.done}/{now.total}: {shown}, {spent:.0f} s, about {left:.0f} s left")
+        def on_progress(update: Progress) -> None:
+            shown = ", ".join(f"{name} {value:.3f}" for name, value in update.metrics.items() if name != "seconds")
+            bar(f"{update.stage}: {shown}" if shown else update.stage, update.done, update.total or None)
+            if "valid_mrr" in update.metrics:
+                spent, left = update.metrics.get("seconds", 0.0), update.seconds_left or 0.0
+                console.log.info(
+                    f"episode {update.done}/{update.total}: {shown}, {spent:.0f} s, about {left:.0f} s left"
+                )
 
         yield on_progress
 
@@ -214,18 +216,18 @@ def stop_on_interrupt() -> Iterator[ShouldStop]:
     One SIGINT and one SIGTERM count as one request: a system may send SIGTERM to a process group, and the parent
     process then forwards its own SIGINT.
     """
-    asked: set[int] = set()
+    received: set[int] = set()
 
-    def ask(number: int, _frame: object) -> None:
-        if number in asked:
+    def request_stop(number: int, _frame: object) -> None:
+        if number in received:
             raise KeyboardInterrupt
-        if not asked:
+        if not received:
             console.log.info("stopping as soon as the run can be resumed; press Ctrl-C again to stop immediately")
-        asked.add(number)
+        received.add(number)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(received)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -11,7 +11,7 @@ TaskSource = Literal["meta", "pseudo", "both"]
 
 
 class Section(BaseModel):
-    """A group of settings; frozen, and unknown names are refused."""
+    """A group of settings; frozen, and unknown names are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

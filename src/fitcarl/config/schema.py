@@ -1,4 +1,4 @@
-"""The config class of each trained model. A setting that the chosen model does not have is refused."""
+"""The config class of each trained model. A setting that the chosen model does not have is rejected."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Building blocks that know nothing of the domain."""
+"""Domain-independent building blocks."""

@@ -1,4 +1,4 @@
-"""How long-running functions report progress and are asked to stop."""
+"""How long-running functions report progress and are stopped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Progress:
     """One progress update of a long-running function."""
 
     stage: str
-    """What is running, in the words of a user: "training", "encoder", "embeddings", "evaluation", "download"."""
+    """User-visible name of the work: "training", "encoder", "embeddings", "evaluation", "download"."""
     done: int
     """Units finished so far."""
     total: int

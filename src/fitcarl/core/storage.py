@@ -65,7 +65,9 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             metadata = stored.metadata() or {}
         about, sha256 = (json.loads(metadata["fitcarl"])[key] for key in ("about", "sha256"))
         if sha256 != _digest(tensors, about):
-            raise InputError("has changed since it was written", file=file, expected="what `fitcarl train` wrote")
+            raise InputError(
+                "has changed since it was written", file=file, expected="the file as `fitcarl train` wrote it"
+            )
         return tensors, about
     except FileNotFoundError:
         raise InputError("is missing", file=file, expected="a file that `fitcarl train` writes") from None

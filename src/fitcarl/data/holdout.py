@@ -37,7 +37,7 @@ def dataset_from_facts(
     rng = np.random.default_rng([seed, *_STREAM])
     entities = len(facts.vocabulary.entities)
     held_out = select_pseudo_unseen(
-        facts.quadruples, entities, shots, rng, groups=_PARTS, most=_HELD_OUT, share=0.05, name=facts.name
+        facts.quadruples, entities, shots, rng, groups=_PARTS, max_entities=_HELD_OUT, share=0.05, name=facts.name
     )
     held_out = replace(held_out, groups=held_out.groups[:1])
     holdout = hold_out_entities(facts.quadruples, held_out.groups[0], entities, rng)
@@ -62,7 +62,7 @@ def dataset_from_facts(
 
 
 def _used_concepts(concepts: Concepts) -> Concepts:
-    """Concepts that at least one entity has: a dataset holdouter does not store the names of others."""
+    """Concepts that at least one entity has: a dataset folder does not store the names of others."""
     entities = len(concepts.offsets) - 1
     return Concepts.from_pairs(entities, ((e, name) for e in range(entities) for name in concepts.of(e)))
 

@@ -40,10 +40,10 @@ class PseudoUnseen:
         sizes = sorted({len(group) for group in self.groups})
         size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         groups = "" if len(self.groups) == 1 else f"{len(self.groups)} groups of "
-        few, many = self.found
-        stretched = few < self.usual[0] or many > self.usual[1]
-        wanted = f" (too few have {self.usual[0]} to {self.usual[1]})" if stretched else ""
-        return f"{groups}{size} entities with {few} to {many} facts{wanted}"
+        low, high = self.found
+        stretched = low < self.usual[0] or high > self.usual[1]
+        note = f" (too few have {self.usual[0]} to {self.usual[1]})" if stretched else ""
+        return f"{groups}{size} entities with {low} to {high} facts{note}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def select_pseudo_unseen(
     rng: np.random.Generator,
     *,
     groups: int = 4,
-    most: int = 400,
+    max_entities: int = 400,
     share: float = 0.1,
     name: str | None = None,
 ) -> PseudoUnseen:
@@ -77,7 +77,7 @@ def select_pseudo_unseen(
         shots: Support facts per entity, K.
         rng: Random generator.
         groups: Maximum number of groups.
-        most: Maximum number of entities per group.
+        max_entities: Maximum number of entities per group.
         share: Maximum share of all facts that a group with more than one entity may have.
         name: Name of the facts for error messages.
 
@@ -92,7 +92,7 @@ def select_pseudo_unseen(
     usual = low, max(_MAX_FACTS, 3 * low)
     drawn = _eligible(count, shots, usual, groups * _MIN_GROUP_SIZE, rng)
     parts = [drawn[number::groups] for number in range(min(groups, len(drawn)))]
-    parts = [_within(part, count, most, share * len(facts)) for part in parts]
+    parts = [_within(part, count, max_entities, share * len(facts)) for part in parts]
     parts = [part for part in parts if _can_be_hidden(facts, part, entities, shots)]
     if not parts:
         raise InputError(
@@ -111,8 +111,8 @@ def hold_out_entities(facts: Quadruples, group: Ids, entities: int, rng: np.rand
     involved = unseen[facts.subject] | unseen[facts.object]
     hidden = facts.take(rng.permutation(np.flatnonzero(involved)))
     at_subject, at_object = unseen[hidden.subject], unseen[hidden.object]
-    heads = rng.random(len(hidden)) < 0.5
-    entity = np.where(at_subject & (heads | ~at_object), hidden.subject, hidden.object)
+    pick_subject = rng.random(len(hidden)) < 0.5
+    entity = np.where(at_subject & (pick_subject | ~at_object), hidden.subject, hidden.object)
     order = np.argsort(entity, kind="stable")
     return Holdout(facts.take(~involved), MetaSet(entity[order], hidden.take(order)))
 
@@ -127,17 +127,17 @@ def _eligible(
     count: NDArray[np.int64], shots: int, usual: tuple[int, int], needed: int, rng: np.random.Generator
 ) -> Ids:
     """Entities with a usual number of facts, or the ``needed`` ones nearest to it, in random order."""
-    off = np.maximum(usual[0] - count, 0) + np.maximum(count - usual[1], 0)
-    able = rng.permutation(np.flatnonzero(count > shots))
-    nearest = able[np.argsort(off[able], kind="stable")]
-    taken = nearest[: max(needed, int((off[able] == 0).sum()))]
-    return rng.permutation(taken).astype(np.int32)
+    distance = np.maximum(usual[0] - count, 0) + np.maximum(count - usual[1], 0)
+    eligible = rng.permutation(np.flatnonzero(count > shots))
+    nearest = eligible[np.argsort(distance[eligible], kind="stable")]
+    selected = nearest[: max(needed, int((distance[eligible] == 0).sum()))]
+    return rng.permutation(selected).astype(np.int32)
 
 
-def _within(group: Ids, count: NDArray[np.int64], most: int, facts: float) -> Ids:
+def _within(group: Ids, count: NDArray[np.int64], max_entities: int, facts: float) -> Ids:
     """The first entities of a group with at most ``facts`` facts together; at least one."""
     fits = int((np.cumsum(count[group]) <= facts).sum())
-    return group[: max(1, min(most, fits))]
+    return group[: max(1, min(max_entities, fits))]
 
 
 def _can_be_hidden(facts: Quadruples, group: Ids, entities: int, shots: int) -> bool:

@@ -101,12 +101,12 @@ class _LabelledScores:
 
 def _weights(scores: Scores, inverse_temperature: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """exp((score - max) / temperature) [listed] and its sum per query [queries] (1 for queries without entities)."""
-    some = np.diff(scores.offsets) > 0
-    starts = scores.offsets[:-1][some]
+    nonempty = np.diff(scores.offsets) > 0
+    starts = scores.offsets[:-1][nonempty]
     best, total = np.zeros(len(scores)), np.ones(len(scores))
     if len(starts):
-        best[some] = np.maximum.reduceat(scores.score, starts)
+        best[nonempty] = np.maximum.reduceat(scores.score, starts)
     weight = np.exp((scores.score - best[scores.query]) * inverse_temperature)
     if len(starts):
-        total[some] = np.add.reduceat(weight, starts)
+        total[nonempty] = np.add.reduceat(weight, starts)
     return weight, total

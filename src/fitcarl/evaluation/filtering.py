@@ -38,9 +38,9 @@ class FilteredAnswers:
         if not len(self.entity):
             return np.zeros(len(scores.entity), dtype=np.bool_)
         width = int(max(self.entity.max(), scores.entity.max(initial=0))) + 1
-        wanted, ascending = scores.query * width + scores.entity, self.query * width + self.entity
-        place = np.searchsorted(ascending, wanted).clip(max=len(ascending) - 1)
-        found: NDArray[np.bool_] = ascending[place] == wanted
+        listed_keys, answer_keys = scores.query * width + scores.entity, self.query * width + self.entity
+        position = np.searchsorted(answer_keys, listed_keys).clip(max=len(answer_keys) - 1)
+        found: NDArray[np.bool_] = answer_keys[position] == listed_keys
         return found
 
 
@@ -80,9 +80,9 @@ class KnownAnswers:
 
     def filtered_answers(self, queries: Queries, filter: Filter) -> FilteredAnswers:
         """The other true answers with the same e', r_q and, under the time-aware filter, t_q."""
-        wanted = _key(queries.entity, queries.relation, queries.time, filter, self.relations, self.ticks)
-        start = np.searchsorted(self.keys[filter], wanted, side="left")
-        count = np.searchsorted(self.keys[filter], wanted, side="right") - start
+        key = _key(queries.entity, queries.relation, queries.time, filter, self.relations, self.ticks)
+        start = np.searchsorted(self.keys[filter], key, side="left")
+        count = np.searchsorted(self.keys[filter], key, side="right") - start
         if filter == "time-aware":
             # A tick outside the range of the facts would overflow into the key of the next relation.
             count[(queries.time < self.ticks[0]) | (queries.time > self.ticks[1])] = 0

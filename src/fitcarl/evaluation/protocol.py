@@ -131,12 +131,12 @@ def rank_task(
 ) -> Draw:
     """Ranks the answers to the queries of one task; ``advance`` is called with the size of every finished chunk."""
     start = perf_counter()
-    blind = Task(task.support, hide_answers(task.queries))
+    masked = Task(task.support, hide_answers(task.queries))
     ranks: dict[Filter, list[Ranks]] = {filter: [] for filter in FILTERS}
     top: list[TopPredictions] = []
     for first in range(0, len(task.queries), chunk):
         part = slice(first, first + chunk)
-        scores = scorer.score(blind, blind.queries.take(part))
+        scores = scorer.score(masked, masked.queries.take(part))
         queries = task.queries.take(part)
         for filter in FILTERS:
             ranks[filter].append(rank(scores, queries, known, entities, filter))

@@ -239,11 +239,11 @@ def mrr_difference(
     Raises:
         ValueError: If the queries differ.
     """
-    mine, other = ([draw for report in side for draw in report.draws] for side in (reports, others))
-    if len(mine) != len(other) or not all(map(Draw.has_same_queries, mine, other)):
+    own_draws, other_draws = ([draw for report in side for draw in report.draws] for side in (reports, others))
+    if len(own_draws) != len(other_draws) or not all(map(Draw.has_same_queries, own_draws, other_draws)):
         raise ValueError("a paired difference needs reports on the same queries")
-    entity = np.concatenate([draw.queries.entity for draw in mine])
-    high, low = (np.concatenate([draw.ranks[filter].of(ranks) for draw in draws]) for draws in (mine, other))
+    entity = np.concatenate([draw.queries.entity for draw in own_draws])
+    high, low = (np.concatenate([draw.ranks[filter].of(ranks) for draw in draws]) for draws in (own_draws, other_draws))
     return paired_difference(entity, high, low, seed=reports[0].seed)
 
 

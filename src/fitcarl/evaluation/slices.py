@@ -49,11 +49,11 @@ def slices(task: Task, relations: RelationIds, calendar: Calendar) -> tuple[Slic
 def answer_in_support(support: MetaSet, queries: Queries, relations: RelationIds) -> NDArray[np.bool_]:
     """bool [queries]: whether the answer is the other end of a support fact of the query entity."""
     seen = support.facts.seen_from(support.entity_of_fact, relations)
-    ends = np.stack([seen.subject, seen.object], axis=1)
-    asked = np.stack([queries.entity, queries.answer], axis=1)
-    _, number = np.unique(np.concatenate([ends, asked]), axis=0, return_inverse=True)
+    support_pairs = np.stack([seen.subject, seen.object], axis=1)
+    query_pairs = np.stack([queries.entity, queries.answer], axis=1)
+    _, number = np.unique(np.concatenate([support_pairs, query_pairs]), axis=0, return_inverse=True)
     number = number.ravel()
-    return np.isin(number[len(ends) :], number[: len(ends)])
+    return np.isin(number[len(support_pairs) :], number[: len(support_pairs)])
 
 
 def _periods(time: Ids, calendar: Calendar) -> list[Slice]:

@@ -118,18 +118,18 @@ def demo_cases(
     visible = np.zeros(len(world.truth), dtype=np.bool_)
     visible[world.rows_of(seen, dataset.vocabulary, dataset.calendar)] = True
     found = []
-    blind = Task(task.support, hide_answers(queries))
-    shares = (calibration or UNCALIBRATED).shares(scorer.score(blind, blind.queries))
+    masked = Task(task.support, hide_answers(queries))
+    shares = (calibration or UNCALIBRATED).shares(scorer.score(masked, masked.queries))
     for number, row in enumerate(rows.tolist()):
         if row < 0 or not len(world.truth.causes_of(row)):
             continue
         part = slice(shares.offsets[number], shares.offsets[number + 1])
         entity, share = shares.entity[part], shares.score[part]
         order = np.lexsort((entity, -share))
-        where = np.flatnonzero(entity[order] == queries.answer[number])
-        query = blind.queries.take(slice(number, number + 1))
+        positions = np.flatnonzero(entity[order] == queries.answer[number])
+        query = masked.queries.take(slice(number, number + 1))
         names, calendar = dataset.vocabulary.entities, dataset.calendar
-        [paths] = scorer.explain(blind, query, [int(entity[order[0]])], dataset.vocabulary, calendar, 1)
+        [paths] = scorer.explain(masked, query, [int(entity[order[0]])], dataset.vocabulary, calendar, 1)
         support = task.support.facts.take(task.support.entity_of_fact == queries.entity[number])
         found.append(
             DemoCase(
@@ -140,7 +140,7 @@ def demo_cases(
                 _named(support, dataset),
                 [(names[entity[i]], float(share[i])) for i in order[:_SHOWN]],
                 names[queries.answer[number]],
-                int(where[0]) + 1 if len(where) else 0,
+                int(positions[0]) + 1 if len(positions) else 0,
                 paths[0] if paths else None,
                 world.truth.describe(world.truth.rule_of(row)),
                 _named_world(world, world.truth.causes_of(row)),

@@ -77,7 +77,7 @@ class TrainingJob:
         Raises:
             InputError: If a setting is invalid, or the folder holds something else or another run.
         """
-        wanted = flatten(self.config.model_dump())
+        own_settings = flatten(self.config.model_dump())
         files = RunFolder(self.folder)
         if self.state == "new":
             if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
@@ -86,13 +86,13 @@ class TrainingJob:
                 )
             return
         found = flatten(files.read_config().model_dump())
-        if different := [name for name, value in wanted.items() if found.get(name) != value]:
+        if different := [name for name, value in own_settings.items() if found.get(name) != value]:
             name = different[0]
             raise InputError(
                 "is a run with other settings",
                 file=self.folder,
                 found=f"{name}={found.get(name)}",
-                expected=f"{name}={wanted[name]}, or another --out",
+                expected=f"{name}={own_settings[name]}, or another --out",
             )
         digest = files.read_data().digest
         if digest != dataset.digest:

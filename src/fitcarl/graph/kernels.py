@@ -1,6 +1,6 @@
 """Compiled loops over the temporal graph: sorting and finding edges, and selecting the actions of a state.
 
-Nothing in here checks bounds: callers validate ids and times first.
+These loops do not check bounds: callers validate ids and times first.
 """
 
 from __future__ import annotations

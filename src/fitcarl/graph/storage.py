@@ -102,11 +102,11 @@ def _check_offsets(file: Path, offsets: NDArray[np.int64], edges: int) -> None:
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != edges:
         found = f"{offsets[0]} to {offsets[-1]}" if len(offsets) else "none"
         raise InputError("wrong offsets", file=file, found=found, expected=f"0 to {edges}")
-    falls = np.flatnonzero(offsets[1:] < offsets[:-1])
-    if len(falls):
-        place = int(falls[0]) + 1
-        expected = f"at least {offsets[place - 1]} at position {place}"
-        raise InputError("offsets do not ascend", file=file, found=int(offsets[place]), expected=expected)
+    decreases = np.flatnonzero(offsets[1:] < offsets[:-1])
+    if len(decreases):
+        position = int(decreases[0]) + 1
+        expected = f"at least {offsets[position - 1]} at position {position}"
+        raise InputError("offsets do not ascend", file=file, found=int(offsets[position]), expected=expected)
 
 
 def _check_sums(folder: Path, columns: dict[str, NDArray[Any]], sums: object) -> None:
@@ -114,7 +114,7 @@ def _check_sums(folder: Path, columns: dict[str, NDArray[Any]], sums: object) ->
     for name, column in columns.items():
         if isinstance(sums, dict) and sums.get(name) != sha256_of_arrays(column):
             raise InputError(
-                "has changed since it was written", file=folder / f"{name}.npy", expected="what was stored"
+                "has changed since it was written", file=folder / f"{name}.npy", expected="the stored data"
             )
 
 
@@ -122,17 +122,17 @@ def _check_ids(file: Path, ids: NDArray[np.int32], count: int, what: str) -> Non
     """Ids must exist: compiled loops look them up without checks."""
     wrong = np.flatnonzero((ids < 0) | (ids >= count))
     if len(wrong):
-        place = int(wrong[0])
+        position = int(wrong[0])
         raise InputError(
-            f"unknown id at position {place}", file=file, found=int(ids[place]), expected=f"{count} {what}"
+            f"unknown id at position {position}", file=file, found=int(ids[position]), expected=f"{count} {what}"
         )
 
 
 def _mapped(file: Path, dtype: type[np.integer[Any]]) -> NDArray[Any]:
     try:
         column = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as trouble:
-        raise InputError(f"cannot be opened ({trouble})", file=file, expected="a stored column") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"cannot be opened ({error})", file=file, expected="a stored column") from None
     if column.dtype != dtype or column.ndim != 1:
         raise InputError(
             "wrong kind of column", file=file, found=f"{column.dtype}{column.shape}", expected=dtype.__name__

@@ -91,7 +91,7 @@ class TemporalGraph:
     base: Adjacency
     """The background, possibly memory-mapped; shared by all graphs derived from this one."""
     overlay: Adjacency
-    """Both directions of the added facts; empty for the background alone."""
+    """Both directions of the added facts; empty for a graph without added facts."""
 
     @classmethod
     def from_facts(cls, facts: Quadruples, entities: int, relations: RelationIds) -> TemporalGraph:
@@ -102,8 +102,8 @@ class TemporalGraph:
     @classmethod
     def from_adjacency(cls, base: Adjacency, relations: RelationIds) -> TemporalGraph:
         """A graph without overlay, from edges that are already sorted and contain both directions."""
-        nothing = Adjacency.from_edges(Quadruples.empty(), len(base.offsets) - 1, relations)
-        return cls(relations, base, nothing)
+        overlay = Adjacency.from_edges(Quadruples.empty(), len(base.offsets) - 1, relations)
+        return cls(relations, base, overlay)
 
     @property
     def entities(self) -> int:
@@ -122,18 +122,18 @@ class TemporalGraph:
 
     @property
     def without_overlay(self) -> TemporalGraph:
-        """The background alone."""
+        """The graph without its overlay."""
         return TemporalGraph.from_adjacency(self.base, self.relations)
 
     def with_facts(self, facts: Quadruples) -> TemporalGraph:
         """A new graph with these facts in its overlay; facts that already exist are not added again."""
-        wanted = _both_directions(facts, self.relations)
-        new = wanted.take((self.base.find(wanted) < 0) & (self.overlay.find(wanted) < 0))
+        edges = _both_directions(facts, self.relations)
+        new = edges.take((self.base.find(edges) < 0) & (self.overlay.find(edges) < 0))
         if not len(new):
             return self
         rows = np.unique(np.concatenate([self.overlay.edges().rows(), new.rows()]), axis=0)
-        over = Adjacency.from_edges(Quadruples.from_rows(rows), self.entities, self.relations)
-        return TemporalGraph(self.relations, self.base, over)
+        overlay = Adjacency.from_edges(Quadruples.from_rows(rows), self.entities, self.relations)
+        return TemporalGraph(self.relations, self.base, overlay)
 
     def degree(self, entity: Ids) -> NDArray[np.int64]:
         """int64 [entities given], the number of out-edges of each, overlay included."""

@@ -1,4 +1,4 @@
-"""What every trainable model has in common: the graph it reasons over, its training step, and its scorer."""
+"""The interface of all trainable models: the graph they use, the training step, and the scorer."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ class GraphContext:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a new model is made from."""
+    """Inputs of a new model."""
 
     dataset: Dataset
     config: Config
     context: GraphContext
     """The context of the dataset's background."""
     visible_facts: Quadruples
-    """Background facts without any pseudo-unseen entity: what may be pre-trained on."""
+    """Background facts without any pseudo-unseen entity: the facts for pre-training."""
     artifacts: Artifacts
     """Where prepared tensors are saved; those that exist are used as they are."""
     on_progress: OnProgress
@@ -103,7 +103,7 @@ class TrainableModel(Protocol):
 
     @classmethod
     def prepare(cls, preparation: Preparation) -> Self:
-        """A new, untrained model; missing artifacts are made and saved.
+        """A new, untrained model; missing artifacts are computed and saved.
 
         Raises:
             Interrupted: If ``should_stop`` returned True; finished artifacts are kept.

@@ -1,4 +1,4 @@
-"""Models by name. Nothing outside this module tells models apart by name or class."""
+"""Models by name. No other module distinguishes models by name or class."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEURISTIC: Mapping[str, str] = MappingProxyType(
         "mix": "fitcarl.models.heuristics.mixture:Mixture",
     }
 )
-"""Name → class of the models without training, weakest first; each is made from a dataset alone."""
+"""Name → class of the models without training, weakest first; each is created from a dataset only."""
 
 
 def trainable_class(name: str) -> type[TrainableModel]:

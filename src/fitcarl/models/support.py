@@ -89,7 +89,7 @@ class SupportFacts:
 
 
 def support_rows(support: MetaSet, entity: Ids) -> NDArray[np.int64]:
-    """int64 [entities asked]: the position of each entity in ``support.entities``.
+    """int64 [entities]: the position of each entity in ``support.entities``.
 
     Raises:
         ValueError: If an entity has no support facts.

@@ -25,7 +25,7 @@ class EntityIndex:
 
     known: Vocabulary
     new: Mapping[str, int]
-    """Name → id of each entity that the run does not know."""
+    """Name → id of each entity that is not in the run."""
     vocabulary: Vocabulary
     """Known and new entities."""
 
@@ -54,32 +54,32 @@ class NameSearch:
     def near(self, text: str, limit: int) -> list[str]:
         """At most ``limit`` names: first those that start with the text, then those with words that start with its
         words, then those that contain it, then those spelled similarly."""
-        wanted = text.strip().casefold()
-        if not wanted or limit < 1:
+        folded = text.strip().casefold()
+        if not folded or limit < 1:
             return []
-        words = wanted.split()
+        words = folded.split()
         by_prefix: list[int] = []
         by_words: list[int] = []
         by_substring: list[int] = []
         for index, name in enumerate(self._folded):
-            if name.startswith(wanted):
+            if name.startswith(folded):
                 by_prefix.append(index)
             elif words[0] in name and _all_words_start(words, name):
                 by_words.append(index)
-            elif wanted in name:
+            elif folded in name:
                 by_substring.append(index)
         groups = (by_prefix, by_words, by_substring)
         found = [self._names[index] for group in groups for index in sorted(group, key=self._by_length)]
-        if len(found) < limit and len(wanted) >= _MIN_FUZZY_LENGTH:
-            found += [name for name in self._similar(wanted, limit) if name not in found]
+        if len(found) < limit and len(folded) >= _MIN_FUZZY_LENGTH:
+            found += [name for name in self._similar(folded, limit) if name not in found]
         return found[:limit]
 
     def _by_length(self, index: int) -> tuple[int, str]:
         return len(self._folded[index]), self._folded[index]
 
-    def _similar(self, wanted: str, limit: int) -> list[str]:
+    def _similar(self, folded: str, limit: int) -> list[str]:
         indices = {name: index for index, name in reversed(list(enumerate(self._folded)))}
-        matches = difflib.get_close_matches(wanted, indices, n=limit, cutoff=0.75)
+        matches = difflib.get_close_matches(folded, indices, n=limit, cutoff=0.75)
         return [self._names[indices[name]] for name in matches]
 
 
@@ -97,14 +97,16 @@ def likely_typos(names: Iterable[str], known: Vocabulary, query_entity: str) -> 
     that differ in a digit are different names.
     """
     new = [name for name in names if name not in known.entity_index]
-    plain = {_letters(name): name for name in reversed(known.entities)} if new else {}
+    known_by_letters = {_letters(name): name for name in reversed(known.entities)} if new else {}
     for name in new:
-        typed = _letters(name)
-        meant = plain.get(typed)
-        if meant is None and name != query_entity:
-            meant = next((plain[other] for other in plain if _one_letter_apart(typed, other)), None)
-        if meant is not None:
-            yield name, meant
+        letters = _letters(name)
+        suggestion = known_by_letters.get(letters)
+        if suggestion is None and name != query_entity:
+            suggestion = next(
+                (known_by_letters[other] for other in known_by_letters if _one_letter_apart(letters, other)), None
+            )
+        if suggestion is not None:
+            yield name, suggestion
 
 
 def _letters(name: str) -> str:

@@ -48,12 +48,12 @@ class Predictor:
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """Names of the entities that the run knows."""
+        """Names of the entities of the run."""
         return self.run.vocabulary.entities
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """Names of the relations that the run knows."""
+        """Names of the relations of the run."""
         return self.run.vocabulary.relations
 
     @property
@@ -237,10 +237,10 @@ class Predictor:
 
     def knows(self, fact: AnyFact, facts: Iterable[AnyFact] = ()) -> bool:
         """Whether ``fact`` is in the background or among ``facts``."""
-        wanted = self.check(fact)
-        if wanted in {self.check(other) for other in facts}:
+        checked = self.check(fact)
+        if checked in {self.check(other) for other in facts}:
             return True
-        row = self.parser.quadruples([wanted], EntityIndex.from_facts(self.run.vocabulary, ()))
+        row = self.parser.quadruples([checked], EntityIndex.from_facts(self.run.vocabulary, ()))
         known = row.subject[0] >= 0 and row.object[0] >= 0
         return bool(known and self.run.context.graph.contains(row)[0])
 

@@ -1,1 +1,1 @@
-"""Run folders: what a training leaves behind."""
+"""Run folders: the files that training writes, and the trained run that is loaded from them."""

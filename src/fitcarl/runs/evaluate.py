@@ -68,13 +68,13 @@ def evaluate(
         raise InputError(
             "has other entities or relations than the run", file=dataset.name, expected="a dataset with the same names"
         )
-    ours, theirs = run.calendar, dataset.calendar
-    if (ours.granularity, ours.step) != (theirs.granularity, theirs.step):
+    run_calendar, calendar = run.calendar, dataset.calendar
+    if (run_calendar.granularity, run_calendar.step) != (calendar.granularity, calendar.step):
         raise InputError(
             "has another time scale than the run",
             file=dataset.name,
-            found=f"{theirs.granularity}, step {theirs.step}",
-            expected=f"{ours.granularity}, step {ours.step}",
+            found=f"{calendar.granularity}, step {calendar.step}",
+            expected=f"{run_calendar.granularity}, step {run_calendar.step}",
         )
     split = default_split(dataset) if split is None else split
     shots = run.config.shots if shots is None else shots
@@ -105,17 +105,17 @@ def calibrate(scorer: Scorer, dataset: Dataset, shots: int, *, seed: int = 0) ->
     listed: list[Scores] = []
     answer = []
     for task in tasks:
-        blind = Task(task.support, hide_answers(task.queries))
+        masked = Task(task.support, hide_answers(task.queries))
         chosen = rng.permutation(len(task.queries))[: _CALIBRATION_QUERIES // len(tasks)]
-        room = _CALIBRATION_SCORES // len(tasks)
+        remaining_scores = _CALIBRATION_SCORES // len(tasks)
         for first in range(0, len(chosen), _CHUNK):
             part = np.sort(chosen[first : first + _CHUNK])
             queries = task.queries.take(part)
-            scores = scorer.score(blind, blind.queries.take(part))
+            scores = scorer.score(masked, masked.queries.take(part))
             listed.append(filter_known_answers(scores, queries, known.filtered_answers(queries, "time-aware")))
             answer.append(queries.answer)
-            room -= len(scores.entity)
-            if room <= 0:
+            remaining_scores -= len(scores.entity)
+            if remaining_scores <= 0:
                 break
     return fit_calibration(Scores.concat(listed), np.concatenate(answer))
 

@@ -16,7 +16,7 @@ def make_example(dataset: Dataset, shots: int, *, rename_entity: bool) -> dict[s
     Args:
         dataset: The dataset of the run.
         shots: K, support facts of the entity.
-        rename_entity: Whether the entity gets another name, because the run knows all entities.
+        rename_entity: Whether the entity gets another name, because all entities are in the run.
 
     Returns:
         Facts and query by name, or None if there is no such query.

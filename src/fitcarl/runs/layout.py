@@ -142,8 +142,11 @@ class RunFolder:
             if keep_all_facts:
                 write_dataset(dataset, self.dataset, overwrite=True)
             groups = [dataset.valid] if config.task_source == "pseudo" else [dataset.train, dataset.valid]
-            met = sorted({entity for group in groups for entity in group.entities.tolist()})
-            write_json(self.data, asdict(Origin(dataset.name, source, dataset.digest, keep_all_facts, tuple(met))))
+            training_entities = sorted({entity for group in groups for entity in group.entities.tolist()})
+            write_json(
+                self.data,
+                asdict(Origin(dataset.name, source, dataset.digest, keep_all_facts, tuple(training_entities))),
+            )
         if not self.environment.exists():
             write_json(self.environment, environment())
         if not self.vocabulary.exists():

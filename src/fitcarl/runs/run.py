@@ -125,7 +125,14 @@ def _check_names(
             found=f"ticks 0 to {calendar.span - 1}",
             expected=f"{times.min()} to {times.max()} at least",
         )
-    ends = concepts.offsets
-    fine = len(ends) == entities + 1 and ends[0] == 0 and ends[-1] == len(concepts.ids) and (np.diff(ends) >= 0).all()
-    if not fine or (len(concepts.ids) and not 0 <= concepts.ids.min() <= concepts.ids.max() < len(concepts.names)):
+    offsets = concepts.offsets
+    valid_offsets = (
+        len(offsets) == entities + 1
+        and offsets[0] == 0
+        and offsets[-1] == len(concepts.ids)
+        and (np.diff(offsets) >= 0).all()
+    )
+    if not valid_offsets or (
+        len(concepts.ids) and not 0 <= concepts.ids.min() <= concepts.ids.max() < len(concepts.names)
+    ):
         raise InputError("has damaged concepts", file=folder.vocabulary, expected="those of its entities")

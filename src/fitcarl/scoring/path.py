@@ -76,19 +76,19 @@ def _time_phrase(time: str) -> str:
 
 
 def make_step(
-    here: int,
+    source: int,
     relation: int,
-    there: int,
+    target: int,
     time: int,
     probability: float,
     confidence: float | None,
     vocabulary: Vocabulary,
     calendar: Calendar,
 ) -> PathStep:
-    """The step along a directed edge (here, relation, there, time), as the fact in its original direction."""
+    """The step along a directed edge (source, relation, target, time), as the fact in its original direction."""
     relations, names = vocabulary.relation_ids, vocabulary.entities
     forward = not relations.is_inverse(relation)
-    subject, object = (here, there) if forward else (there, here)
+    subject, object = (source, target) if forward else (target, source)
     return PathStep(
         names[subject],
         vocabulary.relations[relations.base(relation)],

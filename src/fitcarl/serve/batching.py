@@ -107,7 +107,9 @@ class Batcher:
             # Shielded: a request that gives up must not cancel the result for others.
             return await asyncio.wait_for(asyncio.shield(result.future), self._seconds)
         except TimeoutError:
-            raise ApiError(503, f"took longer than {self._seconds:g} seconds; try again or ask for less") from None
+            raise ApiError(
+                503, f"took longer than {self._seconds:g} seconds; try again with fewer answers or paths"
+            ) from None
         finally:
             self.waiting -= 1
             result.waiters -= 1

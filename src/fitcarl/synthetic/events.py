@@ -154,9 +154,9 @@ class EventLog:
         order = np.argsort(end, kind="stable")
         start = np.append(True, end[order][1:] != end[order][:-1])[: len(end)]
         first = np.maximum.accumulate(np.where(start, np.arange(len(end)), 0))
-        turn = np.empty(len(end), dtype=np.int64)
-        turn[order] = np.arange(len(end)) - first
-        fine = (turn < allowed[end]).reshape(-1, 2).all(axis=1)
+        position = np.empty(len(end), dtype=np.int64)
+        position[order] = np.arange(len(end)) - first
+        valid = (position < allowed[end]).reshape(-1, 2).all(axis=1)
         within = np.ones(len(events), dtype=np.bool_)
-        within[rows[~fine]] = False
+        within[rows[~valid]] = False
         return within

@@ -65,8 +65,8 @@ def make_feuds(actors: Actors, size: WorldSize, rng: np.random.Generator) -> Feu
     # State actors of one country are not hostile to each other.
     official = (actors.side[member] == _STATE) & (actors.side[target[feud]] == _STATE)
     own = official & (actors.home[member] == actors.home[target[feud]])
-    fine = (member != target[feud]) & ~own
-    feud, member = feud[fine], member[fine]
+    valid = (member != target[feud]) & ~own
+    feud, member = feud[valid], member[valid]
 
     organisation = np.flatnonzero(actors.kind[: actors.established] == kind_id("organisation")).astype(np.int32)
     mediator = np.where(rng.random(count) < 0.4, rng.choice(organisation, size=count), actors.draw_any(count, rng))

@@ -63,14 +63,14 @@ def make_gatherings(actors: Actors, rng: np.random.Generator) -> Gatherings:
     guest = np.where(at_home, near, actors.draw_bloc(actors.bloc[hosts[gathering]], rng))
     pairs = np.unique(gathering * actors.established + guest)
     gathering, guest = pairs // actors.established, (pairs % actors.established).astype(np.int32)
-    fine = guest != hosts[gathering]
+    valid = guest != hosts[gathering]
     return Gatherings(
         hosts,
         np.concatenate([council, capital[home]]).astype(np.int32),
         everywhere,
         rng.integers(NOTICE + 5, YEAR - 15, size=count),
-        gathering[fine],
-        guest[fine],
+        gathering[valid],
+        guest[valid],
     )
 
 
@@ -101,20 +101,20 @@ def _add_year(
     rng: np.random.Generator,
 ) -> None:
     """Adds the arrivals and talks of one year."""
-    comes = rng.random(len(gatherings.guest)) < 0.8
+    attending = rng.random(len(gatherings.guest)) < 0.8
     new_guest, new_gathering = _new_guests(gatherings, new_entities, actors, date, rng)
-    guest = np.concatenate([gatherings.guest[comes], new_guest])
-    gathering = np.concatenate([gatherings.guest_gathering[comes], new_gathering])
+    guest = np.concatenate([gatherings.guest[attending], new_guest])
+    gathering = np.concatenate([gatherings.guest_gathering[attending], new_gathering])
     known = announced[gathering] >= 0
     guest, gathering = guest[known], gathering[known]
     day = date[gathering] + rng.integers(DURATION, size=len(guest))
     arrivals = Events.of(guest, ATTEND, gatherings.host[gathering], day, Rule.SEASON, [announced[gathering]])
     arrival = log.add(arrivals, rng)
 
-    here = np.flatnonzero(arrival >= 0)
+    arrived = np.flatnonzero(arrival >= 0)
     for _ in range(2):
         # Neighbours in a random order of the guests of a gathering talk to each other.
-        order = here[np.lexsort((rng.random(len(here)), gathering[here]))]
+        order = arrived[np.lexsort((rng.random(len(arrived)), gathering[arrived]))]
         one, other = order[:-1:2], order[1::2]
         together = gathering[one] == gathering[other]
         one, other = one[together], other[together]
@@ -134,7 +134,7 @@ def _new_guests(
     # Every country has at least as many gatherings as it has hosts.
     first = np.searchsorted(gatherings.home[order], new_entities.home)
     row = np.repeat(np.arange(len(first)), _HOSTS)
-    which = order[(first[:, None] + np.arange(_HOSTS)).ravel()]
-    age = date[which] - new_entities.start[row]
+    gathering = order[(first[:, None] + np.arange(_HOSTS)).ravel()]
+    age = date[gathering] - new_entities.start[row]
     attends = (age >= 0) & (age <= _NEW) & (rng.random(len(row)) < 0.8)
-    return (actors.established + row[attends]).astype(np.int32), which[attends]
+    return (actors.established + row[attends]).astype(np.int32), gathering[attends]

@@ -57,28 +57,28 @@ def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> Wo
     Returns:
         The facts and their ground truth.
     """
-    wanted = world_size(size)
+    target_size = world_size(size)
     streams = np.random.SeedSequence(seed).spawn(3)
     actors_rng, events_rng, names_rng = (np.random.Generator(np.random.PCG64(stream)) for stream in streams)
 
-    actors = make_actors(wanted, actors_rng)
-    feuds = make_feuds(actors, wanted, actors_rng)
-    new_entities = make_new_entities(feuds, actors, wanted, actors_rng)
+    actors = make_actors(target_size, actors_rng)
+    feuds = make_feuds(actors, target_size, actors_rng)
+    new_entities = make_new_entities(feuds, actors, target_size, actors_rng)
     actors = actors.with_new_entities(new_entities.home, actors_rng)
 
-    log = EventLog(len(actors), wanted.days)
+    log = EventLog(len(actors), target_size.days)
     log.quota[actors.established :] = new_entities.quota
     log.add(new_entity_events(new_entities, feuds, actors, events_rng), events_rng)
     log.add(feud_events(feuds, actors, events_rng), events_rng)
     add_gatherings(log, make_gatherings(actors, actors_rng), new_entities, actors, events_rng)
-    log.add(habit_events(actors, int(_ROOTS * wanted.facts) - len(log), wanted.days, events_rng), events_rng)
+    log.add(habit_events(actors, int(_ROOTS * target_size.facts) - len(log), target_size.days, events_rng), events_rng)
     apply_rules(log, actors, events_rng)
-    while (missing := wanted.facts - len(log)) > 0:
-        log.add(noise_events(actors, missing, wanted.days, events_rng), events_rng)
+    while (missing := target_size.facts - len(log)) > 0:
+        log.add(noise_events(actors, missing, target_size.days, events_rng), events_rng)
 
     quadruples, truth = _by_time(log.events, actors)
     facts = Facts(
-        name=_world_name(wanted),
+        name=_world_name(target_size),
         quadruples=quadruples,
         vocabulary=Vocabulary(actor_names(actors, names_rng), verbs.NAMES),
         calendar=_world_calendar(log.events.time),
@@ -87,7 +87,7 @@ def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> Wo
         duplicates=0,
         self_loops=0,
     )
-    return World(wanted, seed, facts, truth)
+    return World(target_size, seed, facts, truth)
 
 
 def _world_name(size: WorldSize) -> str:

@@ -67,7 +67,7 @@ def _joined(count: int, parts: Sequence[Sequence[str]], rng: np.random.Generator
     sizes = [len(part) for part in parts]
     total = int(np.prod(sizes))
     if count > total:
-        raise ValueError(f"{count} names wanted, {total} can be made")
+        raise ValueError(f"{count} names requested, but only {total} are possible")
     picks = np.unravel_index(rng.choice(total, size=count, replace=False), sizes)
     columns = [[part[i] for i in pick] for part, pick in zip(parts, picks, strict=True)]
     return ["".join(letters) for letters in zip(*columns, strict=True)]

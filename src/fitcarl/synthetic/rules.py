@@ -231,11 +231,11 @@ class _EventIndex:
         """int64 [numbers]: the ``back``-th last event of each number up to a day and within the window; -1 for none."""
         if not len(self.key):
             return np.full(len(number), -1, dtype=np.int64)
-        now = (number << 15) + day
-        place = np.searchsorted(self.key, now, side="right") - back
+        limit = (number << 15) + day
+        place = np.searchsorted(self.key, limit, side="right") - back
         key = self.key[np.maximum(place, 0)]
-        fine = (place >= 0) & (key >> 15 == number) & (now - key <= window)
-        return np.where(fine, self.row[np.maximum(place, 0)], -1)
+        valid = (place >= 0) & (key >> 15 == number) & (limit - key <= window)
+        return np.where(valid, self.row[np.maximum(place, 0)], -1)
 
 
 def _pair(one: NDArray[np.int32], other: NDArray[np.int32], actors: int) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ class WorldSize:
     new_entities: int
     """Entities that appear in the second half and have 10 to 25 facts each."""
     facts: int
-    """Total number of facts. Noise is added up to this number; the rules alone may generate more."""
+    """Total number of facts. Noise is added up to this number; the rules may generate more."""
     days: int
     countries: int
     blocs: int
@@ -42,8 +42,8 @@ class WorldSize:
             (90 <= self.days <= MAX_DAYS, "days", self.days, f"90 to {MAX_DAYS}"),
             (self.facts >= 5 * self.actors, "facts", self.facts, "at least 5 per actor"),
         )
-        for fine, field, found, expected in checks:
-            if not fine:
+        for valid, field, found, expected in checks:
+            if not valid:
                 raise InputError("unsupported world size", field=field, found=found, expected=expected)
 
 

@@ -16,12 +16,12 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.tasks.task import Task, official_task, sampled_task
 
 _KEPT_FOLDS = 4
-"""Held-out folds kept in memory; with more folds, some are held out again."""
+"""Number of folds whose backgrounds are cached; those of other folds are computed again."""
 
 
 @dataclass(frozen=True)
 class SampledTask:
-    """A training task and the background that it is played on."""
+    """A training task and the fold that is held out of its background."""
 
     task: Task
     fold: int | None
@@ -29,7 +29,7 @@ class SampledTask:
 
 
 class TaskSampler:
-    """Training tasks by episode: the same seed and episode give the same task, whatever was sampled before."""
+    """Training tasks by episode: the same seed and episode give the same task, regardless of earlier calls."""
 
     def __init__(self, dataset: Dataset, config: Config) -> None:
         """Selects the pseudo-unseen entities, if any.

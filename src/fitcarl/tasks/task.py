@@ -92,13 +92,13 @@ def _divide(
 ) -> Task:
     """Splits each entity's facts, taken in ``order`` (which keeps entities contiguous), into support and queries."""
     counts = _counts(meta)
-    place = np.arange(len(meta)) - np.repeat(meta.offsets[:-1], counts)
-    enough = np.repeat(counts > shots, counts)
-    support = order[enough & (place < shots)]
-    asked = enough & (place >= shots)
+    position = np.arange(len(meta)) - np.repeat(meta.offsets[:-1], counts)
+    has_queries = np.repeat(counts > shots, counts)
+    support = order[has_queries & (position < shots)]
+    is_query = has_queries & (position >= shots)
     if queries_per_entity is not None:
-        asked &= place < shots + queries_per_entity
-    queries = order[asked]
+        is_query &= position < shots + queries_per_entity
+    queries = order[is_query]
     return Task(
         MetaSet(meta.entity_of_fact[support], meta.facts.take(support)),
         Queries.hidden(meta.entity_of_fact[queries], meta.facts.take(queries), relations),

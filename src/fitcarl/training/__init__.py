@@ -1,1 +1,1 @@
-"""From tasks to weights: rewards, the loss, the training loop, and what a run leaves behind."""
+"""Training: setup, the training loop, validation, checkpoints, and the finished run."""

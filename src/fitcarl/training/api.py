@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class TrainingInterrupted(Exception):  # noqa: N818 - the expected reaction to a stop request, as KeyboardInterrupt is
-    """Training was asked to stop; the run folder holds what is needed to resume it."""
+    """Training was stopped on request; the run folder contains everything needed to resume it."""
 
 
 def train(
@@ -191,7 +191,7 @@ def _absolute(data: str) -> str:
 
 
 def _check_new(folder: Path) -> None:
-    """Raises an InputError if the folder holds something that a new run would overwrite."""
+    """Raises an InputError if the folder contains files that a new run would overwrite."""
     if folder.exists() and not (folder.is_dir() and _not_begun(folder)):
         resumed = f", or `fitcarl train --resume {folder}` to continue" if RunFolder(folder).config.exists() else ""
         raise InputError("exists already", file=folder, expected=f"a new folder{resumed}")
@@ -199,5 +199,5 @@ def _check_new(folder: Path) -> None:
 
 def _not_begun(folder: Path) -> bool:
     """Whether a folder is empty, or a run that was killed before its dataset was recorded and cannot be resumed."""
-    there = {part.name for part in folder.iterdir() if not part.name.startswith(".")}
-    return there <= {"config.json", "dataset"} and (not there or "config.json" in there)
+    names = {part.name for part in folder.iterdir() if not part.name.startswith(".")}
+    return names <= {"config.json", "dataset"} and (not names or "config.json" in names)

@@ -1,4 +1,4 @@
-"""The training loop: sample a task, take a step, validate, checkpoint. It knows no model."""
+"""The training loop: sample a task, take a step, validate, checkpoint. Independent of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training consists of, checked before anything is written."""
+"""Dataset, settings and tasks of a training, checked before anything is written."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def ignore_progress(_progress: Progress) -> None:
 
 
 def never_stop() -> bool:
-    """Never asks to stop."""
+    """Never requests a stop."""
     return False
 
 
 @dataclass(frozen=True)
 class Callbacks:
-    """What the caller of a training wants to know and decide."""
+    """Callbacks that the caller of a training passes."""
 
     on_progress: OnProgress = ignore_progress
     should_stop: ShouldStop = never_stop
@@ -76,12 +76,12 @@ def make_task_sampler(dataset: Dataset, config: Config) -> TaskSampler:
         InputError: If the dataset has too few facts, or too long a time span.
     """
     if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):
-        most = int(np.diff(dataset.valid.offsets).max(initial=0))
+        max_facts = int(np.diff(dataset.valid.offsets).max(initial=0))
         raise InputError(
             f"no meta-validation entity has more than {config.shots} facts",
             file=dataset.name,
-            found=f"{most} at most",
-            expected="fewer --shots" if most > 1 else "entities with at least two facts there",
+            found=f"at most {max_facts}",
+            expected="fewer --shots" if max_facts > 1 else "entities with at least two facts there",
         )
     sampler = TaskSampler(dataset, config)
     if dataset.calendar.span > MAX_SPAN:

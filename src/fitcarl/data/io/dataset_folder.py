@@ -96,9 +96,9 @@ def _read_calendar(file: Path) -> Calendar:
     ticks = _integers(table, columns[1], "tick", "an integer")
     labels = columns[2].to_list()
     for field, values in (("code", codes), ("tick", ticks)):
-        falls = np.flatnonzero(values[1:] <= values[:-1])
-        if len(falls):
-            row = int(falls[0]) + 1
+        decreases = np.flatnonzero(values[1:] <= values[:-1])
+        if len(decreases):
+            row = int(decreases[0]) + 1
             raise table.error("times out of order", row, field, int(values[row]), f"more than {values[row - 1]}")
     if ticks[0] != 0:
         raise table.error("times that do not start at tick 0", 0, "tick", int(ticks[0]), "0")
@@ -192,7 +192,7 @@ def write_dataset(dataset: Dataset, folder: str | Path, *, overwrite: bool = Fal
     Args:
         dataset: The dataset to write.
         folder: The target folder.
-        overwrite: Replace a folder that contains nothing but a dataset; otherwise a non-empty folder is refused.
+        overwrite: Replace a folder that contains nothing but a dataset; otherwise a non-empty folder is an error.
 
     Raises:
         InputError: The dataset is invalid, or the folder cannot be written.
@@ -241,9 +241,9 @@ def _check_target(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError("a file", file=folder, expected="a folder, or a path that does not exist yet")
     present = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
-    foreign = [name for name in present if name not in (*_REQUIRED, DROPPED, CONCEPTS)]
-    if foreign:
-        raise InputError("the folder contains other files", file=folder, found=foreign[0], expected="a new folder")
+    other_files = [name for name in present if name not in (*_REQUIRED, DROPPED, CONCEPTS)]
+    if other_files:
+        raise InputError("the folder contains other files", file=folder, found=other_files[0], expected="a new folder")
     if present and not overwrite:
         raise InputError(
             "the folder is not empty", file=folder, found=present[0], expected="a new folder, or --overwrite"
@@ -254,21 +254,21 @@ def _check_target(folder: Path, overwrite: bool) -> None:
 def _replacing(folder: Path) -> Iterator[Path]:
     """A temporary folder that replaces ``folder`` on success and is removed on failure."""
     in_place = folder.is_dir() and (not any(folder.iterdir()) or Path.cwd().is_relative_to(folder))
-    place = folder if in_place else folder.parent
+    parent_folder = folder if in_place else folder.parent
     missing = [parent for parent in folder.parents if not parent.exists()]
     work: Path | None = None
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=place))
+        parent_folder.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=parent_folder))
         (work / "new").mkdir()
         yield work / "new"
         (_exchange_files if in_place else _exchange)(work / "new", folder, work / "old")
     except BaseException as error:
         if work is not None:
             shutil.rmtree(work / "new", ignore_errors=True)
-        for made in ([work] if work else []) + missing:
+        for created in ([work] if work else []) + missing:
             with suppress(OSError):
-                made.rmdir()
+                created.rmdir()
         if isinstance(error, OSError):
             problem = f"cannot be written: {error.strerror or error}"
             raise InputError(problem, file=folder, expected="a writable folder") from None

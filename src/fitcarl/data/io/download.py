@@ -72,7 +72,7 @@ def fetch(
         if target.is_file() and file_sha256(target) == sha256:
             return target
         part.parent.mkdir(parents=True, exist_ok=True)
-        trouble = ""
+        reason = ""
         for attempt in range(retries + 1):
             if attempt:
                 time.sleep(backoff * 2 ** (attempt - 1))
@@ -80,7 +80,7 @@ def fetch(
             try:
                 _transfer(url, part, target.name, size, timeout, on_progress)
             except _InterruptedError as interruption:
-                trouble = str(interruption)
+                reason = str(interruption)
                 continue
             found = file_sha256(part)
             if found == sha256:
@@ -91,12 +91,12 @@ def fetch(
                 raise DownloadError(
                     "corrupted download, removed", file=url, field="sha256", found=found, expected=sha256
                 )
-            trouble = "the resumed part did not match"  # retry from the start
+            reason = "the resumed part did not match"  # retry from the start
         kept = _length(part)
     except OSError as error:  # network errors were converted to _InterruptedError: this one is from the disk
         raise InputError(f"cannot be written: {error.strerror}", file=error.filename or part) from None
     resume = f"; {kept} bytes are kept, run the same command again to resume" if kept else ""
-    raise DownloadError(f"download failed after {retries + 1} tries: {trouble}{resume}", file=url)
+    raise DownloadError(f"download failed after {retries + 1} tries: {reason}{resume}", file=url)
 
 
 def file_sha256(path: Path) -> str:
@@ -192,11 +192,11 @@ def _length(part: Path) -> int:
 def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
         parts.port  # noqa: B018 - raises if it is not a number
     except ValueError:
-        good = False
-    if not good or any(character.isspace() for character in url):
+        valid = False
+    if not valid or any(character.isspace() for character in url):
         raise InputError("not a URL", found=url, expected="http:// or https:// and a host")
     if not url.isascii():
         raise InputError("not a URL", found=url, expected="ASCII, other characters as %XX (xn-- in a host)")

@@ -95,13 +95,13 @@ def _from_table(
 def _other_separator(table: Table) -> str:
     """A hint if the first row contains enough of another common separator."""
     first = table.text.split(b"\n", 1)[0]
-    for mark, name, cure in (
+    for mark, name, advice in (
         (b"\t", "tabs", "read it with --format tsv"),
         (b",", "commas", "read it with --format csv"),
         (b";", "semicolons", "save it with commas or tabs"),
     ):
         if mark != table.separator.encode() and first.count(mark) >= len(COLUMNS) - 1:
-            return f"the fields seem to be separated by {name}: {cure}"
+            return f"the fields seem to be separated by {name}: {advice}"
     return ""
 
 

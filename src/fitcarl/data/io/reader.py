@@ -142,16 +142,16 @@ def _assign_ids(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[st
     both = pl.DataFrame({"name": pl.concat([v.alias("name") for v in values]), "place": np.concatenate(places)})
     names = both.group_by("name").agg(pl.col("place").min()).sort("place")["name"]
 
-    bad = names.filter((names.str.strip_chars() == "") | names.str.contains(r"[\t\n\r\x00]"))
-    if len(bad):
-        found = str(bad[0])
+    invalid = names.filter((names.str.strip_chars() == "") | names.str.contains(r"[\t\n\r\x00]"))
+    if len(invalid):
+        found = str(invalid[0])
         row, column = min((_row_of(v, found), c) for v, c in zip(values, columns, strict=True) if (v == found).any())
         raise source.error(name_problem(found) or "not a name", column, row, found, "a name on one line")
 
-    bare = names.str.strip_chars(" ")
-    if bare.str.contains(_INTEGER).all():
+    stripped = names.str.strip_chars(" ")
+    if stripped.str.contains(_INTEGER).all():
         values = [v.str.strip_chars(" ") for v in values]
-        names = bare.unique()
+        names = stripped.unique()
         names = names.gather(names.cast(pl.Int64).arg_sort())
     return tuple(names.to_list()), [_places_in(names, v) for v in values]
 

@@ -99,9 +99,11 @@ def _check_meta_set(file: Path, meta: MetaSet, names: Sequence[str]) -> None:
 
     A fact that is listed twice could be support and query at the same time.
     """
-    foreign = np.flatnonzero((meta.entity_of_fact != meta.facts.subject) & (meta.entity_of_fact != meta.facts.object))
-    if len(foreign):
-        row = int(foreign[0])
+    mismatched = np.flatnonzero(
+        (meta.entity_of_fact != meta.facts.subject) & (meta.entity_of_fact != meta.facts.object)
+    )
+    if len(mismatched):
+        row = int(mismatched[0])
         ends = f"the fact's subject {meta.facts.subject[row]} or object {meta.facts.object[row]}"
         raise _error("not an entity of its fact", file, row, "unseen entity", int(meta.entity_of_fact[row]), ends)
     _, first = np.unique(meta.entities, return_index=True)

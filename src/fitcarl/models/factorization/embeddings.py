@@ -146,7 +146,9 @@ def _read_npy(file: str | Path, rows: int, meaning: str) -> EmbeddingRows:
         found = f"{array.shape[1]} columns"
         raise InputError("wrong shape", file=file, found=found, expected="d/2 real, then d/2 imaginary parts")
     numbers = np.array(array, dtype=np.float32)
-    bad = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
-    if len(bad):
-        raise InputError("a number is not finite", file=file, found=f"array row {bad[0]}", expected="finite numbers")
+    not_finite = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
+    if len(not_finite):
+        raise InputError(
+            "a number is not finite", file=file, found=f"array row {not_finite[0]}", expected="finite numbers"
+        )
     return numbers

@@ -48,14 +48,14 @@ class Triples:
         return spans(self.offsets[pairs], self.offsets[pairs + 1] - self.offsets[pairs])
 
     def find(self, entity: Ids, relation: Ids) -> Positions:
-        """int64 [wanted]: the positions of the given pairs.
+        """int64 [pairs]: the positions of the given pairs.
 
         Raises:
             ValueError: If a pair does not occur.
         """
         keys = self.entity * self.relations.directed + self.relation
-        wanted = entity.astype(np.int64) * self.relations.directed + relation
-        position = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-        if not np.array_equal(keys[position], wanted):
+        pair_keys = entity.astype(np.int64) * self.relations.directed + relation
+        position = np.searchsorted(keys, pair_keys).clip(max=len(keys) - 1)
+        if not np.array_equal(keys[position], pair_keys):
             raise ValueError("a pair has no answer in these facts")
         return position

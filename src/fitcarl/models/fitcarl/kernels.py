@@ -3,7 +3,7 @@
 The five products are spelled out so that they share every load of an embedding; a loop over them is three times slower.
 
 An action is embedded as h_r ‖ h_e ‖ h_Δt. The entity part is the pre-trained row of a seen entity, h_e' for the query
-entity, or the embedding of another unseen entity. Nothing of size states × actions × d is ever stored, neither in the
+entity, or the embedding of another unseen entity. No array of size states × actions × d is stored, neither in the
 forward nor in the backward pass. Tuples are unpacked before the loops: access inside them would cost a fifth.
 """
 

@@ -57,7 +57,7 @@ class FitcarlModel:
             return cls(config, context, embeddings)
 
     def save_artifacts(self, artifacts: Artifacts) -> None:
-        """Nothing is left to save: ``prepare`` saved the embeddings."""
+        """Does nothing: ``prepare`` has saved the embeddings."""
 
     def training_step(self, task: Task, seed: int) -> EpisodeResult:
         return run_episode(
@@ -68,9 +68,9 @@ class FitcarlModel:
         return FitcarlScorer(self.module, self._background, self._config, max(self._max_delta, max_delta))
 
     def with_capacity(self, context: GraphContext) -> FitcarlModel:
-        wide = self.with_graph(context.graph)
-        wide.module = _with_rows(self.module, context.graph.entities - self._background.entities)
-        return wide
+        extended = self.with_graph(context.graph)
+        extended.module = _with_rows(self.module, context.graph.entities - self._background.entities)
+        return extended
 
     def with_graph(self, graph: TemporalGraph) -> FitcarlModel:
         other = copy(self)
@@ -106,7 +106,7 @@ def _with_rows(model: Fitcarl, extra: int) -> Fitcarl:
     rows = np.concatenate([rows, np.zeros((extra, rows.shape[1]), dtype=rows.dtype)])
     embeddings = Embeddings(rows, model.relation_rows.detach().numpy(), np.any(rows != 0, axis=1))
     with torch.random.fork_rng(devices=[]):
-        wide = Fitcarl(model.config, embeddings, model.relations)
+        extended = Fitcarl(model.config, embeddings, model.relations)
     learned = {name: value for name, value in model.state_dict().items() if name != "entity_rows"}
-    wide.load_state_dict(learned, strict=False)
-    return wide
+    extended.load_state_dict(learned, strict=False)
+    return extended

@@ -46,10 +46,10 @@ class TwoHop:
         for layer in layers:
             path, edge = layer.by_subject.members(middle)
             end = layer.directed.object[edge]
-            away = end != queries.entity[start[path]]  # paths back to e' are not answers
-            path, edge = path[away], edge[away]
+            valid = end != queries.entity[start[path]]  # paths back to e' are not answers
+            path, edge = path[valid], edge[valid]
             query.append(start[path])
-            entity.append(end[away])
+            entity.append(end[valid])
             score.append(
                 first[path] * hyperbolic_decay(layer.directed.time[edge], queries.time[start[path]], self.half_life)
             )

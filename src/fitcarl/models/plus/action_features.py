@@ -26,7 +26,7 @@ FIRST_HOP = _ENTITY + 9
 SECOND_HOP = _ENTITY + 13
 QUERY = 4
 _NO_PAIR_RATE = -12.0
-"""The log-rate of no support fact at all."""
+"""The log-rate used if there is no support fact."""
 _RATE_SHIFT = 4.0
 """Added to log-shares, which are around -4, to bring them near 0."""
 _DAILY_RATE_SHIFT = 6.0
@@ -54,7 +54,7 @@ class ActionFeatures:
     second_hop: NDArray[np.float32]
     """float32 [queries × K, n + 1, SECOND_HOP]; column 0 is not used."""
     candidates: Candidates
-    """Entities with any evidence, which are scored without a path."""
+    """Candidate entities, which are scored without a path."""
     query: NDArray[np.float32]
     """float32 [queries, QUERY]: features of the choice between support facts and candidates."""
 

@@ -38,8 +38,8 @@ def count_cooccurrences(
         time: Time of each fact, in ticks.
         days_per_tick: Days per tick.
         reach: Facts before and after a fact that are compared by gap, which bounds the time for large pairs.
-        near: [BUCKETS, r_s, r_q], out: facts of r_s with such a companion at a gap.
-        ever: [r_s, r_q], out: facts of r_s with such a companion at any gap.
+        near: [BUCKETS, r_s, r_q], out: facts of r_s that have such a fact at a gap.
+        ever: [r_s, r_q], out: facts of r_s that have such a fact at any gap.
         facts: [r_s], out: all facts of r_s.
     """
     relations = len(facts)
@@ -50,24 +50,24 @@ def count_cooccurrences(
         for i in range(low, high):
             relation_count[relation[i]] += 1
         for i in range(low, high):
-            mine = relation[i]
-            facts[mine] += 1
+            r_s = relation[i]
+            facts[r_s] += 1
             for j in range(max(low, i - reach), min(high, i + reach + 1)):
                 if i == j:
                     continue
                 bucket = gap_bucket((time[j] - time[i]) * days_per_tick)
                 if seen[bucket, relation[j]] != i:
                     seen[bucket, relation[j]] = i
-                    near[bucket, mine, relation[j]] += 1
-        # Whether a companion exists at all depends only on the relations of the pair.
+                    near[bucket, r_s, relation[j]] += 1
+        # Whether there is such a fact at any gap depends only on the relations of the pair.
         for i in range(low, high):
-            other = relation[i]
-            count = relation_count[other]
+            r_q = relation[i]
+            count = relation_count[r_q]
             if count > 0:
-                relation_count[other] = -count  # handles each relation of the pair once
+                relation_count[r_q] = -count  # handles each relation of the pair once
                 for j in range(low, high):
-                    if relation[j] != other or count > 1:
-                        ever[relation[j], other] += 1
+                    if relation[j] != r_q or count > 1:
+                        ever[relation[j], r_q] += 1
         for i in range(low, high):
             relation_count[relation[i]] = 0
 
@@ -92,12 +92,12 @@ def count_excitation(
     for entity in range(len(offsets) - 1):
         low, high = offsets[entity], offsets[entity + 1]
         for i in range(low, high):
-            mine = inverse_relation(relation[i], relations)
-            facts[mine] += 1
+            r = inverse_relation(relation[i], relations)
+            facts[r] += 1
             for j in range(max(low, i - reach), min(high, i + reach + 1)):
                 if target[j] != target[i]:
                     bucket = gap_bucket((time[j] - time[i]) * days_per_tick)
-                    near[bucket, mine, inverse_relation(relation[j], relations)] += 1
+                    near[bucket, r, inverse_relation(relation[j], relations)] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -137,14 +137,14 @@ def count_rules(
 
 
 @njit(cache=True, nogil=True)
-def _decayed_count(times: Ints, low: int, high: int, now: int, scale: float) -> float:
-    """Σ exp(-|t - now| / scale) over the ascending times[low:high], without those beyond ``_CUTOFF`` scales."""
+def _decayed_count(times: Ints, low: int, high: int, query_time: int, scale: float) -> float:
+    """Σ exp(-|t - query_time| / scale) over the ascending times[low:high], without those beyond ``_CUTOFF`` scales."""
     total = 0.0
     reach = _CUTOFF * scale
-    left = lower_bound(times, low, high, int(np.ceil(now - reach)))
-    while left < high and times[left] <= now + reach:
-        total += np.exp(-abs(times[left] - now) / scale)
-        left += 1
+    position = lower_bound(times, low, high, int(np.ceil(query_time - reach)))
+    while position < high and times[position] <= query_time + reach:
+        total += np.exp(-abs(times[position] - query_time) / scale)
+        position += 1
     return total
 
 
@@ -153,7 +153,7 @@ def describe_entities(
     low: int,
     high: int,
     relation: Ints,
-    now: Ints,
+    query_time: Ints,
     query: Longs,
     entity: Ints,
     object_keys: Longs,
@@ -180,7 +180,7 @@ def describe_entities(
             first, end = object_offsets[place], object_offsets[place + 1]
             out[i, 0] = np.log1p(end - first)
             for s in range(3):
-                out[i, 1 + s] = np.log(_decayed_count(object_times, first, end, now[q], scales[s]) + 0.01) + 4.6
+                out[i, 1 + s] = np.log(_decayed_count(object_times, first, end, query_time[q], scales[s]) + 0.01) + 4.6
             out[i, 6] = 1.0
         out[i, 4] = np.log1p(degree[node])
         total = 0.0

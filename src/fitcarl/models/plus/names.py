@@ -16,7 +16,7 @@ from fitcarl.graph.temporal import TemporalGraph
 _WORD = re.compile(r"[^\W_]+")
 _ROLE_AND_PLACE = re.compile(r"^(?P<role>.*?)\s*\((?P<place>[^()]+)\)\s*$")
 _MIN_WORD_WEIGHT = 0.1
-"""Added to every word weight, so that a word of all entities still counts a little."""
+"""Added to every word weight, so that a word of all entities has a small weight above 0."""
 _AFFINITY_PRIOR = 0.1
 """Pseudo-facts between any two places."""
 _MIN_ROLE_COUNT = 0.1
@@ -51,11 +51,11 @@ class Names:
 
     @classmethod
     def empty(cls, entities: int) -> Names:
-        """Names that are switched off."""
+        """The value used if names are switched off."""
         words, none = np.empty(0, np.int32), np.full(entities, -1, dtype=np.int32)
-        blank = np.zeros((1, 1), dtype=np.float32)
+        zero = np.zeros((1, 1), dtype=np.float32)
         ends = np.zeros(entities + 1, dtype=np.int64)
-        return cls((), ends, words, np.zeros(1), none, none, blank, blank, {}, {}, {})
+        return cls((), ends, words, np.zeros(1), none, none, zero, zero, {}, {}, {})
 
     @classmethod
     def from_texts(cls, texts: Sequence[str], graph: TemporalGraph) -> Names:
@@ -143,9 +143,9 @@ def _index(parts: Sequence[re.Match[str] | None], group: str) -> dict[str, int]:
 def _complete_places(place: Ids, graph: TemporalGraph, places: int) -> Ids:
     """Places in names; for names without one, the place that most facts of the entity lead to."""
     source = np.repeat(np.arange(graph.entities, dtype=np.int64), np.diff(graph.base.offsets))
-    there = place[graph.base.target]
-    known = (there >= 0) & (place[source] < 0)
-    pair, times = np.unique(source[known] * max(places, 1) + there[known], return_counts=True)
+    target_place = place[graph.base.target]
+    known = (target_place >= 0) & (place[source] < 0)
+    pair, times = np.unique(source[known] * max(places, 1) + target_place[known], return_counts=True)
     order = np.lexsort((pair, times))  # the last one of an entity is the most frequent
     entity, frequent = np.divmod(pair[order], max(places, 1))
     completed = place.copy()
@@ -155,20 +155,22 @@ def _complete_places(place: Ids, graph: TemporalGraph, places: int) -> Ids:
 
 def _affinity(place: Ids, graph: TemporalGraph, places: int) -> NDArray[np.float32]:
     size = max(places, 1)
-    one = np.repeat(place, np.diff(graph.base.offsets))
-    other = place[graph.base.target]
-    known = (one >= 0) & (other >= 0)
-    counts = np.bincount(one[known].astype(np.int64) * size + other[known], minlength=size * size).reshape(size, size)
+    source_place = np.repeat(place, np.diff(graph.base.offsets))
+    target_place = place[graph.base.target]
+    known = (source_place >= 0) & (target_place >= 0)
+    counts = np.bincount(
+        source_place[known].astype(np.int64) * size + target_place[known], minlength=size * size
+    ).reshape(size, size)
     share = (counts + _AFFINITY_PRIOR) / (counts.sum(1, keepdims=True) + _AFFINITY_PRIOR * size)
     return np.log(share).astype(np.float32)
 
 
 def _role_fit(role: Ids, graph: TemporalGraph, roles: int) -> NDArray[np.float32]:
     n, size = graph.relations.directed, max(roles, 1)
-    there = role[graph.base.target]
-    known = there >= 0
+    target_role = role[graph.base.target]
+    known = target_role >= 0
     relation = graph.base.relation[known].astype(np.int64)
-    counts = np.bincount(relation * size + there[known], minlength=n * size).reshape(n, size)
+    counts = np.bincount(relation * size + target_role[known], minlength=n * size).reshape(n, size)
     total = counts.sum(0) + _MIN_ROLE_COUNT
     share = (counts + _ROLE_PRIOR * total / total.sum()) / (counts.sum(1, keepdims=True) + _ROLE_PRIOR)
     return np.log(share / (total / total.sum())).astype(np.float32)

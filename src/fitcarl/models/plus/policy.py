@@ -64,8 +64,8 @@ class PlusPolicy(nn.Module):
         stop = self.stop(first_hop).view(queries * shots, 1)
         second_hop = self.second_hop(torch.from_numpy(actions.second_hop[:, 1:])).squeeze(-1)
         allowed = torch.from_numpy(actions.allowed)
-        then = torch.cat([stop, second_hop], 1).masked_fill(~allowed, float("-inf")).log_softmax(1)
-        then = then.view(queries, shots, -1) + start[:, :shots, None]
+        second_choice = torch.cat([stop, second_hop], 1).masked_fill(~allowed, float("-inf")).log_softmax(1)
+        second_choice = second_choice.view(queries, shots, -1) + start[:, :shots, None]
 
         score = self.candidates(torch.from_numpy(actions.candidates.features) * self._enabled).squeeze(-1)
         weighted = score + torch.from_numpy(actions.candidates.weight)
@@ -73,15 +73,15 @@ class PlusPolicy(nn.Module):
         query = torch.repeat_interleave(torch.arange(queries), offsets.diff())
         # index_select, because the gradient of plain indexing is summed in an order that depends on threads
         level = (start[:, shots] - _segment_logsumexp(weighted, query, queries)).index_select(0, query)
-        blank = torch.full_like(then[:, :, :1], float("-inf"))
-        return LogProbs(then[:, :, 0], torch.cat([blank, then[:, :, 1:]], 2), score + level, start)
+        no_hop = torch.full_like(second_choice[:, :, :1], float("-inf"))
+        return LogProbs(second_choice[:, :, 0], torch.cat([no_hop, second_choice[:, :, 1:]], 2), score + level, start)
 
 
 def log_likelihood(log_probs: LogProbs, actions: ActionFeatures, answer: Tensor) -> tuple[Tensor, Tensor]:
     """log p(answer), summed over all outcomes that end there.
 
     Returns:
-        [queries]: over all outcomes, and over paths alone given that a path is chosen. Both have a lower limit.
+        [queries]: over all outcomes, and over paths only, given that a path is chosen. Both have a lower limit.
     """
     queries, shots = actions.entity.shape
     stops = torch.from_numpy(actions.entity) == answer[:, None]

@@ -24,7 +24,7 @@ from fitcarl.models.plus.spectral import entity_embedding, relation_profile
 _RULE_SLOTS = 1 << 22
 """Size of the hashed rule tables; far more than the rules that occur in a graph of some hundred relations."""
 _RULE_QUERIES = 60_000
-"""Background facts that are asked as queries to count rules."""
+"""Background facts used as queries to count rules."""
 _RULE_BATCH = 4096
 _RULE_ACTIONS = 50
 """Second hops that are tried per first hop, nearest in time."""
@@ -41,7 +41,7 @@ _RATE_PRIOR = 5.0
 _EXCITATION_PRIOR = 20.0
 """The same for excitation, which counts many event pairs per fact and is noisier per fact."""
 _RULE_PRIOR = 20.0
-"""Pseudo-tries of each rule at the mean hit rate: a rule needs about so many tries to be believed."""
+"""Pseudo-tries of each rule at the mean hit rate: after about this many tries its own rate dominates."""
 _RULE_HITS, _RULE_TRIES = 1, 100
 """Pseudo-counts of the mean hit rate, which keep it above 0 on a graph with few paths."""
 _MIN_RATE, _MIN_EXCITATION, _MIN_SHARE = 1e-7, 1e-8, 1e-5
@@ -71,7 +71,7 @@ class GraphStatistics:
     rule_tries: NDArray[np.float32]
     """float32 [slots]: log(1 + tries) of the same rule."""
     second_hop_rate: NDArray[np.float32]
-    """float32 [2R, 2R]: the same share by r_2 and r_q alone."""
+    """float32 [2R, 2R]: the same share by r_2 and r_q only."""
     object_keys: NDArray[np.int64]
     """int64 [pairs], ascending: r * entities + o for every object o of relation r."""
     object_offsets: NDArray[np.int64]
@@ -272,7 +272,7 @@ def _cooccurrence(
     both: Quadruples, entities: int, relations: RelationIds, days_per_tick: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """``cooccurrence_rate`` and ``pair_rate``."""
-    both = both.take(both.subject != both.object)  # a self-loop would be the companion of its own inverse
+    both = both.take(both.subject != both.object)  # a self-loop would be counted with its own inverse
     pair = both.subject.astype(np.int64) * entities + both.object
     order = np.lexsort((both.time, pair))
     offsets = np.append(np.unique(pair[order], return_index=True)[1], len(order)).astype(np.int64)

@@ -114,7 +114,7 @@ class PlusModel:
         size = self._config.action_space
         actions = action_features(graph, task.support, self.statistics, queries, size, shortlist, self._encoder_scorer)
         total, by_path = log_likelihood(self.module(actions), actions, torch.from_numpy(queries.answer))
-        # The paths have a loss term of their own: they must explain answers that the candidates alone would find.
+        # A separate loss term for paths: they should also explain answers that the candidates find without a path.
         loss = -total.mean() - self._config.path_loss_weight * by_path.mean()
         found = total.detach()
         metrics = {"answer_probability": found.exp().mean(), "majority_rate": (found > _HALF).float().mean()}
@@ -134,17 +134,17 @@ class PlusModel:
         return self._replace(context.graph, self.statistics.with_capacity(extra), encoder)
 
     def with_graph(self, graph: TemporalGraph) -> PlusModel:
-        """The event index is read off the graph; rates and rules stay as they are: a few facts do not change them."""
+        """The event index is rebuilt from the graph; rates and rules are kept: a few facts hardly change them."""
         same = graph.base is self._background.base
         statistics = self.statistics if same else self.statistics.with_parts(**event_index(graph))
         return self._replace(graph, statistics, self.encoder)
 
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> PlusModel:
-        now = self.statistics
-        names = now.names.refit(graph)
-        concepts = now.concepts if concepts is None else concepts
-        statistics = compute_statistics(graph.background_facts(), graph, concepts, now.days_per_tick, names=names)
-        return self._replace(graph, statistics.with_parts(scaling=now.scaling), self.encoder)
+        previous = self.statistics
+        names = previous.names.refit(graph)
+        concepts = previous.concepts if concepts is None else concepts
+        statistics = compute_statistics(graph.background_facts(), graph, concepts, previous.days_per_tick, names=names)
+        return self._replace(graph, statistics.with_parts(scaling=previous.scaling), self.encoder)
 
     def _replace(self, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None) -> PlusModel:
         other = copy(self)
@@ -177,7 +177,7 @@ def names_for(config: PlusConfig, context: GraphContext) -> Names:
 
 
 def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[SupportEncoder, float]:
-    """An encoder that has seen no fact of a pseudo-unseen entity, and the seconds its training took."""
+    """An encoder trained without facts of pseudo-unseen entities, and the seconds its training took."""
     context, facts = preparation.context, preparation.visible_facts
     if len(facts) < len(preparation.dataset.background):
         graph = TemporalGraph.from_facts(facts, context.graph.entities, context.graph.relations)

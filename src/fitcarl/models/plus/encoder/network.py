@@ -2,7 +2,7 @@
 
 It takes the place of the paper's time-aware Transformer. Support facts are weighted by attention over r_q and the time
 gaps; the sum is compared with every entity. Events around t_q are added: the object of an event is more probable if the
-event's subject resembles the unseen entity.
+event's subject is similar to the unseen entity.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NO_FACTS_SCORE = -1e4
 
 @dataclass(frozen=True)
 class EncoderInput:
-    """Queries as the encoder sees them: of the unseen entity only its support facts and, if used, its name."""
+    """Inputs of the encoder: of the unseen entity only its support facts and, if used, its name."""
 
     relation: Tensor
     """int64 [queries]: r_q."""
@@ -128,12 +128,12 @@ class SupportEncoder(nn.Module):
 
     def with_capacity(self, extra: int) -> SupportEncoder:
         """The same encoder with rows for ``extra`` more, unknown entities; all other weights are shared."""
-        wide = copy(self)
-        wide._parameters = dict(self._parameters)
+        extended = copy(self)
+        extended._parameters = dict(self._parameters)
         for name, row in (("entity", self.entity), ("key_embedding", self.key_embedding)):
-            setattr(wide, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
-        wide.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), _UNKNOWN_BIAS)]))
-        return wide
+            setattr(extended, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
+        extended.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), _UNKNOWN_BIAS)]))
+        return extended
 
     @classmethod
     def from_state(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
@@ -191,14 +191,14 @@ def shared_word_weights(names: Names, known: NDArray[np.bool_]) -> NDArray[np.fl
 
 
 class EncoderScorer:
-    """An encoder with the events and names that are currently known."""
+    """An encoder with the events and names of a background."""
 
     def __init__(self, encoder: SupportEncoder, statistics: GraphStatistics) -> None:
         self._encoder, self._days_per_tick = encoder, statistics.days_per_tick
         self._events = {name: getattr(statistics, name) for name in EVENT_ARRAYS}
         self._words = Words.from_names(statistics.names, encoder.word_weight.numpy())
-        everything = np.arange(len(encoder.entity))
-        self._rows = encoder.answer_rows(self._words, everything).detach() if encoder.words else encoder.entity
+        all_entities = np.arange(len(encoder.entity))
+        self._rows = encoder.answer_rows(self._words, all_entities).detach() if encoder.words else encoder.entity
         present = torch.from_numpy(statistics.degree > 0)
         trained = encoder.bias > _UNKNOWN_BIAS
         self._trained = trained & present
@@ -214,23 +214,23 @@ class EncoderScorer:
         """[entities, dim]: embeddings of the names of unseen entities."""
         return self._encoder.name_embedding(self._words, entities)
 
-    def score(self, given: EncoderInput, entity: NDArray[np.int32], time: NDArray[np.int32]) -> EncoderScores:
+    def score(self, inputs: EncoderInput, entity: NDArray[np.int32], time: NDArray[np.int32]) -> EncoderScores:
         """Log-probabilities of all entities; events of the query entity itself are excluded.
 
         Entities that have facts now but had none in training get the mean score; entities without facts are never
         predicted.
         """
-        encoder, everything = self._encoder, np.arange(len(self._rows))
-        window = event_window(self._events, self._days_per_tick, entity, given.relation.numpy(), time, everything)
+        encoder, all_entities = self._encoder, np.arange(len(self._rows))
+        window = event_window(self._events, self._days_per_tick, entity, inputs.relation.numpy(), time, all_entities)
         with torch.no_grad():
-            answer, key = encoder(given)
+            answer, key = encoder(inputs)
             support_only = answer @ self._rows.T + encoder.bias
             if self._untrained.any() and self._trained.any():
                 support_only[:, self._untrained] = support_only[:, self._trained].mean(1, keepdim=True)
             support_only[:, self._absent] = _NO_FACTS_SCORE
             weights = encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
             with_events = support_only + event_mass(window, key, *weights).log1p()
-            top = with_events.topk(min(_TOP, len(everything)), 1).indices.numpy().astype(np.int32)
+            top = with_events.topk(min(_TOP, len(all_entities)), 1).indices.numpy().astype(np.int32)
             return EncoderScores(support_only.log_softmax(1).numpy(), with_events.log_softmax(1).numpy(), top)
 
 

@@ -1,7 +1,7 @@
-"""Training of the support encoder on the background: facts are asked as if their subjects were unseen.
+"""Training of the support encoder on the background: facts become queries as if their subjects were unseen.
 
 A few other facts of the subject are its support; no other fact of it is used. Answers that are already in the support
-are left out, since copying is left to other features.
+are left out, because other features cover repeated facts.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from fitcarl.models.plus.statistics import event_index
 _METHOD = 4
 """Version of the training method, part of the cache key: a change invalidates cached encoders."""
 _MIN_SHOTS = 3
-"""Training uses at least so many support facts, so that one encoder serves all smaller K."""
+"""Minimum number of support facts in training, so that one encoder can be used for all smaller K."""
 _NEGATIVES = 1024
 """Sampled entities that the answers of a batch are compared with, besides each other."""
 _MAX_EVENTS = 1200
 """Events around t_q per query; of more, a sample is read."""
 _MIN_DEGREE = 3
-"""Edges that a subject needs: one is asked, and at least one other is its support."""
+"""Minimum number of edges of a subject: one is the query, and at least one other is its support."""
 _DEGREE_EXPONENT = 0.6
 """How much facts of frequent subjects are down-weighted: 0 samples facts uniformly, 1 samples subjects uniformly."""
 _PASSES = 6
@@ -144,7 +144,7 @@ def train_encoder(
 def _lr_factor(update: int, updates: int) -> float:
     """The learning rate as a share of the highest: rises along a cosine, then falls along a longer one.
 
-    This is the shape of torch's ``OneCycleLR``, written out because that refuses trainings of one or two updates.
+    This is the shape of torch's ``OneCycleLR``, written out because that rejects schedules of one or two updates.
     """
     up = max(1.0, _WARM_UP * updates)
     if update < up:
@@ -171,13 +171,13 @@ class EncoderBatches:
         self.empty = not probability.any()
 
     def loss(self, encoder: SupportEncoder, rng: np.random.Generator) -> Tensor | None:
-        """-log p(answer), averaged over a batch; None if no fact of the batch can be asked."""
+        """-log p(answer), averaged over a batch; None if no fact of the batch is a valid query."""
         edge, support, known = self._draw(rng)
         if not len(edge):
             return None
         base, subject = self._base, self._subject[edge]
         answer, time = base.target[edge].astype(np.int64), base.time[edge]
-        given = EncoderInput(
+        inputs = EncoderInput(
             relation=_int64_tensor(base.relation[edge]),
             known=torch.from_numpy(known),
             support_entity=_int64_tensor(base.target[support]),
@@ -185,21 +185,21 @@ class EncoderBatches:
             gap=torch.from_numpy(((time[:, None] - base.time[support]) * self._days_per_tick).astype(np.float32)),
             name=self._names(encoder, subject, rng),
         )
-        vector, key = encoder(given)
+        vector, key = encoder(inputs)
         listed, log_weight = self._sample_candidates(answer, rng)
         column = np.full(len(self._degree), -1)
         column[listed] = np.arange(len(listed))
         score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(
             0, _int64_tensor(listed)
         )
-        queries = subject, given.relation.numpy(), time
+        queries = subject, inputs.relation.numpy(), time
         window = event_window(self._events, self._days_per_tick, *queries, column, _MAX_EVENTS, rng)
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
         score = score + mass.log1p() + log_weight
         return torch.nn.functional.cross_entropy(score, _int64_tensor(column[answer]))
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Edges that are asked, and edges of their supports, [batch, K]; an edge is never its own support."""
+        """Edges used as queries, and edges of their supports, [batch, K]; an edge is never its own support."""
         base, size = self._base, (self._config.batch_size, self._shots)
         edge = np.searchsorted(self._cumulative, rng.random(size[0]) * self._cumulative[-1], side="right")
         subject = self._subject[edge]
@@ -207,7 +207,7 @@ class EncoderBatches:
         known = np.arange(self._shots) < rng.integers(1, self._shots + 1, size[0])[:, None]
         known &= (support != edge[:, None]) & (
             base.target[support] != subject[:, None]
-        )  # a self-loop names the subject
+        )  # a self-loop reveals the subject
         novel = ~((base.target[support] == base.target[edge][:, None]) & known).any(1)
         valid = novel & known.any(1) & (base.target[edge] != subject)
         return edge[valid], support[valid], known[valid]

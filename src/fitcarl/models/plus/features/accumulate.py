@@ -1,4 +1,4 @@
-"""Compiled loops that find candidates for a query and accumulate values for them, one loop per kind of evidence.
+"""Compiled loops that find candidates for a query and accumulate values for them, one loop per source of candidates.
 
 A query is (e', r_q, ?, t_q) with its support facts. Each ``from_…`` loop adds to ``acc[entity, Accumulator]``, appends
 entities that are new to ``listed``, and returns the number of entities listed so far.
@@ -71,7 +71,7 @@ _EVENTS_PER_SIDE = 4000
 _EVENT_DAYS = 2.0
 """Days before and after t_q that count as the same day."""
 _MIN_SIMILARITY = 0.1
-"""The least similarity of a subject to the support that lets its event count."""
+"""Minimum similarity of a subject to the support for its event to be counted."""
 _MIN_LOGPROB = -14.0
 """The log-probability of the encoder below which an entity is not added."""
 _3D, _20D, _90D = (DECAY_DAYS.index(days) for days in (3.0, 20.0, 90.0))
@@ -98,11 +98,11 @@ def from_support(
     count: int,
 ) -> int:
     """Entities of the support facts, with the rates at which such facts come with r_q for the same pair."""
-    r, now = queries.relation[q], queries.time[q]
+    r, query_time = queries.relation[q], queries.time[q]
     inverse = inverse_relation(r, statistics.pair_rate.shape[0])
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
         other, relation = queries.support_entity[k], queries.support_relation[k]
-        gap = (now - queries.support_time[k]) * statistics.days_per_tick
+        gap = (query_time - queries.support_time[k]) * statistics.days_per_tick
         count = _add_candidate(other, seen, listed, count)
         acc[other, Accumulator.COOCCURRENCE] += math.exp(statistics.cooccurrence_rate[gap_bucket(gap), relation, r])
         pair_rate = math.exp(statistics.pair_rate[relation, r])
@@ -132,19 +132,19 @@ def from_neighbours(
 
     Called for one support fact after the other, so that LINKED_FACTS counts a fact once for both graphs.
     """
-    e, r, now = queries.entity[q], queries.relation[q], queries.time[q]
+    e, r, query_time = queries.entity[q], queries.relation[q], queries.time[q]
     relations = statistics.pair_rate.shape[0]
     inverse = inverse_relation(r, relations)
-    nth = k - queries.offsets[q] + 1
+    fact_number = k - queries.offsets[q] + 1
     middle, relation = queries.support_entity[k], queries.support_relation[k]
     low, high = graph.offsets[middle], graph.offsets[middle + 1]
-    here = lower_bound(graph.time, low, high, now)
-    for a in range(max(low, here - _EDGES_PER_SIDE), min(high, here + _EDGES_PER_SIDE)):
+    near_query = lower_bound(graph.time, low, high, query_time)
+    for a in range(max(low, near_query - _EDGES_PER_SIDE), min(high, near_query + _EDGES_PER_SIDE)):
         x = graph.target[a]
         if x in (e, middle):
             continue
         count = _add_candidate(x, seen, listed, count)
-        gap = abs(graph.time[a] - now) * statistics.days_per_tick
+        gap = abs(graph.time[a] - query_time) * statistics.days_per_tick
         slot = rule_slot(relation, graph.relation[a], r, relations, len(statistics.rule_rate))
         rate = math.exp(statistics.rule_rate[slot])
         decay = math.exp(-gap / _RULE_DECAY)
@@ -154,8 +154,8 @@ def from_neighbours(
             statistics.second_hop_rate[graph.relation[a], r] - gap / _SECOND_HOP_DECAY
         )
         acc[x, Accumulator.RULE_MAX] = max(acc[x, Accumulator.RULE_MAX], rate)
-        if acc[x, Accumulator.LAST_LINK] != nth:
-            acc[x, Accumulator.LAST_LINK] = nth
+        if acc[x, Accumulator.LAST_LINK] != fact_number:
+            acc[x, Accumulator.LAST_LINK] = fact_number
             acc[x, Accumulator.LINKED_FACTS] += 1
         acc[x, Accumulator.EDGES] += 1
         if graph.relation[a] == r:
@@ -179,29 +179,29 @@ def from_similar_entities(
     count: int,
 ) -> int:
     """Neighbours, around t_q, of entities that share a (relation, object) with e' at about the same time."""
-    e, r, now = queries.entity[q], queries.relation[q], queries.time[q]
+    e, r, query_time = queries.entity[q], queries.relation[q], queries.time[q]
     relations = statistics.pair_rate.shape[0]
     days = statistics.days_per_tick
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
-        shared, when = queries.support_entity[k], queries.support_time[k]
-        wanted = inverse_relation(queries.support_relation[k], relations)
+        shared, support_time = queries.support_entity[k], queries.support_time[k]
+        shared_relation = inverse_relation(queries.support_relation[k], relations)
         low, high = graph.offsets[shared], graph.offsets[shared + 1]
-        here = lower_bound(graph.time, low, high, when)
+        near_support = lower_bound(graph.time, low, high, support_time)
         found = 0
-        for away in range(2 * _SIMILAR_SEARCH):
-            a = here + away // 2 if away % 2 == 0 else here - 1 - away // 2
-            if a < low or a >= high or graph.relation[a] != wanted or graph.target[a] == e:
+        for offset in range(2 * _SIMILAR_SEARCH):
+            a = near_support + offset // 2 if offset % 2 == 0 else near_support - 1 - offset // 2
+            if a < low or a >= high or graph.relation[a] != shared_relation or graph.target[a] == e:
                 continue
             found += 1
             similar = graph.target[a]
             begin, end = graph.offsets[similar], graph.offsets[similar + 1]
-            weight = math.exp(-abs(graph.time[a] - when) * days / _SIMILAR_DECAY) / math.log(2.0 + end - begin)
-            there = lower_bound(graph.time, begin, end, now)
-            for b in range(max(begin, there - _SIMILAR_EDGES), min(end, there + _SIMILAR_EDGES)):
+            weight = math.exp(-abs(graph.time[a] - support_time) * days / _SIMILAR_DECAY) / math.log(2.0 + end - begin)
+            near_query = lower_bound(graph.time, begin, end, query_time)
+            for b in range(max(begin, near_query - _SIMILAR_EDGES), min(end, near_query + _SIMILAR_EDGES)):
                 x = graph.target[b]
                 if x == e:
                     continue
-                decay = weight * math.exp(-abs(graph.time[b] - now) * days / _SIMILAR_EDGE_DECAY)
+                decay = weight * math.exp(-abs(graph.time[b] - query_time) * days / _SIMILAR_EDGE_DECAY)
                 if graph.relation[b] == r:
                     count = _add_candidate(x, seen, listed, count)
                     acc[x, Accumulator.SIMILAR_SAME_RELATION] += decay
@@ -223,7 +223,7 @@ def from_relation(
     count: int,
 ) -> int:
     """Objects of r_q, with the number of their facts in total and near t_q."""
-    e, r, now = queries.entity[q], queries.relation[q], queries.time[q]
+    e, r, query_time = queries.entity[q], queries.relation[q], queries.time[q]
     entities = len(seen)
     for place in range(statistics.relation_offsets[r], statistics.relation_offsets[r + 1]):
         x = statistics.object_keys[place] - r * entities
@@ -232,9 +232,9 @@ def from_relation(
         count = _add_candidate(x, seen, listed, count)
         low, high = statistics.object_offsets[place], statistics.object_offsets[place + 1]
         acc[x, Accumulator.OBJECT_COUNT] = high - low
-        here = lower_bound(statistics.object_times, low, high, now)
-        for a in range(max(low, here - _OBJECT_TIMES_PER_SIDE), min(high, here + _OBJECT_TIMES_PER_SIDE)):
-            gap = min(abs(statistics.object_times[a] - now), len(statistics.decay) - 1)
+        near_query = lower_bound(statistics.object_times, low, high, query_time)
+        for a in range(max(low, near_query - _OBJECT_TIMES_PER_SIDE), min(high, near_query + _OBJECT_TIMES_PER_SIDE)):
+            gap = min(abs(statistics.object_times[a] - query_time), len(statistics.decay) - 1)
             if gap == 0:
                 acc[x, Accumulator.OBJECT_SAME_TICK] += 1
             acc[x, Accumulator.OBJECT_3D] += statistics.decay[gap, _3D]
@@ -255,12 +255,12 @@ def from_same_day(
     count: int,
 ) -> int:
     """Objects of events around t_q whose subject is similar to the support (``direction``: its mean embedding)."""
-    e, now = queries.entity[q], queries.time[q]
+    e, query_time = queries.entity[q], queries.time[q]
     reach = max(1, int(_EVENT_DAYS / statistics.days_per_tick))
     times = statistics.event_time
-    middle = lower_bound(times, 0, len(times), now)
-    low = max(lower_bound(times, 0, len(times), now - reach), middle - _EVENTS_PER_SIDE)
-    high = min(lower_bound(times, 0, len(times), now + reach + 1), middle + _EVENTS_PER_SIDE)
+    middle = lower_bound(times, 0, len(times), query_time)
+    low = max(lower_bound(times, 0, len(times), query_time - reach), middle - _EVENTS_PER_SIDE)
+    high = min(lower_bound(times, 0, len(times), query_time + reach + 1), middle + _EVENTS_PER_SIDE)
     for a in range(low, high):
         y, x = statistics.event_source[a], statistics.event_target[a]
         if e in (x, y):

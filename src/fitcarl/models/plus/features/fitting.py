@@ -1,4 +1,4 @@
-"""Fits the feature scaling on the background: known entities are held out and asked about as if they were unseen."""
+"""Fits the feature scaling on the background: known entities are held out and queried as if they were unseen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fitcarl.models.plus.statistics import GraphStatistics, event_index
 from fitcarl.tasks.task import Task, sampled_task
 
 _ENTITIES = 400
-"""Held-out entities at most; one query is asked about each."""
+"""Maximum number of held-out entities; there is one query about each."""
 _BATCH = 50
 """Queries whose candidates are held at once."""
 _NEGATIVES = 300
@@ -63,7 +63,7 @@ def fit_scaling(
     """
     rng = np.random.default_rng(seed)
     try:
-        group = select_pseudo_unseen(facts, graph.entities, shots, rng, groups=1, most=_ENTITIES).groups[0]
+        group = select_pseudo_unseen(facts, graph.entities, shots, rng, groups=1, max_entities=_ENTITIES).groups[0]
     except InputError:  # too few facts to hold any out
         return FeatureScaling.unfitted()
     fold = hold_out_entities(facts, group, graph.entities, rng)

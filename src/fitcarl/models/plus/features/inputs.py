@@ -59,7 +59,7 @@ class EncoderScores(NamedTuple):
     """Log-probabilities of every entity as the answer to each query; no columns without an encoder."""
 
     support_only: Floats
-    """float32 [queries, entities], from the support facts alone."""
+    """float32 [queries, entities], from the support facts only."""
     with_events: Floats
     """float32 [queries, entities], from the support facts and the events around t_q."""
     top: Ints
@@ -67,9 +67,9 @@ class EncoderScores(NamedTuple):
 
     @classmethod
     def empty(cls, queries: int) -> EncoderScores:
-        """The scores of no encoder."""
-        blank = np.zeros((queries, 0), dtype=np.float32)
-        return cls(blank, blank, np.zeros((queries, 0), dtype=np.int32))
+        """Scores without an encoder: no columns."""
+        no_columns = np.zeros((queries, 0), dtype=np.float32)
+        return cls(no_columns, no_columns, np.zeros((queries, 0), dtype=np.int32))
 
 
 class QueryBatch(NamedTuple):

@@ -31,7 +31,7 @@ class FeatureScaling:
 
     @classmethod
     def unfitted(cls) -> FeatureScaling:
-        """Transformed values as they are, and equal weights: used where there is nothing to fit on."""
+        """Transformed values as they are, and equal weights: used if there are no facts to fit on."""
         count = len(FEATURES)
         weight = np.array([float(feature.preselects) for feature in FEATURES])
         return cls(np.zeros(count), np.ones(count), weight)

@@ -1,4 +1,4 @@
-"""A world and settings so small that a whole training takes a second."""
+"""A world and settings small enough for a training of about one second."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache directory of the tests' own."""
+    """A cache directory for the tests."""
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FITCARL_HOME", str(folder))

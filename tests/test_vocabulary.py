@@ -1,4 +1,4 @@
-"""Retired words and names do not come back: one concept has one name, that of docs/glossary.md."""
+"""Retired words and names are not used again: each concept has one name, that of docs/glossary.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probabilities of random paths compared with enumeration, and the whole measure on a tiny world."""
+"""Probabilities of random paths compared with enumeration, and the complete measurement on a tiny world."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def enumerated(edges: list[tuple[int, ...]], bad: set[tuple[int, ...]], start: i
     """The share of paths with a cause, by enumeration."""
     paths: list[list[tuple[int, ...]]] = [[]]
     for step in range(steps):
-        here = [(path, path[-1][2] if path else start) for path in paths]
-        paths = [[*path, edge] for path, node in here for edge in edges if edge[0] == node]
+        ends = [(path, path[-1][2] if path else start) for path in paths]
+        paths = [[*path, edge] for path, node in ends for edge in edges if edge[0] == node]
         if step + 1 < steps:
             paths = [path for path in paths if path[-1][2] != start]
     paths = [path for path in paths if path[-1][2] == end]

@@ -1,4 +1,4 @@
-"""Running a whole command, and a small file of facts that can be split."""
+"""Runs commands, and creates a small file of facts that can be split."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Command = Callable[..., Outcome]
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands of a test find no datasets but the test's own, and write nowhere else."""
+    """Commands find only the datasets of the test and write only to its temporary folders."""
     monkeypatch.setenv("FITCARL_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("FITCARL_DATA", raising=False)
     monkeypatch.delenv("FITCARL_TRACEBACK", raising=False)
@@ -44,7 +44,7 @@ def fitcarl(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture
 def process() -> Command:
-    """Runs a command line as people do, in a process of its own."""
+    """Runs a command line in a separate process."""
 
     def command(*arguments: object) -> Outcome:
         line = [sys.executable, "-m", "fitcarl", *map(str, arguments)]

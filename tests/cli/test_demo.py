@@ -50,7 +50,7 @@ def test_demo_json(fitcarl: Command, tmp_path: Path) -> None:
     assert sum(found["world"]["rules"].values()) == found["world"]["facts"]
     assert found["worked_example"]["answer"]
     stored = json.loads((tmp_path / "demo" / "run" / "example.json").read_text(encoding="utf-8"))
-    if found["example"] is not None:  # after so few episodes possibly no prediction is confirmed
+    if found["example"] is not None:  # after a few episodes there may be no confirmed prediction
         assert found["example"]["confirmed"]
         assert found["example"]["entity"] in (stored.get("subject"), stored.get("object"))
     assert (

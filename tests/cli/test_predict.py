@@ -40,17 +40,17 @@ def new(request: pytest.FixtureRequest, example: dict[str, object], tmp_path: Pa
     return file
 
 
-def asked(example: dict[str, object]) -> list[object]:
+def query_options(example: dict[str, object]) -> list[object]:
     return ["--subject", example["subject"], "--relation", example["relation"], "--at", example["at"]]
 
 
 def one_line(outcome: Outcome, *parts: str) -> bool:
-    fine = (outcome.code, outcome.stdout, outcome.stderr.count("\n")) == (2, "", 1)
-    return fine and all(part in outcome.stderr for part in parts)
+    is_usage_error = (outcome.code, outcome.stdout, outcome.stderr.count("\n")) == (2, "", 1)
+    return is_usage_error and all(part in outcome.stderr for part in parts)
 
 
 def test_predict_json_has_documented_keys(run: Path, example: dict[str, object], new: Path, fitcarl: Command) -> None:
-    outcome = fitcarl("predict", run, "--facts", new, *asked(example), "--top", 4, "--json")
+    outcome = fitcarl("predict", run, "--facts", new, *query_options(example), "--top", 4, "--json")
     assert outcome.code == 0
     found = json.loads(outcome.stdout)
     assert found["query"]["subject"] == example["subject"]
@@ -68,7 +68,7 @@ class TestOneFile:
     def test_predict_prints_table_and_paths(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
     ) -> None:
-        outcome = fitcarl("predict", run, "--facts", new, *asked(example), "--top", 3)
+        outcome = fitcarl("predict", run, "--facts", new, *query_options(example), "--top", 3)
         assert outcome.code == 0
         for part in (str(example["subject"]), str(example["relation"]), "share", "█", "▼", "3. "):
             assert part in outcome.stdout
@@ -76,7 +76,7 @@ class TestOneFile:
     def test_object_query_predicts_subjects(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
     ) -> None:
-        turned = ["--object", *asked(example)[1:]]
+        turned = ["--object", *query_options(example)[1:]]
         found = json.loads(fitcarl("predict", run, "--facts", new, *turned, "--json").stdout)
         assert (found["query"]["subject"], found["query"]["object"]) == (None, example["subject"])
         assert found["answers"]
@@ -84,8 +84,10 @@ class TestOneFile:
     def test_explain_shows_and_draws_one_answer(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command, tmp_path: Path
     ) -> None:
-        found = json.loads(fitcarl("predict", run, "--facts", new, *asked(example), "--json").stdout)["answers"][1]
-        question = ["explain", run, "--facts", new, *asked(example), "--answer", found["entity"]]
+        found = json.loads(fitcarl("predict", run, "--facts", new, *query_options(example), "--json").stdout)[
+            "answers"
+        ][1]
+        question = ["explain", run, "--facts", new, *query_options(example), "--answer", found["entity"]]
         explanation = json.loads(fitcarl(*question, "--json").stdout)
         assert {key: explanation[key] for key in found} == found
         outcome = fitcarl(*question, "--svg", tmp_path / "why.svg")
@@ -96,7 +98,9 @@ class TestOneFile:
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
     ) -> None:
         first = list(example["facts"][0].values())  # type: ignore[index]
-        without = fitcarl("predict", run, "--facts", new, *asked(example), "--without", " | ".join(first), "--json")
+        without = fitcarl(
+            "predict", run, "--facts", new, *query_options(example), "--without", " | ".join(first), "--json"
+        )
         steps = [
             step for answer in json.loads(without.stdout)["answers"] for p in answer["paths"] for step in p["steps"]
         ]
@@ -106,39 +110,42 @@ class TestOneFile:
     def test_errors_are_one_line(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command, tmp_path: Path
     ) -> None:
-        whole = ["predict", run, "--facts", new, *asked(example)]
+        predict = ["predict", run, "--facts", new, *query_options(example)]
         wrong = tmp_path / "wrong.tsv"
         wrong.write_text(new.read_text(encoding="utf-8") + "Ann\tNo such deed\tBob\t2023-01-01\n", encoding="utf-8")
         rows = new.read_text(encoding="utf-8").count("\n") + 1
         lacking = tmp_path / "lacking.jsonl"
         lacking.write_text('{"subject": "Ann", "relation": "Consult"}\n', encoding="utf-8")
         for arguments, parts in (
-            (["predict", run, "--facts", wrong, *asked(example)], ("wrong.tsv", f"row {rows}", "field relation")),
             (
-                ["predict", run, "--facts", lacking, *asked(example)],
+                ["predict", run, "--facts", wrong, *query_options(example)],
+                ("wrong.tsv", f"row {rows}", "field relation"),
+            ),
+            (
+                ["predict", run, "--facts", lacking, *query_options(example)],
                 ("lacking.jsonl", "expected --columns (in Python columns=) with four names"),
             ),
-            ([*whole, "--object", "Ann"], ("either --subject or --object",)),
-            ([*whole, "--without", "Ann | meets"], ("--without", "subject | relation | object | time")),
-            ([*whole, "--as-of", "1900-01-01"], ("field --as-of: time too far from the background",)),
+            ([*predict, "--object", "Ann"], ("either --subject or --object",)),
+            ([*predict, "--without", "Ann | meets"], ("--without", "subject | relation | object | time")),
+            ([*predict, "--as-of", "1900-01-01"], ("field --as-of: time too far from the background",)),
             (
-                ["predict", run, *asked(example)],
+                ["predict", run, *query_options(example)],
                 ("field --subject: no facts are known about this entity", "in --facts FILE"),
             ),
-            ([*whole[:-1], "someday"], ("field --at: not a date",)),
-            (["explain", *whole[1:], "--answer", example["subject"]], ("--answer", "its own answer")),
-            ([*whole, "--without", "A | No deed | B | 2023-01-01"], ("field --without, relation: unknown relation",)),
-            (["predict", run.parent, *asked(example)], ("is not a run",)),
-            (["predict", run / "none", *asked(example)], ("no such run",)),
+            ([*predict[:-1], "someday"], ("field --at: not a date",)),
+            (["explain", *predict[1:], "--answer", example["subject"]], ("--answer", "its own answer")),
+            ([*predict, "--without", "A | No deed | B | 2023-01-01"], ("field --without, relation: unknown relation",)),
+            (["predict", run.parent, *query_options(example)], ("is not a run",)),
+            (["predict", run / "none", *query_options(example)], ("no such run",)),
             (
-                [*whole, "--without", " | ".join(("A", str(example["relation"]), "B", "2023-01-01"))],
+                [*predict, "--without", " | ".join(("A", str(example["relation"]), "B", "2023-01-01"))],
                 ("unknown fact",),
             ),
-            (["explain", *whole[1:], "--answer", "No such entity"], ("field --answer: unknown entity",)),
-            ([*whole, "--svg", tmp_path / "why.png"], ("--svg", "expected .svg")),
-            (["predict", run, *asked(example), "--columns", "1,2,3,4"], ("--facts FILE",)),
-            ([*whole, "--svg", tmp_path / "nowhere" / "why.svg"], ("--svg", "no such folder")),
-            (["predict", run, "--facts", tmp_path, *asked(example)], ("a folder", "a file of facts")),
+            (["explain", *predict[1:], "--answer", "No such entity"], ("field --answer: unknown entity",)),
+            ([*predict, "--svg", tmp_path / "why.png"], ("--svg", "expected .svg")),
+            (["predict", run, *query_options(example), "--columns", "1,2,3,4"], ("--facts FILE",)),
+            ([*predict, "--svg", tmp_path / "nowhere" / "why.svg"], ("--svg", "no such folder")),
+            (["predict", run, "--facts", tmp_path, *query_options(example)], ("a folder", "a file of facts")),
         ):
             assert one_line(fitcarl(*arguments), *parts), arguments
 
@@ -150,9 +157,9 @@ def test_columns_of_new_facts_can_be_selected(
     plain, turned = tmp_path / "plain.tsv", tmp_path / "turned.data"
     plain.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     turned.write_text("".join(",".join(f'"{cell}"' for cell in row[::-1]) + "\n" for row in rows), encoding="utf-8")
-    ways = ["--columns", "4,3,2,1", "--no-header", "--format", "csv"]
-    one = fitcarl("predict", run, "--facts", plain, *asked(example), "--json")
-    other = fitcarl("predict", run, "--facts", turned, *ways, *asked(example), "--json")
+    options = ["--columns", "4,3,2,1", "--no-header", "--format", "csv"]
+    one = fitcarl("predict", run, "--facts", plain, *query_options(example), "--json")
+    other = fitcarl("predict", run, "--facts", turned, *options, *query_options(example), "--json")
     assert (one.code, other.code) == (0, 0)
     assert one.stdout == other.stdout
 
@@ -164,7 +171,7 @@ def test_unusual_header_is_reported_with_hint(
     rows += [list(fact.values())[3:] + list(fact.values())[:3] for fact in example["facts"]]  # type: ignore[attr-defined]
     file = tmp_path / "new.tsv"
     file.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
-    ask = ["predict", run, "--facts", file, *asked(example), "--json"]
+    ask = ["predict", run, "--facts", file, *query_options(example), "--json"]
     assert one_line(fitcarl(*ask), "new.tsv, row 1", "for a header row", "--columns")
     assert fitcarl(*ask, "--columns", "who,what,target,when").code == 0
 
@@ -175,7 +182,7 @@ def test_probable_typo_is_reported(run: Path, example: dict[str, object], fitcar
     typo = known[:3] + known[4:]
     file = tmp_path / "new.tsv"
     file.write_text("".join("\t".join(row).replace(known, typo) + "\n" for row in rows), encoding="utf-8")
-    outcome = fitcarl("predict", run, "--facts", file, *asked(example), "--json")
+    outcome = fitcarl("predict", run, "--facts", file, *query_options(example), "--json")
     assert outcome.stderr == f"note: {typo!r} is new to this run; did you mean {known!r}?\n"
 
 
@@ -213,9 +220,9 @@ def test_names_lists_and_searches_names(run: Path, example: dict[str, object], f
     assert fitcarl("names", run, entities[3][:-1], "--kind", "entity", "--top", 50).stdout.count(entities[3]) >= 1
     assert fitcarl("names", run, "--top", 2).stdout.splitlines() == relations[:2]
     assert fitcarl("names", run, "").stdout.splitlines() == relations
-    nothing = fitcarl("names", run, "qqqq")
-    assert (nothing.code, nothing.stdout) == (0, "")
-    assert "no relation of this run has a name similar to 'qqqq'" in nothing.stderr
+    no_match = fitcarl("names", run, "qqqq")
+    assert (no_match.code, no_match.stdout) == (0, "")
+    assert "no relation of this run has a name similar to 'qqqq'" in no_match.stderr
     assert one_line(fitcarl("names", run, "--kind", "deed"), "relation or entity")
     assert one_line(fitcarl("names", run / "none"), "no such run")
 

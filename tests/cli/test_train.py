@@ -87,8 +87,8 @@ def test_evaluate_shows_both_protocols_and_the_signature(trained: Trained, fitca
         "ranks:realistic|filter:time-aware|cand:all|split:valid",
     ):
         assert part in outcome.stdout
-    whole = json.loads(fitcarl("evaluate", trained[1], "--split", "valid", "--json").stdout)["signature"]
-    assert outcome.stdout.replace("\n", "").endswith(whole)
+    signature = json.loads(fitcarl("evaluate", trained[1], "--split", "valid", "--json").stdout)["signature"]
+    assert outcome.stdout.replace("\n", "").endswith(signature)
 
 
 def test_report_in_a_pipe_is_not_padded(trained: Trained, fitcarl: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_report_in_a_pipe_is_not_padded(trained: Trained, fitcarl: Command, monk
 
 @pytest.mark.parametrize("option", ["--figure", "--reliability"])
 @pytest.mark.parametrize("file", ["picture.gif", "nowhere/picture.svg"])
-def test_invalid_image_path_is_refused_first(
+def test_invalid_image_path_is_rejected_first(
     trained: Trained, fitcarl: Command, tmp_path: Path, option: str, file: str
 ) -> None:
     outcome = fitcarl("evaluate", trained[1], option, tmp_path / file)
@@ -118,12 +118,14 @@ def test_invalid_image_path_is_refused_first(
         ("--columns", "1,2,3,4"),
     ],
 )
-def test_fixed_options_are_refused_when_resuming(trained: Trained, fitcarl: Command, given: tuple[str, object]) -> None:
+def test_fixed_options_are_rejected_when_resuming(
+    trained: Trained, fitcarl: Command, given: tuple[str, object]
+) -> None:
     outcome = fitcarl("train", "--resume", trained[1], *given)
     assert_one_line(outcome, given[0])
 
 
-def test_embeddings_are_refused_by_a_model_without_embeddings(
+def test_embeddings_are_rejected_by_a_model_without_embeddings(
     trained: Trained, fitcarl: Command, tmp_path: Path
 ) -> None:
     outcome = fitcarl("train", trained[0], "--embeddings", "e.npy", "r.npy", "--out", tmp_path / "run")
@@ -202,7 +204,7 @@ def test_settings_lists_exactly_the_settings_of_the_model(fitcarl: Command) -> N
 
 
 @pytest.mark.parametrize("setting", ["network.heads=4", "training.gamma=0.5", "embedding.dim=10"])
-def test_setting_of_another_model_is_refused(fitcarl: Command, tmp_path: Path, setting: str) -> None:
+def test_setting_of_another_model_is_rejected(fitcarl: Command, tmp_path: Path, setting: str) -> None:
     outcome = fitcarl("train", "demo", "--preset", "plus", "--set", setting, "--out", tmp_path / "run")
     assert_one_line(outcome, "not a setting of model plus", "did you mean '")
 
@@ -284,7 +286,7 @@ def test_existing_run_is_never_overwritten(trained: Trained, fitcarl: Command) -
     assert (trained[1] / "weights.safetensors").read_bytes() == before
 
 
-def test_folder_without_a_run_is_refused(fitcarl: Command, tmp_path: Path) -> None:
+def test_folder_without_a_run_is_rejected(fitcarl: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for folder in ("empty", "absent"):
         assert_one_line(fitcarl("evaluate", tmp_path / folder), str(tmp_path / folder))
@@ -323,7 +325,7 @@ def test_resuming_a_finished_run_changes_nothing(trained: Trained, fitcarl: Comm
         ("--data", "icews-14-oog", "did you mean 'icews14-oog'"),
     ],
 )
-def test_invalid_reproduction_is_refused_first(
+def test_invalid_reproduction_is_rejected_first(
     trained: Trained, fitcarl: Command, tmp_path: Path, option: str, value: str, expected: str
 ) -> None:
     data = [] if option == "--data" else ["--data", trained[0]]

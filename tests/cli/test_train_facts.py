@@ -47,7 +47,7 @@ def test_options_set_columns_and_granularity(facts: Path, fitcarl: Command, tmp_
 @pytest.mark.parametrize(
     "given", [("--columns", "1,2,3,4"), ("--granularity", "day"), ("--format", "csv"), ("--no-header",)]
 )
-def test_reading_options_are_refused_for_a_dataset(fitcarl: Command, tmp_path: Path, given: tuple[str, ...]) -> None:
+def test_reading_options_are_rejected_for_a_dataset(fitcarl: Command, tmp_path: Path, given: tuple[str, ...]) -> None:
     assert_one_line(fitcarl("train", "demo", *given, "--out", tmp_path / "run"), "applies to a file of facts only")
 
 

@@ -1,4 +1,4 @@
-"""Every setting of every model has an effect: changing it changes weights, scores or the course of the training.
+"""Every setting of every model has an effect: changing it changes weights, scores or the training trace.
 
 The settings are read from the config classes, so that a new setting needs an entry in ``CHANGES``.
 """
@@ -126,7 +126,7 @@ Observe = Callable[[str, tuple[str, ...]], str]
 
 @pytest.fixture(scope="module")
 def observe(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Observe:
-    """A digest of everything that a short training with given settings leads to; each is trained once."""
+    """A digest of everything that a short training with given settings produces; each is trained once."""
     dataset, known = load_dataset(data), dict[tuple[str, tuple[str, ...]], str]()
 
     def digest(model: str, settings: tuple[str, ...]) -> str:

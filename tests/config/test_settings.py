@@ -13,7 +13,7 @@ from fitcarl.errors import InputError
 
 
 def message(*settings: str, preset: str = "paper", **given: Any) -> str:
-    """The one-line error of a configuration that is refused."""
+    """The one-line error of an invalid configuration."""
     with pytest.raises(InputError) as error:
         configure(preset, settings, **given)
     line = str(error.value)
@@ -91,7 +91,7 @@ def test_unknown_setting_names_the_nearest(name: str, nearest: str) -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_settings_of_other_models_are_refused(preset: str) -> None:
+def test_settings_of_other_models_are_rejected(preset: str) -> None:
     own = describe_settings(CONFIGS[PRESETS[preset].model])
     for model, config in CONFIGS.items():
         for name in describe_settings(config).keys() - own.keys():
@@ -187,7 +187,7 @@ def test_config_survives_json(preset: str) -> None:
 
 
 @pytest.mark.parametrize("tree", [{}, {"model": "unknown"}, {"model": "plus", "preset": "plus", "network": {}}, []])
-def test_json_of_no_model_is_refused(tree: Any) -> None:
+def test_json_of_no_model_is_rejected(tree: Any) -> None:
     with pytest.raises(ValueError, match=r"unknown model|Extra inputs"):
         parse_config(tree)
 

@@ -1,4 +1,4 @@
-"""One process at a time works in a folder, where the system can see to that."""
+"""Only one process at a time can lock a folder, if the system supports locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documentation site has besides the pages in docs/: generated pages, and anchors of headings."""
+"""Generated pages of the documentation site, and anchors of headings."""
 
 from __future__ import annotations
 

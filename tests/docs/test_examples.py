@@ -1,7 +1,7 @@
 """The code in the documentation runs.
 
 Every ``python`` and ``sh`` block is executed, page by page, in a temporary folder with the files below and a small
-trained run. A block that cannot run there (a download, hours of training, a server) says why in a comment before it:
+trained run. A block that cannot run there (a download, hours of training, a server) follows a comment with the reason:
 ``<!-- not run: REASON -->``. Training commands get the settings of a tiny model and two episodes.
 """
 

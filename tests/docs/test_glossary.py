@@ -1,4 +1,4 @@
-"""The glossary defines each term once (tests/test_vocabulary.py holds that retired words do not come back)."""
+"""The glossary defines each term once (tests/test_vocabulary.py checks that retired words are not used)."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_settings_exist(page: Path) -> None:
 
 
 def _unknown_part(line: str) -> str | None:
-    """What in a command line does not exist; None where all of it does. Placeholders in capitals are arguments."""
+    """The part of a command line that does not exist, or None. Placeholders in capitals are arguments."""
     try:
         words = shlex.split(line.split(" | ")[0], comments=True)[1:]
     except ValueError:  # text with an unpaired quotation mark

@@ -35,16 +35,16 @@ def dataset_of(
     days: int = 365,
 ) -> Dataset:
     """A dataset with a calendar of days from 2014-01-01."""
-    nothing = meta_set([])
+    no_facts = meta_set([])
     vocabulary = Vocabulary(tuple(f"e{i}" for i in range(entities)), tuple(f"r{i}" for i in range(relations)))
     return Dataset(
         "small",
         vocabulary,
         Calendar.of_granules("day", np.arange(16071, 16071 + days)),
         Quadruples.from_rows(np.array(background, dtype=np.int32).reshape(-1, 4)),
-        train or nothing,
-        valid or nothing,
-        test or nothing,
+        train or no_facts,
+        valid or no_facts,
+        test or no_facts,
         Quadruples.from_rows(np.array(dropped, dtype=np.int32).reshape(-1, 4)),
         Concepts.none(entities),
     )

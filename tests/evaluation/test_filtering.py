@@ -69,9 +69,9 @@ def test_inverse_query_equals_forward_query_on_inverted_graph(rows):
             for relation in range(IDS.directed):
                 for time in range(3):
                     inverse = int(IDS.inverse(relation))
-                    here = others(known, (entity, relation, 0, time), filter)
-                    there = others(turned, (entity, inverse, 0, time), filter)
-                    assert here == there
+                    forward = others(known, (entity, relation, 0, time), filter)
+                    inverted = others(turned, (entity, inverse, 0, time), filter)
+                    assert forward == inverted
 
 
 def test_large_ids_do_not_overflow():

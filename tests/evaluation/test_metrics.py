@@ -76,10 +76,10 @@ def test_bootstrap_resamples_entities_not_queries():
 
 def test_block_size_does_not_change_interval(monkeypatch):
     entity, ranks = sample(6)
-    whole = mean_interval(entity, 1 / ranks)
+    interval = mean_interval(entity, 1 / ranks)
     monkeypatch.setattr(bootstrap, "_CELLS", 40 * 7)
     blocks = mean_interval(entity, 1 / ranks)
-    assert (blocks.low, blocks.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
+    assert (blocks.low, blocks.high) == pytest.approx((interval.low, interval.high), rel=1e-12)
 
 
 def test_constant_difference_has_interval_of_zero_width():
@@ -101,9 +101,9 @@ def test_paired_interval_is_narrower_than_unpaired():
 def test_swapping_sides_negates_difference():
     entity, ranks = sample(4)
     other = ranks[::-1].copy()
-    here, there = paired_difference(entity, ranks, other), paired_difference(entity, other, ranks)
-    assert here.mean == -there.mean
-    assert (here.low, here.high) == pytest.approx((-there.high, -there.low))
+    forward, swapped = paired_difference(entity, ranks, other), paired_difference(entity, other, ranks)
+    assert forward.mean == -swapped.mean
+    assert (forward.low, forward.high) == pytest.approx((-swapped.high, -swapped.low))
 
 
 def test_paired_difference_rejects_different_queries():

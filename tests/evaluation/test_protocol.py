@@ -24,7 +24,7 @@ ENTITIES = len(DATASET.vocabulary.entities)
 
 
 class Perfect:
-    """Lists the true answers, which it knows in the order of the queries."""
+    """Lists the true answers, which it gets in the order of the queries."""
 
     name = "perfect"
 
@@ -77,11 +77,11 @@ def test_chunks_cover_every_query_once_in_order():
 
 @pytest.mark.parametrize("chunk", [1, 7])
 def test_chunk_size_does_not_change_ranks(chunk):
-    whole = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3)
+    report = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3)
     parts = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, chunk=chunk)
     for filter in FILTERS:
-        np.testing.assert_array_equal(whole.official.ranks[filter].greater, parts.official.ranks[filter].greater)
-        np.testing.assert_array_equal(whole.official.ranks[filter].equal, parts.official.ranks[filter].equal)
+        np.testing.assert_array_equal(report.official.ranks[filter].greater, parts.official.ranks[filter].greater)
+        np.testing.assert_array_equal(report.official.ranks[filter].equal, parts.official.ranks[filter].equal)
 
 
 def test_perfect_scorer_has_all_metrics_1():
@@ -131,14 +131,14 @@ def test_relabelling_entities_does_not_change_metrics():
         dropped=moved(DATASET.dropped),
         concepts=DATASET.concepts,
     )
-    here, there = (
+    first_report, second_report = (
         evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3),
         evaluate_scorer(CopySupport(other), other, "test", 3),
     )
-    for key, row in here.results.items():
-        assert there.results[key].mrr == pytest.approx(row.mrr)
-        assert there.results[key].hits == row.hits
-        assert there.results[key].amri == pytest.approx(row.amri)
+    for key, row in first_report.results.items():
+        assert second_report.results[key].mrr == pytest.approx(row.mrr)
+        assert second_report.results[key].hits == row.hits
+        assert second_report.results[key].amri == pytest.approx(row.amri)
 
 
 def _sets(dataset: Dataset) -> dict[str, MetaSet]:
@@ -162,9 +162,9 @@ def test_every_draw_has_other_supports():
 
 
 def test_results_are_those_of_the_official_draw():
-    alone = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3)
+    without_known = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3)
     more = evaluate_scorer(CopySupport(DATASET), DATASET, "test", 3, draws=4)
-    assert [alone.results[kind, filter].mrr for kind in RANK_TYPES for filter in FILTERS] == [
+    assert [without_known.results[kind, filter].mrr for kind in RANK_TYPES for filter in FILTERS] == [
         more.results[kind, filter].mrr for kind in RANK_TYPES for filter in FILTERS
     ]
 

@@ -35,7 +35,7 @@ asked = st.tuples(
     st.integers(0, ENTITIES - 1),
     st.integers(-1, TIMES),
 )
-# Few distinct scores, so that ties are the rule.
+# Few distinct scores, so that ties are frequent.
 scores = st.dictionaries(st.integers(0, ENTITIES - 1), st.sampled_from([-1.5, 0.0, 0.5]))
 
 

@@ -52,7 +52,7 @@ def test_stage_of_progress_is_the_name_of_the_scorer(data: Path) -> None:
 
 
 def test_comparison_needs_data_or_a_run() -> None:
-    with pytest.raises(fitcarl.InputError, match="nothing to compare"):
+    with pytest.raises(fitcarl.InputError, match="no dataset to compare on"):
         fitcarl.compare()
 
 

@@ -204,17 +204,17 @@ def test_failed_training_process_raises_its_exit_code(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_command_stops_on_signal_and_resumes(data: Path, tmp_path: Path, asked: signal.Signals) -> None:
+@pytest.mark.parametrize("stop_signal", [signal.SIGINT, signal.SIGTERM])
+def test_command_stops_on_signal_and_resumes(data: Path, tmp_path: Path, stop_signal: signal.Signals) -> None:
     settings = [part for setting in (*SMALL_PAPER, "training.patience=1000") for part in ("--set", setting)]
-    ways = ["--data", str(data), "--shots", "2", "--seeds", "0,1", "--episodes", "100", "--json"]
-    command = [sys.executable, "-m", "fitcarl", "reproduce", *ways, "--out", str(tmp_path), *settings]
+    options = ["--data", str(data), "--shots", "2", "--seeds", "0,1", "--episodes", "100", "--json"]
+    command = [sys.executable, "-m", "fitcarl", "reproduce", *options, "--out", str(tmp_path), *settings]
     first, second = tmp_path / "tiny-2shot-paper-0", tmp_path / "tiny-2shot-paper-1"
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.monotonic() + 60
     while not read(first / "trace.jsonl") and time.monotonic() < end:
         time.sleep(0.01)
-    process.send_signal(asked)
+    process.send_signal(stop_signal)
     out, stderr = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert b"run the same command again to resume" in stderr

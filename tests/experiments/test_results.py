@@ -114,8 +114,8 @@ def test_document_has_all_cells_and_signatures(reports: dict[str, Report]) -> No
     last = dict(zip(head, lines[-1], strict=True))
     assert (last["seeds"], last["minutes"], last["peak MB"]) == ("0,1", "12.3", "1,234")
     assert last["MRR"] == f"{reports['peers'].realistic.mrr:.3f}".replace("0.", ".")
-    nothing = dict(zip(head, lines[1], strict=True))
-    assert [name for name in head if nothing[name] == "–"] == [
+    missing = dict(zip(head, lines[1], strict=True))
+    assert [name for name in head if missing[name] == "–"] == [
         *(
             "seeds",
             "MRR",

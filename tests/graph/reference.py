@@ -15,7 +15,7 @@ def out_edges(facts: list[Fact], entity: int, relation_count: int) -> set[Edge]:
 
 
 def best_edges(edges: set[Edge], size: int, goodness: Callable[[int], float]) -> set[Edge]:
-    """The ``size`` edges with the highest ``goodness`` of their time; only valid if the cut hits no tie."""
+    """The ``size`` edges with the highest ``goodness`` of their time; only valid without a tie at the cutoff."""
     return set(sorted(edges, key=lambda edge: -goodness(edge[2]))[:size])
 
 

@@ -29,7 +29,10 @@ def two_layer_graph(facts: list[Fact]) -> TemporalGraph:
 
 
 def all_states() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    states = np.array([(e, now, asked) for e in range(4) for now in (0, 3, 7) for asked in (0, 5)], dtype=np.int32)
+    states = np.array(
+        [(e, current_time, query_time) for e in range(4) for current_time in (0, 3, 7) for query_time in (0, 5)],
+        dtype=np.int32,
+    )
     return states[:, 0], states[:, 1], states[:, 2]
 
 
@@ -42,8 +45,8 @@ def chosen(space: ActionSpace, row: int) -> list[Edge]:
 
 @given(FACTS, SAMPLINGS, st.integers(1, 12))
 def test_actions_are_distinct_out_edges_up_to_the_size(facts: list[Fact], sampling: Sampling, size: int) -> None:
-    entity, now, asked = all_states()
-    space = action_space(two_layer_graph(facts), entity, now, asked, sampling, size)
+    entity, current_time, query_time = all_states()
+    space = action_space(two_layer_graph(facts), entity, current_time, query_time, sampling, size)
     for row, node in enumerate(entity.tolist()):
         true = out_edges(facts, node, RELATIONS.count)
         actions = chosen(space, row)
@@ -53,12 +56,12 @@ def test_actions_are_distinct_out_edges_up_to_the_size(facts: list[Fact], sampli
 
 @given(FACTS, SAMPLINGS, st.integers(1, 12))
 def test_first_action_is_the_self_loop_at_the_current_node(facts: list[Fact], sampling: Sampling, size: int) -> None:
-    entity, now, asked = all_states()
-    space = action_space(two_layer_graph(facts), entity, now, asked, sampling, size)
+    entity, current_time, query_time = all_states()
+    space = action_space(two_layer_graph(facts), entity, current_time, query_time, sampling, size)
     assert space.mask[:, 0].all()
     assert (space.relation[:, 0] == RELATIONS.self_loop).all()
     assert space.entity[:, 0].tolist() == entity.tolist()
-    assert space.time[:, 0].tolist() == now.tolist()
+    assert space.time[:, 0].tolist() == current_time.tolist()
     assert ((space.relation == RELATIONS.self_loop).sum(1) == 1 + (~space.mask).sum(1)).all()
 
 
@@ -66,12 +69,12 @@ def test_first_action_is_the_self_loop_at_the_current_node(facts: list[Fact], sa
 def test_adaptive_sampling_keeps_the_edges_with_the_highest_time_scores(
     facts: list[Fact], scores: list[int], size: int
 ) -> None:
-    entity, now, asked = all_states()
+    entity, current_time, query_time = all_states()
     sampling = Adaptive.by_score(np.array(scores, float))
-    space = action_space(two_layer_graph(facts), entity, now, asked, sampling, size)
+    space = action_space(two_layer_graph(facts), entity, current_time, query_time, sampling, size)
     for row, node in enumerate(entity.tolist()):
 
-        def score(t: int, t_q: int = int(asked[row])) -> float:
+        def score(t: int, t_q: int = int(query_time[row])) -> float:
             return scores[t_q - t + SPAN - 1]
 
         true = out_edges(facts, node, RELATIONS.count)
@@ -85,12 +88,12 @@ def test_adaptive_sampling_keeps_the_edges_with_the_highest_time_scores(
 
 @given(FACTS, st.integers(1, 12))
 def test_nearest_sampling_keeps_the_edges_nearest_to_the_current_time(facts: list[Fact], size: int) -> None:
-    entity, now, asked = all_states()
-    space = action_space(two_layer_graph(facts), entity, now, asked, Nearest(), size)
+    entity, current_time, query_time = all_states()
+    space = action_space(two_layer_graph(facts), entity, current_time, query_time, Nearest(), size)
     for row, node in enumerate(entity.tolist()):
         true = out_edges(facts, node, RELATIONS.count)
-        gaps = [abs(t - int(now[row])) for _, _, t in chosen(space, row)]
-        assert gaps == sorted(abs(t - int(now[row])) for _, _, t in true)[:size]
+        gaps = [abs(t - int(current_time[row])) for _, _, t in chosen(space, row)]
+        assert gaps == sorted(abs(t - int(current_time[row])) for _, _, t in true)[:size]
 
 
 @given(FACTS, SAMPLINGS, st.integers(1, 6), st.randoms(use_true_random=False))
@@ -98,22 +101,22 @@ def test_actions_of_a_state_do_not_depend_on_the_batch(
     facts: list[Fact], sampling: Sampling, size: int, random: object
 ) -> None:
     graph = two_layer_graph(facts)
-    entity, now, asked = all_states()
+    entity, current_time, query_time = all_states()
     order = list(range(len(entity)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    together = action_space(graph, entity, now, asked, sampling, size)
-    shuffled = action_space(graph, entity[order], now[order], asked[order], sampling, size)
+    together = action_space(graph, entity, current_time, query_time, sampling, size)
+    shuffled = action_space(graph, entity[order], current_time[order], query_time[order], sampling, size)
     for row, original in enumerate(order):
         assert chosen(shuffled, row) == chosen(together, original)
 
 
 @given(FACTS, SCORES, st.integers(1, 12), st.integers(-50, 50))
 def test_shift_of_all_times_changes_nothing(facts: list[Fact], scores: list[int], size: int, shift: int) -> None:
-    entity, now, asked = all_states()
+    entity, current_time, query_time = all_states()
     sampling = Adaptive.by_score(np.array(scores, float))
     moved = [(s, r, o, t + shift) for s, r, o, t in facts]
-    before = action_space(two_layer_graph(facts), entity, now, asked, sampling, size)
-    after = action_space(two_layer_graph(moved), entity, now + shift, asked + shift, sampling, size)
+    before = action_space(two_layer_graph(facts), entity, current_time, query_time, sampling, size)
+    after = action_space(two_layer_graph(moved), entity, current_time + shift, query_time + shift, sampling, size)
     for row in range(len(entity)):
         assert [(r, e, t + shift) for r, e, t in chosen(before, row)] == chosen(after, row)
 
@@ -121,12 +124,12 @@ def test_shift_of_all_times_changes_nothing(facts: list[Fact], scores: list[int]
 @given(FACTS, SAMPLINGS)
 def test_edge_positions_refer_to_base_then_overlay(facts: list[Fact], sampling: Sampling) -> None:
     graph = two_layer_graph(facts)
-    entity, now, asked = all_states()
-    space = action_space(graph, entity, now, asked, sampling, 5)
-    everything = Quadruples.concat([graph.base.edges(), graph.overlay.edges()])
+    entity, current_time, query_time = all_states()
+    space = action_space(graph, entity, current_time, query_time, sampling, 5)
+    all_edges = Quadruples.concat([graph.base.edges(), graph.overlay.edges()])
     assert ((space.edge >= 0) == (space.mask & (np.arange(space.width) > 0))).all()
     row, column = np.nonzero(space.edge >= 0)
-    pointed = everything.take(space.edge[row, column])
+    pointed = all_edges.take(space.edge[row, column])
     listed = Quadruples.of(entity[row], space.relation[row, column], space.entity[row, column], space.time[row, column])
     assert pointed == listed
 

@@ -39,10 +39,10 @@ def test_opened_graph_supports_action_spaces_and_overlays(graph: TemporalGraph, 
     opened = open_graph(save_graph(graph, tmp_path / "g"))
     support = Quadruples.from_rows([(3, 1, 7, 29), (9, 2, 3, 1)])
     states = np.arange(50, dtype=np.int32), np.full(50, 4, np.int32), np.full(50, 11, np.int32)
-    ours = action_space(opened.with_facts(support), *states, Nearest(), 10)
-    theirs = action_space(graph.with_facts(support), *states, Nearest(), 10)
-    assert np.array_equal(ours.edge, theirs.edge)
-    assert np.array_equal(ours.entity, theirs.entity)
+    actual = action_space(opened.with_facts(support), *states, Nearest(), 10)
+    expected = action_space(graph.with_facts(support), *states, Nearest(), 10)
+    assert np.array_equal(actual.edge, expected.edge)
+    assert np.array_equal(actual.entity, expected.entity)
 
 
 def test_graph_with_overlay_cannot_be_stored(graph: TemporalGraph, tmp_path: Path) -> None:

@@ -73,20 +73,20 @@ def test_graph_with_overlay_has_the_edges_of_the_union(
 def test_two_overlays_equal_one_overlay_of_all_facts(
     first: list[tuple[int, int, int, int]], second: list[tuple[int, int, int, int]]
 ) -> None:
-    bare = graph_of([])
-    twice = bare.with_facts(Quadruples.from_rows(first)).with_facts(Quadruples.from_rows(second))
-    once = bare.with_facts(Quadruples.from_rows(sorted(set(first) | set(second))))
+    empty = graph_of([])
+    twice = empty.with_facts(Quadruples.from_rows(first)).with_facts(Quadruples.from_rows(second))
+    once = empty.with_facts(Quadruples.from_rows(sorted(set(first) | set(second))))
     assert snapshot(twice.overlay) == snapshot(once.overlay)
 
 
 @given(FACTS, FACTS)
 def test_contains_finds_edges_of_base_and_overlay(
-    facts: list[tuple[int, int, int, int]], asked: list[tuple[int, int, int, int]]
+    facts: list[tuple[int, int, int, int]], lookups: list[tuple[int, int, int, int]]
 ) -> None:
     graph = graph_of(facts[::2]).with_facts(Quadruples.from_rows(facts[1::2]))
     edges = {(s, r, o, t) for s, r, o, t in facts} | {(o, r + 3, s, t) for s, r, o, t in facts}
-    found = graph.contains(Quadruples.from_rows(asked))
-    assert found.tolist() == [fact in edges for fact in asked]
+    found = graph.contains(Quadruples.from_rows(lookups))
+    assert found.tolist() == [fact in edges for fact in lookups]
 
 
 def test_time_range_covers_base_and_overlay() -> None:

@@ -59,6 +59,6 @@ def test_no_facts_give_an_empty_table() -> None:
 
 
 @pytest.mark.parametrize("entity", [0, 8, 100])
-def test_query_about_an_entity_without_support_is_refused(entity: int) -> None:
+def test_query_about_an_entity_without_support_is_rejected(entity: int) -> None:
     with pytest.raises(ValueError, match="not in the support"):
         support_rows(SUPPORT, np.array([9, entity], dtype=np.int32))

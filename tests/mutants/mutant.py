@@ -1,4 +1,4 @@
-"""A one-line fault, and the tests that have to notice it."""
+"""A one-line fault, and the tests that must detect it."""
 
 from __future__ import annotations
 

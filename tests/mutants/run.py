@@ -1,4 +1,4 @@
-"""Plant one fault after the other and report those that no test notices: ``make mutants``.
+"""Plant one fault after the other and report those that no test detects: ``make mutants``.
 
     python tests/mutants/run.py [--only TEXT] [--workers N] [--list]
 
@@ -33,7 +33,7 @@ _TESTS_FAILED = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests said about a mutant."""
+    """The test result of a mutant."""
 
     mutant: Mutant
     caught: bool
@@ -100,7 +100,7 @@ def run_tests(tests: tuple[str, ...], copy: Path, *, own_cache: bool) -> int:
     """pytest's exit code, which stops at the first failure.
 
     Numba caches compiled functions by file and does not notice a change in a function of another file: a mutant of
-    compiled code gets a cache directory of its own.
+    compiled code gets its own cache directory.
     """
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"FITCARL_DATA": os.environ.get("FITCARL_DATA", str(ROOT.parent / "shared" / "data"))}
@@ -112,7 +112,7 @@ def run_tests(tests: tuple[str, ...], copy: Path, *, own_cache: bool) -> int:
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=_TIMEOUT, check=False)
         return done.returncode
     except subprocess.TimeoutExpired:
-        return _TESTS_FAILED  # an endless loop is noticed too
+        return _TESTS_FAILED  # an endless loop counts as detected
     finally:
         if own_cache:
             shutil.rmtree(cache, ignore_errors=True)

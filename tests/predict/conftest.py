@@ -32,10 +32,10 @@ class UnseenEntity:
 
     def renamed(self, name: str) -> tuple[list[Fact], Query]:
         """The same facts and query under another name."""
-        old, asked = self.query.entity, self.query
+        old, query = self.query.entity, self.query
         facts = [Fact(*(name if part == old else part for part in fact)) for fact in self.facts]
-        subject, object = (name, None) if asked.object is None else (None, name)
-        return facts, Query(subject, object, asked.relation, asked.at, asked.top, asked.paths)
+        subject, object = (name, None) if query.object is None else (None, name)
+        return facts, Query(subject, object, query.relation, query.at, query.top, query.paths)
 
 
 @pytest.fixture(scope="session")

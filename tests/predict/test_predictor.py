@@ -270,7 +270,7 @@ def test_run_without_example(predictor: Predictor, tmp_path_factory: pytest.Temp
     assert Predictor(replace(predictor.run, folder=folder)).example() is None
 
 
-def test_knows_background_and_given_facts(predictor: Predictor, unseen: UnseenEntity) -> None:
+def test_background_and_given_facts_are_known(predictor: Predictor, unseen: UnseenEntity) -> None:
     names, label = predictor.run.vocabulary, predictor.calendar.label
     s, r, o, t = next(iter(predictor.run.context.graph.background_facts()))
     assert predictor.knows((names.entities[s], names.relations[r], names.entities[o], label(t)))

@@ -1,4 +1,4 @@
-"""Runs are calibrated on meta-validation alone, and reports state what differs from training."""
+"""Runs are calibrated on meta-validation only, and reports state what differs from training."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_damaged_calibration_is_reported(run: Run, tmp_path: Path) -> None:
     assert Run.load(copy).calibration is None
 
 
-def test_dataset_with_unseen_entities_in_the_background_is_refused(run: Run, data: Path, tmp_path: Path) -> None:
+def test_dataset_with_unseen_entities_in_the_background_is_rejected(run: Run, data: Path, tmp_path: Path) -> None:
     dataset = load_dataset(str(data))
     shown = Quadruples.concat([dataset.background, dataset.test.facts])
     leaky = replace(dataset, background=shown)

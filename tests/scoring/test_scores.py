@@ -29,14 +29,14 @@ def test_summed_adds_up_repeated_pairs(rows):
 
 
 @given(triples, st.integers(0, 5), st.integers(0, 5))
-def test_concat_of_parts_is_the_whole(rows, first, second):
+def test_concat_of_parts_equals_all_scores(rows, first, second):
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
     answers = Scores.summed(*columns, queries=5, entities=5)
     low, high = sorted((first, second))
-    whole = Scores.concat([answers.take(part) for part in (slice(0, low), slice(low, high), slice(high, 5))])
-    np.testing.assert_array_equal(whole.offsets, answers.offsets)
-    np.testing.assert_array_equal(whole.entity, answers.entity)
-    np.testing.assert_array_equal(whole.score, answers.score)
+    joined = Scores.concat([answers.take(part) for part in (slice(0, low), slice(low, high), slice(high, 5))])
+    np.testing.assert_array_equal(joined.offsets, answers.offsets)
+    np.testing.assert_array_equal(joined.entity, answers.entity)
+    np.testing.assert_array_equal(joined.score, answers.score)
 
 
 def test_from_dense_omits_impossible_entities():

@@ -85,7 +85,7 @@ def test_batch_size_is_limited() -> None:
     assert sorted(len(call) for call in worker.calls) == [1, 3, 3]
 
 
-def test_invalid_query_fails_alone() -> None:
+def test_invalid_query_does_not_affect_other_queries() -> None:
     worker = FakeWorker()
 
     async def work(batcher: Batcher) -> None:

@@ -72,7 +72,7 @@ def test_entities_are_counted_by_mention_and_self_loops_count_once(store: Store)
     assert store.mentioned(["Peliland", "unknown", "Harbour Union"]) == {"Peliland", "Harbour Union"}
 
 
-def test_check_sees_resulting_usage_and_can_reject_facts(store: Store) -> None:
+def test_check_gets_resulting_usage_and_can_reject_facts(store: Store) -> None:
     store.add([MET])
     seen: list[StoreUsage] = []
 

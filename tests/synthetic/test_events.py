@@ -25,12 +25,12 @@ def test_event_log_respects_quotas(rows: list[tuple[int, int, int]], quota: int)
     log, rng = EventLog(actors=4, days=10), np.random.default_rng(0)
     log.quota[3] = quota
     free = len({row for row in rows if row[0] != row[1] and 3 not in row[:2]})
-    asked = len({row for row in rows if row[0] != row[1] and 3 in row[:2]})
+    requested = len({row for row in rows if row[0] != row[1] and 3 in row[:2]})
     for part in (rows[::2], rows[1::2]):
         subject, object_, time = np.array(part, dtype=np.int32).reshape(-1, 3).T
         log.add(Events.of(subject, 0, object_, time), rng)
     events = log.events
     limited = (events.subject == 3) | (events.object == 3)
-    assert np.sum(limited) == min(quota, asked)
+    assert np.sum(limited) == min(quota, requested)
     assert np.sum(~limited) == free
     assert log.quota[3] == quota - np.sum(limited)

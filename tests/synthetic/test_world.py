@@ -149,8 +149,8 @@ def test_rows_of_finds_facts_with_other_ids_and_calendar(tiny: World) -> None:
     )
     rows = tiny.rows_of(renamed, Vocabulary(tuple(entities), tuple(relations)), calendar)
     assert facts.take(rows) == shuffled
-    stranger = tiny.rows_of(Quadruples.of([0], [0], [0], [0]), Vocabulary(("Unknown",), ("Nothing",)), calendar)
-    assert stranger.tolist() == [-1]
+    unknown_rows = tiny.rows_of(Quadruples.of([0], [0], [0], [0]), Vocabulary(("Unknown",), ("Nothing",)), calendar)
+    assert unknown_rows.tolist() == [-1]
 
 
 # --- new entities ---

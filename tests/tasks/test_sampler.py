@@ -1,4 +1,4 @@
-"""Training tasks from pseudo-unseen entities: the model sees nothing of the held-out entities."""
+"""Training tasks from pseudo-unseen entities: the model gets no facts of the held-out entities."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def settings(*more: str, shots: int = 2) -> Config:
 
 
 def sampled(tiny: Dataset, model: PlusModel, config: Config) -> Iterator[tuple[PlusModel, Task]]:
-    """The tasks of some episodes, each with the model that it is played on."""
+    """The tasks of some episodes, each with the model of its fold."""
     sampler = TaskSampler(tiny, config)
     models = FoldModels(model, sampler)
     for episode in EPISODES:
@@ -151,7 +151,7 @@ def test_both_sources_are_sampled(tiny: Dataset, model: PlusModel) -> None:
     assert not any(official(settings()))
 
 
-def test_meta_train_tasks_are_played_on_the_whole_background(tiny: Dataset, model: PlusModel) -> None:
+def test_meta_train_tasks_use_the_full_background(tiny: Dataset, model: PlusModel) -> None:
     config = settings("training.tasks=meta")
     for episode, (played_on, task) in zip(EPISODES, sampled(tiny, model, config), strict=True):
         rng = np.random.default_rng([5, episode])

@@ -1,4 +1,4 @@
-"""Supports and queries: who is asked about, with which facts, and that no fact is both."""
+"""Supports and queries: which entities are queried, with which facts, and that no fact is both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Fact = tuple[int, int, int, int]
 
 
 def meta_set(counts: list[int], seed: int = 0) -> MetaSet:
-    """Entities 100, 101, ... with so many distinct facts each, as subject or as object."""
+    """Entities 100, 101, ... with this many distinct facts each, as subject or as object."""
     rng = np.random.default_rng(seed)
     owner, rows = [], []
     for i, count in enumerate(counts):
@@ -38,7 +38,7 @@ def facts_of(meta: MetaSet) -> dict[int, list[Fact]]:
     return found
 
 
-def asked(task: Task) -> dict[int, list[Fact]]:
+def query_facts(task: Task) -> dict[int, list[Fact]]:
     """The hidden facts behind the queries, per entity."""
     found: dict[int, list[Fact]] = {}
     q = task.queries
@@ -57,23 +57,23 @@ def test_official_task_supports_with_the_first_facts(counts: list[int], shots: i
     task = official_task(meta, shots, R)
     facts = {entity: rows for entity, rows in facts_of(meta).items() if len(rows) > shots}
     assert facts_of(task.support) == {entity: rows[:shots] for entity, rows in facts.items()}
-    assert asked(task) == {entity: rows[shots:] for entity, rows in facts.items()}
+    assert query_facts(task) == {entity: rows[shots:] for entity, rows in facts.items()}
     assert task.entities.tolist() == list(facts)
 
 
 @given(COUNTS, st.integers(1, 4), st.integers(0, 2**32 - 1), st.one_of(st.none(), st.integers(1, 4)))
 def test_sampled_fact_is_support_or_query_but_not_both(
-    counts: list[int], shots: int, seed: int, most: int | None
+    counts: list[int], shots: int, seed: int, max_queries: int | None
 ) -> None:
     meta = meta_set(counts)
-    task = sampled_task(meta, shots, R, np.random.default_rng(seed), most)
-    supports, queries = facts_of(task.support), asked(task)
+    task = sampled_task(meta, shots, R, np.random.default_rng(seed), max_queries)
+    supports, queries = facts_of(task.support), query_facts(task)
     facts = {entity: rows for entity, rows in facts_of(meta).items() if len(rows) > shots}
     assert list(supports) == list(queries) == list(facts)
     for entity, rows in facts.items():
         drawn = supports[entity] + queries[entity]
         assert len(supports[entity]) == shots
-        assert len(queries[entity]) == min(len(rows) - shots, most or len(rows))
+        assert len(queries[entity]) == min(len(rows) - shots, max_queries or len(rows))
         assert len(set(drawn)) == len(drawn)
         assert set(drawn) <= set(rows)
 
@@ -82,7 +82,7 @@ def test_sampled_task_depends_on_the_seed() -> None:
     meta = meta_set([20, 20])
     first, again, other = (sampled_task(meta, 3, R, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert first.support == again.support
-    assert asked(first) == asked(again)
+    assert query_facts(first) == query_facts(again)
     assert first.support != other.support
 
 

@@ -1,4 +1,4 @@
-"""The loop does what training means: descent, clipped gradients, one random stream per episode, the best weights."""
+"""Properties of the training loop: descent, clipped gradients, one random stream per episode, the best weights."""
 
 from __future__ import annotations
 

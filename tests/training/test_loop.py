@@ -41,16 +41,16 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
 
 
 def assert_same_weights(one: Path, other: Path) -> None:
-    ours, theirs = weights(one), weights(other)
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        assert torch.equal(ours[name], theirs[name]), name
+    weights_of_one, weights_of_other = weights(one), weights(other)
+    assert weights_of_one.keys() == weights_of_other.keys()
+    for name in weights_of_one:
+        assert torch.equal(weights_of_one[name], weights_of_other[name]), name
 
 
 def test_run_folder_is_complete(finished: Run) -> None:
     folder = finished.folder.path
-    there = {part.name for part in folder.iterdir()}
-    assert {"config.json", "data.json", "environment.json", "vocabulary.json", "trace.jsonl", "curve.svg"} <= there
+    names = {part.name for part in folder.iterdir()}
+    assert {"config.json", "data.json", "environment.json", "vocabulary.json", "trace.jsonl", "curve.svg"} <= names
     lines = read(folder / "trace.jsonl")
     assert [line.episode for line in lines] == list(range(1, EPISODES + 1))
     assert [line.episode for line in lines if line.valid_mrr is not None] == [2, 4, 6, 8]
@@ -60,7 +60,7 @@ def test_run_folder_is_complete(finished: Run) -> None:
     assert 50 < result["peak_mb"] < 8000
 
 
-def test_weights_depend_on_the_seed_alone(finished: Run, data: Path, tmp_path: Path) -> None:
+def test_weights_depend_only_on_the_seed(finished: Run, data: Path, tmp_path: Path) -> None:
     again = train(
         data, out=tmp_path / "again", shots=2, episodes=EPISODES, preset="paper", settings=SMALL_PAPER, seed=3
     )
@@ -96,21 +96,21 @@ def test_stopped_training_resumes_bit_for_bit(finished: Run, data: Path, tmp_pat
 
 def command(data: Path, out: Path) -> list[str]:
     settings = [part for setting in SMALL_PAPER for part in ("--set", setting)]
-    ways = ["--preset", "paper", "--shots", "2", "--episodes", str(EPISODES), "--seed", "3", "--out", str(out)]
-    return [sys.executable, "-m", "fitcarl", "train", str(data), *ways, *settings]
+    options = ["--preset", "paper", "--shots", "2", "--episodes", str(EPISODES), "--seed", "3", "--out", str(out)]
+    return [sys.executable, "-m", "fitcarl", "train", str(data), *options, *settings]
 
 
-def wait_for(there: Callable[[], bool], process: subprocess.Popen[bytes], most: float = 60.0) -> None:
-    end = time.monotonic() + most
-    while not there() and process.poll() is None and time.monotonic() < end:
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes], timeout: float = 60.0) -> None:
+    end = time.monotonic() + timeout
+    while not condition() and process.poll() is None and time.monotonic() < end:
         time.sleep(0.005)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("luck", range(3))
-def test_killed_training_resumes_bit_for_bit(finished: Run, data: Path, tmp_path: Path, luck: int) -> None:
+@pytest.mark.parametrize("kill_seed", range(3))
+def test_killed_training_resumes_bit_for_bit(finished: Run, data: Path, tmp_path: Path, kill_seed: int) -> None:
     run = tmp_path / "run"
-    chance = random.Random(luck)
+    chance = random.Random(kill_seed)
     process = subprocess.Popen(command(data, run), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     kills = 0
     for _ in range(6):
@@ -132,12 +132,14 @@ def test_killed_training_resumes_bit_for_bit(finished: Run, data: Path, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_signal_stops_cleanly_and_names_the_resume_command(data: Path, tmp_path: Path, asked: signal.Signals) -> None:
+@pytest.mark.parametrize("stop_signal", [signal.SIGINT, signal.SIGTERM])
+def test_signal_stops_cleanly_and_names_the_resume_command(
+    data: Path, tmp_path: Path, stop_signal: signal.Signals
+) -> None:
     run = tmp_path / "run"
     process = subprocess.Popen(command(data, run), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     wait_for(lambda: len(read(run / "trace.jsonl")) > 0, process)
-    process.send_signal(asked)
+    process.send_signal(stop_signal)
     _, messages = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"--resume" in messages
@@ -210,7 +212,7 @@ def test_flipped_byte_is_detected(finished: Run, tmp_path: Path, part: str) -> N
         Run.load(copy)
 
 
-def test_timestamps_beyond_the_calendar_are_refused(finished: Run, tmp_path: Path) -> None:
+def test_timestamps_beyond_the_calendar_are_rejected(finished: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(finished.folder.path, copy)
     names = json.loads((copy / "vocabulary.json").read_text())
@@ -222,17 +224,17 @@ def test_timestamps_beyond_the_calendar_are_refused(finished: Run, tmp_path: Pat
 
 
 def test_run_folder_is_locked_during_training(data: Path, tmp_path: Path) -> None:
-    run, ways = tmp_path / "run", {"shots": 2, "preset": "paper", "settings": SMALL_PAPER}
-    refused: list[str] = []
+    run, options = tmp_path / "run", {"shots": 2, "preset": "paper", "settings": SMALL_PAPER}
+    messages: list[str] = []
 
     def another(_now: Progress) -> None:
         with pytest.raises(InputError) as caught:
             resume(run)
-        refused.append(str(caught.value))
+        messages.append(str(caught.value))
 
-    train(data, out=run, episodes=1, on_progress=another, **ways)  # type: ignore[arg-type]
+    train(data, out=run, episodes=1, on_progress=another, **options)  # type: ignore[arg-type]
     problem = f"{run}: is in use by another fitcarl process; expected one process at a time"
-    assert set(refused) == {problem}
+    assert set(messages) == {problem}
     resume(run, episodes=2)
 
 
@@ -278,7 +280,7 @@ def test_missing_state_is_reported_before_training_starts_again(
     assert_same_weights(finished.folder.path, copy)
 
 
-def test_vocabulary_of_another_run_is_refused(finished: Run, tmp_path: Path) -> None:
+def test_vocabulary_of_another_run_is_rejected(finished: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(finished.folder.path, copy)
     names = json.loads((copy / "vocabulary.json").read_text())
@@ -311,14 +313,14 @@ def test_loading_a_run_keeps_the_random_state_of_the_caller(finished: Run) -> No
 
 
 def test_model_plus_resumes_bit_for_bit(data: Path, tmp_path: Path) -> None:
-    ways = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
-    undisturbed = train(data, out=tmp_path / "finished", **ways)
+    options = {"shots": 2, "episodes": 4, "settings": SMALL, "seed": 3}
+    undisturbed = train(data, out=tmp_path / "finished", **options)
     seen: list[int] = []
     with pytest.raises(TrainingInterrupted):
         train(
             data,
             out=tmp_path / "run",
-            **ways,
+            **options,
             on_progress=lambda now: seen.append(now.done) if now.stage == "training" else None,
             should_stop=lambda: len(seen) == 2,
         )

@@ -85,15 +85,15 @@ def test_every_calendar_round_trips_through_its_table(
 ) -> None:
     calendar = Calendar.of_granules(granularity, granules, step)
     rows = [(i % 2, 0, 1, int(tick)) for i, tick in enumerate(calendar.ticks)]
-    nothing = MetaSet(np.empty(0, np.int32), Quadruples.empty())
+    no_facts = MetaSet(np.empty(0, np.int32), Quadruples.empty())
     data = Dataset(
         "times",
         Vocabulary(("a", "b"), ("r",)),
         calendar,
         Quadruples.from_rows(rows),
-        nothing,
-        nothing,
-        nothing,
+        no_facts,
+        no_facts,
+        no_facts,
         Quadruples.empty(),
         Concepts.none(2),
     )

@@ -66,8 +66,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def start_of(handler: Handler) -> int:
-    asked = handler.headers.get("Range")
-    return int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+    requested_range = handler.headers.get("Range")
+    return int(requested_range.removeprefix("bytes=").removesuffix("-")) if requested_range else 0
 
 
 def head(handler: Handler, length: int | None, start: int = 0, total: int = len(CONTENT)) -> None:

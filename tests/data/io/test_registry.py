@@ -213,14 +213,14 @@ def test_fitcarl_data_is_searched_first_and_the_current_folder_last(
     published: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert find_dataset("tiny-oog") is None
-    here = download_dataset("tiny-oog", tmp_path / "tiny-oog", source=published)
+    written = download_dataset("tiny-oog", tmp_path / "tiny-oog", source=published)
     assert find_dataset("tiny-oog") == Path("tiny-oog")
     download_dataset("tiny-oog", source=published)
     assert find_dataset("tiny-oog") == cache / "datasets" / "tiny-oog"
     monkeypatch.setenv("FITCARL_DATA", str(tmp_path / "shared"))
     assert find_dataset("tiny-oog") == cache / "datasets" / "tiny-oog"
     (tmp_path / "shared").mkdir()
-    here.rename(tmp_path / "shared" / "tiny-oog")
+    written.rename(tmp_path / "shared" / "tiny-oog")
     assert find_dataset("tiny-oog") == tmp_path / "shared" / "tiny-oog"
 
 

@@ -21,7 +21,7 @@ QUICK = EmbeddingConfig(dim=8, epochs=1, min_updates=5)
 
 @pytest.fixture
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The seeds of all trainings that took place."""
+    """The seeds of all trainings so far."""
     seeds: list[int] = []
     original = complex.pretrain
 
@@ -80,16 +80,16 @@ def test_damaged_cache_file_is_replaced(
     dataset = dataset_of(small_background())
     file = cache_file(dataset, QUICK, 1, tmp_path)
     first = embeddings_for(dataset, QUICK, 1, tmp_path)
-    whole = file.read_bytes()
-    flipped = whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:]
-    file.write_bytes({"cut": whole[: len(whole) // 2], "flipped": flipped, "emptied": b""}[damage])
+    content = file.read_bytes()
+    flipped = content[:-40] + bytes([content[-40] ^ 1]) + content[-39:]
+    file.write_bytes({"cut": content[: len(content) // 2], "flipped": flipped, "emptied": b""}[damage])
 
     assert embeddings_for(dataset, QUICK, 1, tmp_path) == first
     assert trainings == [1, 1]
     [warning] = caplog.messages
     assert str(file) in warning
     assert "training the embeddings again" in warning
-    assert file.read_bytes() == whole
+    assert file.read_bytes() == content
 
 
 def test_unwritable_cache_only_logs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -21,14 +21,14 @@ def test_ranks_of_a_hand_computed_example() -> None:
     # With relation rows 1 + 0i a score is a product: entity 1 scores 2 against 0..3 with 2, 4, 6, 8.
     embeddings = _flat([[1, 0], [2, 0], [3, 0], [4, 0]], [[1, 0], [1, 0]])
     background = Quadruples.from_rows([(1, 0, 2, 0)])
-    # Object 2 (score 6) stands behind 3: rank 2. Subject 1, asked from 2 (3, 6, 9, 12), behind 2 and 3: rank 3.
+    # Object 2 (score 6) is behind 3: rank 2. Subject 1, queried from 2 (3, 6, 9, 12), is behind 2 and 3: rank 3.
     assert static_filtered_mrr(embeddings, background) == (1 / 2, pytest.approx(1 / 3))
 
 
 def test_other_true_answers_are_filtered_at_any_time() -> None:
     embeddings = _flat([[1, 0], [2, 0], [3, 0], [4, 0]], [[1, 0], [1, 0]])
     background = Quadruples.from_rows([(1, 0, 2, 0), (1, 0, 3, 9)])
-    # Without 3 in the way, 2 is first; 3 is first anyway. The subject 1 stands behind 2 and 3 both times.
+    # With 3 filtered, 2 is first; 3 is first anyway. Subject 1 is behind 2 and 3 in both cases.
     assert static_filtered_mrr(embeddings, background) == (1.0, pytest.approx(1 / 3))
 
 

@@ -22,9 +22,9 @@ def test_facts_that_differ_only_in_time_are_counted_as_one_triple() -> None:
 
 def test_order_of_facts_does_not_matter() -> None:
     facts = small_background()
-    here, there = Triples.of(facts, RELATIONS), Triples.of(facts.take(slice(None, None, -1)), RELATIONS)
+    forward, reordered = Triples.of(facts, RELATIONS), Triples.of(facts.take(slice(None, None, -1)), RELATIONS)
     for column in ("entity", "relation", "offsets", "answer", "count"):
-        assert np.array_equal(getattr(here, column), getattr(there, column))
+        assert np.array_equal(getattr(forward, column), getattr(reordered, column))
 
 
 def test_every_fact_is_found_from_subject_and_object() -> None:

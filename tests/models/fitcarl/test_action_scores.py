@@ -72,13 +72,13 @@ def test_scores_and_gradients_equal_those_of_gathered_rows(
     dtype: torch.dtype, tolerance: float, frozen: int, learn: bool
 ) -> None:
     vectors, query_entity, rows, index = made(30, dtype, frozen, learn)
-    ours, theirs = action_scores(vectors, query_entity, rows, index), dense(vectors, query_entity, rows, index)
-    assert ours.dtype == dtype
-    assert torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
-    weights = torch.randn(ours.shape, generator=torch.Generator().manual_seed(0)).to(dtype)
+    actual, dense_scores = action_scores(vectors, query_entity, rows, index), dense(vectors, query_entity, rows, index)
+    assert actual.dtype == dtype
+    assert torch.allclose(actual, dense_scores, rtol=tolerance, atol=tolerance)
+    weights = torch.randn(actual.shape, generator=torch.Generator().manual_seed(0)).to(dtype)
     inputs = [vectors, query_entity, rows.relation, rows.time, rows.unseen_embeddings] + [rows.entity] * learn
-    found = torch.autograd.grad((ours * weights).sum(), inputs)
-    expected = torch.autograd.grad((theirs * weights).sum(), inputs)
+    found = torch.autograd.grad((actual * weights).sum(), inputs)
+    expected = torch.autograd.grad((dense_scores * weights).sum(), inputs)
     for one, other in zip(found, expected, strict=True):
         assert torch.allclose(one, other, rtol=tolerance, atol=10 * tolerance)
     assert not found[2][:frozen].any()

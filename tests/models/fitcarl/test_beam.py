@@ -14,18 +14,18 @@ from tests.models.fitcarl.paper.tiny import Query, Tiny, build, opened, random_t
 
 TASK = random_task(20, (2, 1, 3), seen=4, facts=7, queries=1)
 Path = tuple[Edge, ...]
-ENDLESS = 10**6
+UNLIMITED = 10**6
 
 
-def literal_paths(model: Fitcarl, task: Tiny, query: Query, beam: int) -> dict[Path, float]:
+def enumerated_paths(model: Fitcarl, task: Tiny, query: Query, beam: int) -> dict[Path, float]:
     """Log-probabilities of all paths, or of those that are among the best ``beam`` after each step, by loops."""
-    agent = ReferenceModel(weights_of(model), task, model.config)
+    reference = ReferenceModel(weights_of(model), task, model.config)
     kept: dict[Path, float] = {(): 0.0}
     for _ in range(model.config.hops):
         longer: dict[Path, float] = {}
         for path, score in kept.items():
-            actions = agent.actions(query, path)
-            policy = agent.distribution(query, path, actions).policy.tolist()
+            actions = reference.actions(query, path)
+            policy = reference.distribution(query, path, actions).policy.tolist()
             longer |= {(*path, edge): score + math.log(p) for edge, p in zip(actions, policy, strict=True)}
         kept = dict(sorted(longer.items(), key=lambda item: -item[1])[:beam])
     return kept
@@ -52,10 +52,10 @@ def search(model: Fitcarl, task: Tiny, beam: int) -> list[dict[Path, float]]:
 def test_unlimited_beam_equals_full_enumeration_for_both_aggregations() -> None:
     model = build(TASK)
     context, _ = opened(model, TASK)
-    found = list(beam_search(model, context, TASK.query_batch(), ENDLESS))
+    found = list(beam_search(model, context, TASK.query_batch(), UNLIMITED))
     assert len(found) == len(TASK.queries)  # so wide a beam takes one query at a time
     for paths, query in zip(found, TASK.queries, strict=True):
-        every = literal_paths(model, TASK, query, ENDLESS)
+        every = enumerated_paths(model, TASK, query, UNLIMITED)
         assert len(every) > 40
         assert found_paths(paths, 0) == pytest.approx(every, rel=1e-10)
         for aggregate in ("max", "sum"):
@@ -73,8 +73,8 @@ def test_unlimited_beam_equals_full_enumeration_for_both_aggregations() -> None:
 
 @torch.no_grad()
 def test_all_paths_together_have_probability_one() -> None:
-    for said in search(build(TASK), TASK, ENDLESS):
-        assert math.fsum(math.exp(score) for score in said.values()) == pytest.approx(1, rel=1e-12)
+    for found in search(build(TASK), TASK, UNLIMITED):
+        assert math.fsum(math.exp(score) for score in found.values()) == pytest.approx(1, rel=1e-12)
 
 
 @torch.no_grad()
@@ -82,30 +82,30 @@ def test_all_paths_together_have_probability_one() -> None:
 @pytest.mark.parametrize("confidence", [True, False])
 def test_beam_keeps_the_best_paths_after_every_step(beam: int, confidence: bool) -> None:
     model = build(TASK, confidence=confidence)
-    for said, query in zip(search(model, TASK, beam), TASK.queries, strict=True):
-        expected = literal_paths(model, TASK, query, beam)
-        assert said == pytest.approx(expected, rel=1e-10)
-        assert list(said.values()) == sorted(said.values(), reverse=True)
+    for found, query in zip(search(model, TASK, beam), TASK.queries, strict=True):
+        expected = enumerated_paths(model, TASK, query, beam)
+        assert found == pytest.approx(expected, rel=1e-10)
+        assert list(found.values()) == sorted(found.values(), reverse=True)
 
 
 def test_wider_beam_keeps_the_best_path() -> None:
     model = build(TASK)
-    best = [[max(said.values()) for said in search(model, TASK, beam)] for beam in (30, 100, ENDLESS)]
+    best = [[max(found.values()) for found in search(model, TASK, beam)] for beam in (30, 100, UNLIMITED)]
     assert best[0] <= best[1] <= best[2]
 
 
 @pytest.mark.parametrize("beam", [2, 40])
 def test_paths_follow_edges_or_self_loops_from_the_start(beam: int) -> None:
     model = build(TASK)
-    agent = ReferenceModel(weights_of(model), TASK, model.config)
-    for said, query in zip(search(model, TASK, beam), TASK.queries, strict=True):
-        for path in said:
+    reference = ReferenceModel(weights_of(model), TASK, model.config)
+    for found, query in zip(search(model, TASK, beam), TASK.queries, strict=True):
+        for path in found:
             assert len(path) == 3
-            here = (query.entity, query.time)
+            node = (query.entity, query.time)
             for edge in path:
-                stays = edge == Edge(2 * TASK.relations, *here)
-                assert stays or edge in agent.out_edges(here[0])
-                here = (edge.entity, edge.time)
+                stays = edge == Edge(2 * TASK.relations, *node)
+                assert stays or edge in reference.out_edges(node[0])
+                node = (edge.entity, edge.time)
 
 
 def test_path_score_is_the_sum_of_its_steps() -> None:

@@ -29,10 +29,10 @@ def test_concept_fit_equals_equation_10() -> None:
 
 
 def test_concept_probabilities_of_the_papers_example() -> None:
-    ours = fit_of([[0, 1]]).softmax(-1)[0].tolist()
+    actual = fit_of([[0, 1]]).softmax(-1)[0].tolist()
     literal = concept_probability([{"c1", "c2"}, {"c3"}], {"c1": 0.3, "c2": 0.1, "c3": 0.6}, [0, 1]).tolist()
-    assert [round(p, 2) for p in ours] == [0.45, 0.55]
-    assert ours == pytest.approx(literal, rel=1e-12)
+    assert [round(p, 2) for p in actual] == [0.45, 0.55]
+    assert actual == pytest.approx(literal, rel=1e-12)
 
 
 def test_divergence_equals_equation_11() -> None:

@@ -43,7 +43,7 @@ def test_grouping_by_relation_equals_the_full_contraction(counts: list[int]) -> 
 
     weights = torch.randn_like(z)
     inputs = (own, now, rows, learner.core)
-    ours = torch.autograd.grad((z * weights).sum(), inputs)
-    theirs = torch.autograd.grad((expected * weights).sum(), inputs)
-    for found, wanted in zip(ours, theirs, strict=True):
-        assert torch.allclose(found, wanted, rtol=1e-11, atol=1e-12)
+    actual = torch.autograd.grad((z * weights).sum(), inputs)
+    expected_gradients = torch.autograd.grad((expected * weights).sum(), inputs)
+    for found, expected_gradient in zip(actual, expected_gradients, strict=True):
+        assert torch.allclose(found, expected_gradient, rtol=1e-11, atol=1e-12)

@@ -62,11 +62,11 @@ def test_layer_equals_the_reference_layer(heads: int) -> None:
     tokens = torch.randn(3, 6, dtype=torch.float64)
     table = time.table(7)
     bias = table.weigh(layer.position)[moments.unsqueeze(1) - moments + 7]
-    ours = layer.finish(tokens[None], layer.scores(tokens[None], tokens[None]) + bias, layer.values(tokens[None]))[0]
+    actual = layer.finish(tokens[None], layer.scores(tokens[None], tokens[None]) + bias, layer.values(tokens[None]))[0]
     weights = {f"x.{name}": value for name, value in layer.named_parameters()}
     weights |= {f"time.{name}": value for name, value in time.named_parameters()}
     literal = torch.stack(transformer_layer(weights, "x", list(tokens), moments.tolist(), heads, True))
-    assert torch.allclose(ours, literal, rtol=1e-10, atol=1e-12)
+    assert torch.allclose(actual, literal, rtol=1e-10, atol=1e-12)
 
 
 def random_encoder(heads: int = 2, layers: int = 2) -> tuple[EntityEncoder, TimeTable]:

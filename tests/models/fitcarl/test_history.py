@@ -62,11 +62,11 @@ def test_steps_equal_a_gru_cell_on_the_concatenated_input(states: int) -> None:
     relation, difference = torch.randint(0, 20, (2, states))
     entity, hidden = torch.randn(states, d).double(), torch.randn(states, 3 * d).double()
     x = torch.cat([relation_rows[relation], entity, time_rows[difference]], 1)
-    ours = encoder.step(hidden, relation_rows, relation, entity, time_rows, difference)
-    assert torch.allclose(ours, encoder.cell(x, hidden), rtol=1e-12, atol=1e-14)
+    actual = encoder.step(hidden, relation_rows, relation, entity, time_rows, difference)
+    assert torch.allclose(actual, encoder.cell(x, hidden), rtol=1e-12, atol=1e-14)
     weights = {f"history.{name}": value for name, value in encoder.named_parameters()}
     literal = torch.stack([gru(weights, *pair) for pair in zip(x, hidden, strict=True)])
-    assert torch.allclose(ours, literal, rtol=1e-12, atol=1e-14)
+    assert torch.allclose(actual, literal, rtol=1e-12, atol=1e-14)
 
     start = torch.cat([relation_rows[3].expand(states, -1), entity, time_rows[7].expand(states, -1)], 1)
     begun = encoder.begin(relation_rows[3], entity, time_rows[7])

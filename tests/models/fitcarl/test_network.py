@@ -26,11 +26,11 @@ def test_time_difference_beyond_the_table_raises(sampling: str, time: int) -> No
 def test_smallest_sufficient_time_table_is_accepted() -> None:
     model = build(TASK)
     first, last = TASK.graph().with_facts(TASK.meta().facts).time_range
-    exact, wide = (model.encode_task(TASK.graph(), TASK.meta(), max_delta) for max_delta in (last - first, REACH))
+    exact, padded = (model.encode_task(TASK.graph(), TASK.meta(), max_delta) for max_delta in (last - first, REACH))
     for time in (first, last):
         queries = replace(TASK, queries=[query._replace(time=time) for query in TASK.queries]).query_batch()
         assert torch.allclose(
-            model.encode_queries(exact, queries).vectors, model.encode_queries(wide, queries).vectors, rtol=1e-12
+            model.encode_queries(exact, queries).vectors, model.encode_queries(padded, queries).vectors, rtol=1e-12
         )
 
 
@@ -60,11 +60,11 @@ def test_taking_encoded_queries_equals_encoding_the_selection() -> None:
     model = build(TASK)
     context, encoded = opened(model, TASK)
     some = torch.tensor([2, 0, 0, 5])
-    taken, alone = encoded.take(some), model.encode_queries(context, TASK.query_batch().take(some.numpy()))
+    taken, separate = encoded.take(some), model.encode_queries(context, TASK.query_batch().take(some.numpy()))
     for name in ("entity", "relation", "time"):
-        assert np.array_equal(getattr(taken, name), getattr(alone, name))
-    assert torch.allclose(taken.entity_embedding, alone.entity_embedding, rtol=1e-12)
-    assert torch.allclose(taken.vectors, alone.vectors, rtol=1e-12)
+        assert np.array_equal(getattr(taken, name), getattr(separate, name))
+    assert torch.allclose(taken.entity_embedding, separate.entity_embedding, rtol=1e-12)
+    assert torch.allclose(taken.vectors, separate.vectors, rtol=1e-12)
 
 
 def test_pretrained_rows_are_parameters_only_with_finetuning() -> None:
@@ -77,8 +77,8 @@ def test_pretrained_rows_are_parameters_only_with_finetuning() -> None:
 def test_empty_batch_of_queries_is_supported() -> None:
     model = build(TASK)
     context, _ = opened(model, TASK)
-    nothing = np.empty(0, dtype=np.int32)
-    encoded = model.encode_queries(context, Queries(nothing, nothing, nothing, nothing))
+    empty = np.empty(0, dtype=np.int32)
+    encoded = model.encode_queries(context, Queries(empty, empty, empty, empty))
     state = model.start(context, encoded)
     space = model.actions(context, encoded, state)
     assert model.step(context, encoded, state, space).log_policy.shape == (0, 1)

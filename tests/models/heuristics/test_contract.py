@@ -38,8 +38,8 @@ def test_heuristic_keeps_contract(name, shots):
 
 @heuristics
 def test_only_background_of_dataset_is_used(name):
-    nothing = meta_set([])
-    stripped = replace(DATASET, train=nothing, valid=nothing, test=nothing, dropped=Quadruples.empty())
+    no_facts = meta_set([])
+    stripped = replace(DATASET, train=no_facts, valid=no_facts, test=no_facts, dropped=Quadruples.empty())
     task = official_task(DATASET.test, 3, RELATIONS)
     assert_same(heuristic(name, stripped).score(task, task.queries), heuristic(name, DATASET).score(task, task.queries))
 

@@ -1,4 +1,4 @@
-"""Collection of candidates: who is listed, in which order, and how a sample represents the rest."""
+"""Collection of candidates: which entities are listed, in which order, and how a sample represents the rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def candidates_of(context: GraphContext, statistics: GraphStatistics, task: Task
     return collect_candidates(graph, task.support, statistics, task.queries, shortlist)
 
 
-def test_query_about_an_entity_without_support_is_refused(
+def test_query_about_an_entity_without_support_is_rejected(
     context: GraphContext, statistics: GraphStatistics, task: Task
 ) -> None:
     other = int(np.setdiff1d(context.facts.subject, task.support.entities)[0])
@@ -61,7 +61,7 @@ def test_sample_keeps_the_answer_and_represents_all_candidates(
         if len(every) > 15:
             checked += 1
             tail = len(every) - 10
-            in_tail = answer in some[10:]  # a sampled answer represents itself alone
+            in_tail = answer in some[10:]  # a sampled answer represents only itself
             assert represented == pytest.approx(10 + tail - in_tail * (tail / 5 - 1), rel=1e-3)
     assert checked > 10
 

@@ -1,4 +1,4 @@
-"""The support encoder: what it learns, and which facts it must not see."""
+"""The support encoder: what it learns, and which facts it must not use."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ def test_encoder_features_are_zero_without_encoder(
 def test_capacity_for_more_entities_does_not_change_features(
     encoder: SupportEncoder, statistics: GraphStatistics, context: GraphContext, task: Task
 ) -> None:
-    wide = context.with_capacity(3)
+    extended = context.with_capacity(3)
     queries: Queries = task.queries.take(np.arange(5))
     given = [
         (context.graph, statistics, encoder),
-        (wide.graph, statistics.with_capacity(3), encoder.with_capacity(3)),
+        (extended.graph, statistics.with_capacity(3), encoder.with_capacity(3)),
     ]
     found = [
         collect_candidates(

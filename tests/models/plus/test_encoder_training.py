@@ -45,7 +45,7 @@ def data(dataset: Dataset, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_encoder_never_sees_pseudo_unseen_entities(
+def test_encoder_is_trained_without_pseudo_unseen_entities(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = configure("plus", ["training.tasks=both", "encoder.max_updates=1", "encoder.min_updates=1"], shots=3)
@@ -128,11 +128,11 @@ def test_stop_during_encoder_training_can_be_resumed(
         "encoder.batch_size=64",
         "policy.queries_per_episode=20",
     ]
-    asked: list[int] = []
+    calls: list[int] = []
 
     def at_third_update() -> bool:
-        asked.append(1)
-        return len(asked) == 3
+        calls.append(1)
+        return len(calls) == 3
 
     with pytest.raises(TrainingInterrupted, match="before the first episode"):
         train(data, out=tmp_path / "run", episodes=1, settings=settings, should_stop=at_third_update)
@@ -200,7 +200,7 @@ def test_encoder_of_another_shape_is_reported(data: Path, tmp_path: Path) -> Non
         Run.load(run.folder.path)
 
 
-def test_remaining_time_is_estimated_from_episodes_alone(
+def test_remaining_time_is_estimated_from_episodes_only(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The training time of the encoder is not part of the estimate."""

@@ -1,4 +1,4 @@
-"""The feature table: single features against values worked out by hand, and what each of them reads."""
+"""The feature table: single features against values computed by hand, and the inputs of each."""
 
 from __future__ import annotations
 
@@ -137,11 +137,11 @@ def test_support_and_neighbour_features_match_a_naive_sum(
     facts = [tuple(row) for row in context.facts.rows().tolist() + task.support.facts.rows().tolist()]
     edges = facts + [(o, relations.inverse(r), s, t) for s, r, o, t in facts]
     seen = task.support.facts.seen_from(task.support.entity_of_fact, relations)
-    wanted = {"cooccurrence": Accumulator.COOCCURRENCE, "rules": Accumulator.RULE_SUM, "edges": Accumulator.EDGES}
+    accumulators = {"cooccurrence": Accumulator.COOCCURRENCE, "rules": Accumulator.RULE_SUM, "edges": Accumulator.EDGES}
     for q in range(0, len(queries), 9):
         e, r, now = int(queries.entity[q]), int(queries.relation[q]), int(queries.time[q])
         support = [row for row in seen.rows().tolist() if row[0] == e]
-        expected: dict[str, dict[int, float]] = {name: {} for name in wanted}
+        expected: dict[str, dict[int, float]] = {name: {} for name in accumulators}
 
         def add(name: str, entity: int, value: float, table: dict[str, dict[int, float]] = expected) -> None:
             table[name][entity] = table[name].get(entity, 0) + value
@@ -156,7 +156,7 @@ def test_support_and_neighbour_features_match_a_naive_sum(
         rows = slice(inputs.offsets[q], inputs.offsets[q + 1])
         listed = inputs.entity[rows].tolist()
         assert set(expected["cooccurrence"]) | set(expected["rules"]) <= {*listed, e}
-        for name, accumulator in wanted.items():
+        for name, accumulator in accumulators.items():
             values = [expected[name].get(entity, 0.0) for entity in listed]
             np.testing.assert_allclose(inputs.accumulators[rows, accumulator], values, rtol=1e-4)
 

@@ -33,11 +33,11 @@ def test_place_comes_from_the_name_or_from_most_neighbours() -> None:
 
 def test_unseen_entities_can_be_named() -> None:
     names, _ = small_names()
-    wide = names.with_capacity(2).with_names({7: "Army (Chad)"})
-    row = wide.words[wide.offsets[7] : wide.offsets[8]].tolist()
+    extended = names.with_capacity(2).with_names({7: "Army (Chad)"})
+    row = extended.words[extended.offsets[7] : extended.offsets[8]].tolist()
     assert row == [names.word_index["chad"]]
-    assert (wide.place[6], wide.place[7], wide.role[7]) == (-1, names.place_index["chad"], -1)
-    assert wide.words[: names.offsets[-1]].tolist() == names.words.tolist()
+    assert (extended.place[6], extended.place[7], extended.role[7]) == (-1, names.place_index["chad"], -1)
+    assert extended.words[: names.offsets[-1]].tolist() == names.words.tolist()
 
 
 def test_entity_without_facts_has_no_place_by_neighbours() -> None:

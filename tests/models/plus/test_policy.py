@@ -83,7 +83,7 @@ def test_features_do_not_depend_on_the_answer(context: GraphContext, statistics:
     assert np.array_equal(known.candidates.features, hidden.candidates.features)
 
 
-def test_statistics_know_nothing_of_the_unseen_entities(dataset: Dataset, statistics: GraphStatistics) -> None:
+def test_statistics_contain_no_facts_of_unseen_entities(dataset: Dataset, statistics: GraphStatistics) -> None:
     unseen = np.concatenate([dataset.meta(split).entities for split in ("train", "valid", "test")])
     assert not statistics.degree[unseen].any()
     assert not np.isin(statistics.object_keys % statistics.entities, unseen).any()
@@ -119,8 +119,8 @@ def test_fact_of_the_query_does_not_change_features(
     assert np.array_equal(clean.query, planted.query)
     assert np.array_equal(clean.candidates.entity, planted.candidates.entity)
     assert np.array_equal(clean.candidates.features, planted.candidates.features)
-    ours, theirs = (found.second_hop[:, 1:][found.allowed[:, 1:]] for found in (clean, planted))
-    assert np.array_equal(ours, theirs)
+    clean_features, planted_features = (found.second_hop[:, 1:][found.allowed[:, 1:]] for found in (clean, planted))
+    assert np.array_equal(clean_features, planted_features)
 
 
 def test_no_path_leads_back_to_the_query_entity(

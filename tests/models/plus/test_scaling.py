@@ -111,8 +111,8 @@ def test_fitted_preselection_lists_more_answers(
     context: GraphContext, statistics: GraphStatistics, task: Task, scaling: FeatureScaling
 ) -> None:
     graph, shares = context.graph.with_facts(task.support.facts), []
-    nothing = replace(scaling, preselection=np.zeros(len(FEATURES)))
-    for which in (nothing, scaling):
+    no_preselection = replace(scaling, preselection=np.zeros(len(FEATURES)))
+    for which in (no_preselection, scaling):
         found = collect_candidates(
             graph, task.support, statistics.with_parts(scaling=which), task.queries, Shortlist(10)
         )
@@ -131,8 +131,8 @@ def test_scaling_stays_the_same_on_other_graphs(context: GraphContext) -> None:
     model = PlusModel(configure("plus"), context)
     facts = context.facts.take(slice(0, len(context.facts) // 2))
     graph = TemporalGraph.from_facts(facts, context.graph.entities, context.graph.relations)
-    wide = context.with_capacity(2)
-    for other in (model.refit_statistics(graph), model.with_graph(graph), model.with_capacity(wide)):
+    extended = context.with_capacity(2)
+    for other in (model.refit_statistics(graph), model.with_graph(graph), model.with_capacity(extended)):
         assert other.statistics.scaling is model.statistics.scaling
 
 

@@ -53,9 +53,11 @@ def test_entity_encoder_equals_equation_2(shots: tuple[int, ...], variant: str) 
     task = random_task(1, shots)
     model = build(task, **VARIANTS[variant])
     context, encoded = opened(model, task)
-    agent = reference_model(model, task)
-    assert_near(encoded.entity_embedding, torch.stack([agent.unseen(q.entity, q.time) for q in task.queries]))
-    unseen_embeddings = [agent.unseen(e, max(t for _, _, t in agent.neighbourhood(e))) for e in task.unseen]
+    expected_model = reference_model(model, task)
+    assert_near(encoded.entity_embedding, torch.stack([expected_model.unseen(q.entity, q.time) for q in task.queries]))
+    unseen_embeddings = [
+        expected_model.unseen(e, max(t for _, _, t in expected_model.neighbourhood(e))) for e in task.unseen
+    ]
     assert_near(context.embeddings.unseen_embeddings, torch.stack(unseen_embeddings))
 
 
@@ -64,11 +66,11 @@ def test_history_encoder_equals_equation_3(variant: str) -> None:
     task = random_task(2, queries=1)
     model = build(task, **VARIANTS[variant])
     context, encoded = opened(model, task)
-    agent, state = reference_model(model, task), model.start(context, encoded)
+    expected_model, state = reference_model(model, task), model.start(context, encoded)
     rng = np.random.default_rng(0)
     path: list[list[Edge]] = [[] for _ in task.queries]
     for _ in range(3):
-        expected = [agent.history(query, edges) for query, edges in zip(task.queries, path, strict=True)]
+        expected = [expected_model.history(query, edges) for query, edges in zip(task.queries, path, strict=True)]
         assert_near(state.history, torch.stack(expected))
         space = model.actions(context, encoded, state)
         taken = Taken(space, None, torch.from_numpy(rng.integers(0, space.mask.sum(1))))  # type: ignore[arg-type]
@@ -85,34 +87,36 @@ def test_history_encoder_equals_equation_3(variant: str) -> None:
 def test_policy_equals_equations_4_to_9(variant: str, shots: str) -> None:
     task = random_task(3, SHOTS[shots], queries=1)
     model = build(task, **VARIANTS[variant])
-    agent = reference_model(model, task)
+    expected_model = reference_model(model, task)
     with torch.no_grad():
         taken = walk(model, *opened(model, task), at_random(0))
         for row, (query, path) in enumerate(zip(task.queries, paths(taken), strict=True)):
             for level, step in enumerate(taken):
                 exists = step.space.mask[row]
-                said = agent.distribution(query, path[:level], step.actions(row))
-                assert_near(step.step.probability[row][exists], said.probability)
-                assert_near(step.step.log_policy[row][exists].exp(), said.policy)
-                assert (step.step.confidence is None) == (said.confidence is None)
-                if step.step.confidence is not None and said.confidence is not None:
-                    assert_near(step.step.confidence[row][exists], said.confidence)
+                expected_policy = expected_model.distribution(query, path[:level], step.actions(row))
+                assert_near(step.step.probability[row][exists], expected_policy.probability)
+                assert_near(step.step.log_policy[row][exists].exp(), expected_policy.policy)
+                assert (step.step.confidence is None) == (expected_policy.confidence is None)
+                if step.step.confidence is not None and expected_policy.confidence is not None:
+                    assert_near(step.step.confidence[row][exists], expected_policy.confidence)
 
 
 @pytest.mark.parametrize("size", [1, 3, 50])
 def test_action_space_is_the_self_loop_and_the_edges_with_the_best_time_scores(size: int) -> None:
     task = random_task(4, queries=1, ticks=9)
     model = build(task, action_space=size)
-    agent = reference_model(model, task)
+    expected_model = reference_model(model, task)
     taken = walk(model, *opened(model, task), at_random(1))
     for row, (query, path) in enumerate(zip(task.queries, paths(taken), strict=True)):
         for level, step in enumerate(taken):
             loop, *ours = step.actions(row)
-            expected_loop, *expected = agent.actions(query, path[:level])
+            expected_loop, *expected = expected_model.actions(query, path[:level])
             assert loop == expected_loop
-            assert set(ours) <= agent.out_edges(loop.entity)
+            assert set(ours) <= expected_model.out_edges(loop.entity)
             # Edges of equal time have equal scores; if the cut falls among them, either may be kept.
-            assert [agent.time_score(query, e) for e in ours] == [agent.time_score(query, e) for e in expected]
+            assert [expected_model.time_score(query, e) for e in ours] == [
+                expected_model.time_score(query, e) for e in expected
+            ]
 
 
 def learning(model: Fitcarl, regularizer: float = 0.5) -> FitcarlConfig:

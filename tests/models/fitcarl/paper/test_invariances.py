@@ -19,17 +19,17 @@ Rename = Callable[[Edge], Edge]
 TASK = random_task(9, queries=1)
 
 
-def everything_said(model: Fitcarl, task: Tiny) -> list[dict[tuple[Edge, ...], float]]:
+def all_path_scores(model: Fitcarl, task: Tiny) -> list[dict[tuple[Edge, ...], float]]:
     """Every path of two steps with its log-probability, for every query; model.config.hops must be 2."""
     context, _ = opened(model, task)
     out = []
     for paths in beam_search(model, context, task.query_batch(), beam=10**6):
         for row in range(len(paths.score)):
-            said = {}
+            log_probs = {}
             for column in np.flatnonzero(np.isfinite(paths.score[row])).tolist():
                 steps = (Edge(*(int(x[row, column]) for x in (s.relation, s.entity, s.time))) for s in paths.steps)
-                said[tuple(steps)] = float(paths.score[row, column])
-            out.append(said)
+                log_probs[tuple(steps)] = float(paths.score[row, column])
+            out.append(log_probs)
     return out
 
 
@@ -42,16 +42,16 @@ def assert_same_up_to(rename: Rename, before: list[dict[Any, float]], after: lis
 def test_shift_of_all_times_changes_nothing() -> None:
     model = build(TASK, hops=2)
     for shift in (1, -500, 100_000):
-        moved = everything_said(model, TASK.moved(shift))
+        moved = all_path_scores(model, TASK.moved(shift))
         assert_same_up_to(
-            lambda edge, by=shift: edge._replace(time=edge.time + by), everything_said(model, TASK), moved
+            lambda edge, by=shift: edge._replace(time=edge.time + by), all_path_scores(model, TASK), moved
         )
 
 
 def test_shift_of_all_times_keeps_action_spaces() -> None:
     model = build(TASK, hops=2, action_space=3)
-    moved = everything_said(model, TASK.moved(77))
-    assert_same_up_to(lambda edge: edge._replace(time=edge.time + 77), everything_said(model, TASK), moved)
+    moved = all_path_scores(model, TASK.moved(77))
+    assert_same_up_to(lambda edge: edge._replace(time=edge.time + 77), all_path_scores(model, TASK), moved)
 
 
 def test_relabelling_entities_only_permutes_scores() -> None:
@@ -66,7 +66,7 @@ def test_relabelling_entities_only_permutes_scores() -> None:
         support=[(int(number[e]), (int(number[s]), r, int(number[o]), t)) for e, (s, r, o, t) in TASK.support],
         queries=[Query(int(number[e]), r, t, int(number[o])) for e, r, t, o in TASK.queries],
     )
-    before, after = everything_said(model, TASK), everything_said(other, renamed)
+    before, after = all_path_scores(model, TASK), all_path_scores(other, renamed)
     assert_same_up_to(lambda edge: edge._replace(entity=int(number[edge.entity])), before, after)
 
     def scores(of: Fitcarl, task: Tiny) -> list[dict[int, float]]:
@@ -93,7 +93,7 @@ def test_inverse_query_equals_forward_query_on_the_inverted_graph() -> None:
     model, swapped = build(task, hops=2), build(task, hops=2)
     with torch.no_grad():
         swapped.relation_rows.copy_(model.relation_rows[[3, 4, 5, 0, 1, 2]])
-    before, after = everything_said(model, task), everything_said(swapped, inverted)
+    before, after = all_path_scores(model, task), all_path_scores(swapped, inverted)
     assert_same_up_to(lambda edge: edge._replace(relation=inverse(edge.relation)), before, after)
     assert np.array_equal(task.concept_prior().probability[3:], inverted.concept_prior().probability[:3])
 
@@ -106,7 +106,7 @@ def test_order_of_facts_changes_nothing(config: dict[str, Any]) -> None:
     shuffled = replace(
         TASK, background=[TASK.background[i] for i in rng.permutation(len(TASK.background))], support=supports
     )
-    assert_same_up_to(lambda edge: edge, everything_said(model, TASK), everything_said(model, shuffled))
+    assert_same_up_to(lambda edge: edge, all_path_scores(model, TASK), all_path_scores(model, shuffled))
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])

@@ -23,10 +23,10 @@ def numbers(values: object) -> torch.Tensor:
 
 def test_reward_decreases_with_distance_to_the_answer() -> None:
     # ‖(3, 4)‖ = 5: σ(5 - 5) = 1/2, σ(7 - 5) = .8807971; at the answer itself σ(5) = .9933071
-    far, here = numbers([[0.0, 0.0]]), numbers([[3.0, 4.0]])
-    for chosen, margin, expected in ((far, 5, 0.5), (far, 7, 0.8807971), (here, 5, 0.9933071)):
-        assert reward(here, chosen, margin).item() == pytest.approx(expected, abs=1e-6)
-        assert reference.reward(here[0], chosen[0], margin).item() == pytest.approx(expected, abs=1e-6)
+    far, pair = numbers([[0.0, 0.0]]), numbers([[3.0, 4.0]])
+    for chosen, margin, expected in ((far, 5, 0.5), (far, 7, 0.8807971), (pair, 5, 0.9933071)):
+        assert reward(pair, chosen, margin).item() == pytest.approx(expected, abs=1e-6)
+        assert reference.reward(pair[0], chosen[0], margin).item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_reward_at_the_answer_has_zero_distance() -> None:
@@ -46,13 +46,13 @@ def test_rewards_use_the_query_entity_embedding_of_each_query() -> None:
     task = random_task(51)
     model = build(task)
     context, encoded = opened(model, task)
-    agent = reference.ReferenceModel(reference.weights_of(model), task, model.config)
+    expected_model = reference.ReferenceModel(reference.weights_of(model), task, model.config)
     ends = np.random.default_rng(0).integers(0, task.entities, len(task.queries)).astype(np.int32)
     ends[0] = task.queries[0].entity
     gain = step_rewards(context, encoded, task.query_batch(), Rollout([], [], [], [ends]), 1.5)[0]
     for row, query in enumerate(task.queries):
-        here = agent.entity(query.answer, query), agent.entity(int(ends[row]), query)
-        assert gain[row].item() == pytest.approx(reference.reward(*here, 1.5).item(), rel=1e-12)
+        pair = expected_model.entity(query.answer, query), expected_model.entity(int(ends[row]), query)
+        assert gain[row].item() == pytest.approx(reference.reward(*pair, 1.5).item(), rel=1e-12)
     assert not gain.requires_grad
 
 

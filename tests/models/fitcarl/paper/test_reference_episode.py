@@ -67,8 +67,8 @@ def test_reference_selects_the_same_actions_in_the_same_order() -> None:
     space = action_space(graph, entity, now, encoded, sampling, 6)
     assert space.width == 7
     assert np.array_equal(mask, space.mask)
-    for ours, theirs in zip(columns, (space.relation, space.entity, space.time), strict=True):
-        assert np.array_equal(ours, theirs)
+    for found, expected in zip(columns, (space.relation, space.entity, space.time), strict=True):
+        assert np.array_equal(found, expected)
 
 
 def test_reference_beam_search_finds_the_same_paths() -> None:
@@ -78,10 +78,10 @@ def test_reference_beam_search_finds_the_same_paths() -> None:
     graph, encoded = task.graph(), task.task()
     with torch.no_grad():
         context = model.encode_task(graph, encoded.support, REACH)
-    ours = list(beam_search(model, context, encoded.queries, beam))
-    theirs = list(reference_paths(model, graph, encoded, REACH, beam, chunk=4))
-    by_query = [row[np.isfinite(row)] for paths in ours for row in paths.score]
-    literally = [row[np.isfinite(row)] for _, score in theirs for row in score]
+    found = list(beam_search(model, context, encoded.queries, beam))
+    expected = list(reference_paths(model, graph, encoded, REACH, beam, chunk=4))
+    by_query = [row[np.isfinite(row)] for paths in found for row in paths.score]
+    literally = [row[np.isfinite(row)] for _, score in expected for row in score]
     assert len(by_query) == len(literally) == len(encoded.queries)
     for one, other in zip(by_query, literally, strict=True):
         np.testing.assert_allclose(np.sort(one), np.sort(other), rtol=1e-9)

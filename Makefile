@@ -50,7 +50,8 @@ pictures: $(STAMP)
 	$(BIN)/python docs/pictures.py
 
 # The built explorer is committed in src/fitcarl/serve/web: Node is needed only to change it.
-web:
+web: $(STAMP)
+	$(BIN)/python -m fitcarl.serve.openapi web/openapi.json
 	cd web && npm ci --no-audit --no-fund && npm run generate && npm test && npm run build
 
 e2e: $(STAMP) web/node_modules

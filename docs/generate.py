@@ -136,8 +136,9 @@ def features_reference() -> str:
     lines = [
         "# Candidate features",
         "",
-        "Inputs of the ranker of the `plus` model, one row per feature, from `models/plus/features/table.py`. What the",
-        "families mean is described in [Features of the plus model](../concepts/features.md).",
+        "Inputs of the candidate network of the `plus` model, one row per feature, from",
+        "`models/plus/features/table.py`. What the families mean is described in",
+        "[Features of the plus model](../concepts/features.md).",
         "",
         "| family | feature | source | transformation |",
         "|---|---|---|---|",

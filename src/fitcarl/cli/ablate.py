@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from fitcarl.cli import console
+from fitcarl.config.presets import DEFAULT_PRESET, PRESET_HELP
 
 
 def ablate_preset(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
     shots: Annotated[int, typer.Option("--shots", metavar="K", help="Support facts per new entity.")] = 3,
-    preset: Annotated[str, typer.Option("--preset", help="plus, plus+names or paper.")] = "plus",
+    preset: Annotated[str, typer.Option("--preset", help=PRESET_HELP + ".")] = DEFAULT_PRESET,
     seeds: Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Number of runs per variant.")] = 3,
     draws: Annotated[
         int, typer.Option("--draws", min=0, help="Number of resampled supports, in addition to the official ones.")

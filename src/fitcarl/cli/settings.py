@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from fitcarl.cli import console
+from fitcarl.config.presets import DEFAULT_PRESET, PRESET_HELP
 
 _OPTIONS = ("shots", "seed")
 """Settings that have options of their own."""
 
 
 def list_settings(
-    preset: Annotated[str | None, typer.Option("--preset", help="plus, plus+names or paper. [default: plus]")] = None,
+    preset: Annotated[str | None, typer.Option("--preset", help=f"{PRESET_HELP}. [default: {DEFAULT_PRESET}]")] = None,
     model: Annotated[str | None, typer.Option("--model", help="A model with its defaults.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
@@ -23,7 +24,7 @@ def list_settings(
 
     listed = []
     if model not in HEURISTIC:  # which have no settings
-        config = configure(preset or (None if model else "plus"), model=model)
+        config = configure(preset, model=model)
         values = flatten(config.model_dump())
         listed = [
             {"name": name, "value": values[name], "description": description}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fitcarl.cli import console, options
+from fitcarl.config.presets import DEFAULT_PRESET, PRESET_HELP
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,10 +39,7 @@ def train_model(
     shots: Annotated[int, typer.Option("--shots", metavar="K", help="Support facts per new entity.")] = 3,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset",
-            help="plus (accurate, fast), plus+names (uses names too) or paper (as published). [default: plus]",
-        ),
+        typer.Option("--preset", help=f"{PRESET_HELP}. [default: {DEFAULT_PRESET}]"),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", help="A model with its default settings, instead of a preset.")
@@ -128,7 +126,7 @@ def _check_embeddings(
     from fitcarl.models.registry import trainable_class
     from fitcarl.runs.layout import RunFolder
 
-    default = None if model else "plus"
+    default = None if model else DEFAULT_PRESET
     config = (
         configure(preset or default, settings, model=model) if resumed is None else RunFolder(resumed).read_config()
     )

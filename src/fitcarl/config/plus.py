@@ -99,6 +99,11 @@ class PlusConfig(Config):
         return self.training.folds
 
     @property
+    def label(self) -> str:
+        """The preset, marked if names are used that the preset does not use."""
+        return f"{self.preset}+names" if self.features.names and "names" not in self.preset else self.preset
+
+    @property
     def side_information(self) -> dict[str, str]:
         return {"names": "on"} if self.features.names else {}
 

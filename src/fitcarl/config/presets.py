@@ -15,16 +15,22 @@ class Preset:
     """A model and the settings in which it differs from the model's defaults."""
 
     model: str
+    description: str
+    """A few words for help texts."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
-        "paper": Preset("fitcarl"),
-        "plus": Preset("plus"),
-        "plus+names": Preset("plus", {"features.names": True}),
+        "paper": Preset("fitcarl", "as published"),
+        "plus": Preset("plus", "accurate, fast"),
+        "plus+names": Preset("plus", "uses names too", {"features.names": True}),
     }
 )
+DEFAULT_PRESET = "plus"
+"""What is trained if neither a preset nor a model is chosen."""
+
+PRESET_HELP = ", ".join(f"{name} ({preset.description})" for name, preset in PRESETS.items())
 
 
 def find_preset(name: str) -> Preset:
@@ -41,4 +47,4 @@ def find_preset(name: str) -> Preset:
 
 def default_preset(model: str) -> str:
     """The preset that is a model with its defaults; the model's name if there is none."""
-    return next((name for name, preset in PRESETS.items() if preset == Preset(model)), model)
+    return next((name for name, preset in PRESETS.items() if preset.model == model and not preset.settings), model)

@@ -1,4 +1,8 @@
-"""Relation ids: inverse relations, the self-loop and the dummy relation. Defined here and nowhere else."""
+"""Relation ids: inverse relations, the self-loop and the dummy relation. Defined here only.
+
+``graph.kernels.inverse_relation`` is the twin of ``RelationIds.inverse`` that compiled loops call; a test holds them
+together.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fitcarl.config.presets import DEFAULT_PRESET
 from fitcarl.config.schema import FeaturesConfig
 from fitcarl.config.settings import configure
 from fitcarl.core.lock import lock_folder
@@ -49,20 +50,14 @@ class Ablation:
 
 
 def _families() -> Iterator[Ablation]:
-    """One ablation for every feature family that preset ``plus`` uses by default."""
+    """One ablation for every feature family of model ``plus``."""
     for name, field in FeaturesConfig.model_fields.items():
-        if field.default:
-            yield Ablation(name.replace("_", " "), f"without {field.description}", (f"features.{name}=off",))
+        yield Ablation(name.replace("_", " "), f"without {field.description}", (f"features.{name}=off",))
 
-
-_PLUS = (
-    *_families(),
-    Ablation("nonlinear", "networks of width 1", ("policy.hidden=1", "policy.hidden_candidates=1")),
-)
 
 ABLATIONS: Mapping[str, tuple[Ablation, ...]] = MappingProxyType(
     {
-        "paper": (
+        "fitcarl": (
             Ablation("A1", "random sampling of actions", ("network.sampling=random",)),
             Ablation("A2", "sampling of the actions nearest in time", ("network.sampling=nearest",)),
             Ablation("B", "no confidence learner", ("network.confidence=off",)),
@@ -70,11 +65,13 @@ ABLATIONS: Mapping[str, tuple[Ablation, ...]] = MappingProxyType(
             Ablation("D", "no time bias in the Transformer", ("network.time_bias=off",)),
             Ablation("E", "no time encoding at all", ("network.temporal=off",)),
         ),
-        "plus": _PLUS,
-        "plus+names": (*_PLUS, Ablation("names", "without names", ("features.names=off",))),
+        "plus": (
+            *_families(),
+            Ablation("nonlinear", "networks of width 1", ("policy.hidden=1", "policy.hidden_candidates=1")),
+        ),
     }
 )
-"""The ablations of each preset; those of ``paper`` are named as in the paper."""
+"""The ablations of each model; those of ``fitcarl`` are named as in the paper."""
 
 FULL = Ablation("full", "the full preset", ())
 
@@ -85,7 +82,7 @@ class AblationPlan:
 
     data: str
     shots: int = 3
-    preset: str = "plus"
+    preset: str = DEFAULT_PRESET
     seeds: int = 3
     """Runs of each variant, with seeds 0, 1, …"""
     draws: int = 4
@@ -102,8 +99,12 @@ class AblationPlan:
         Raises:
             InputError: If the preset or a name in ``only`` is unknown.
         """
-        configure(self.preset)  # rejects an unknown preset
-        ablations = {ablation.name: ablation for ablation in ABLATIONS.get(self.preset, ())}
+        known = ABLATIONS.get(configure(self.preset).model)
+        if known is None:
+            expected = f"a preset of one of the models {', '.join(ABLATIONS)}"
+            raise InputError("there are no ablations of this preset", found=self.preset, expected=expected)
+        # A part that the preset does not have cannot be removed.
+        ablations = {one.name: one for one in known if _values(self.preset, one) != _values(self.preset)}
         only = [name.replace("_", " ") for name in self.only]  # the name of the setting is accepted too
         for name in only:
             if name not in ablations:
@@ -121,6 +122,10 @@ class AblationPlan:
             TrainingJob(source, self.preset, self.shots, seed, settings, out / f"{stem}-{seed}")
             for seed in range(self.seeds)
         ]
+
+
+def _values(preset: str, ablation: Ablation = FULL) -> dict[str, Any]:
+    return configure(preset, ablation.settings).model_dump()
 
 
 @dataclass(frozen=True)

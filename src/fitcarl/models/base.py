@@ -124,7 +124,7 @@ class TrainableModel(Protocol):
         ...
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> Explainer:
-        """A scorer with the current weights.
+        """A scorer with the current weights; a model without paths returns empty lists from ``explain``.
 
         Args:
             max_delta: The largest time difference, in ticks, that queries may have beyond those of the background.

@@ -1,4 +1,4 @@
-"""Models by name. No other module distinguishes models by name or class."""
+"""Models by name. Training, runs, prediction and service use models through ``TrainableModel`` and never by name."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Training: setup, the training loop, validation, checkpoints, and the finished run."""
+"""Training: set-up, loop, validation, checkpoints and the end of a run; the same for every model."""

@@ -83,8 +83,6 @@ def train(
     """
     if model is not None:
         trainable_class(model)
-    elif preset is None:
-        preset = "plus"
     limit = [] if episodes is None else [f"training.episodes={episodes}"]
     config = configure(preset, [*settings, *limit], model=model, shots=shots, seed=seed)
     folder = Path(out)

@@ -43,6 +43,7 @@ class PlusScorer:
         action_count: int,
         shortlist: int,
         encoder_scorer: EncoderScorer | None = None,
+        label: str = "plus",
     ) -> None:
         """Wraps trained parts.
 
@@ -53,8 +54,9 @@ class PlusScorer:
             action_count: Edges per second hop, nearest in time to t_q.
             shortlist: Candidates per query that get features.
             encoder_scorer: Scores of the encoder, if there is one.
+            label: What the name of the scorer shows in brackets.
         """
-        self.name = "fitcarl (plus+names)" if statistics.names.used else "fitcarl (plus)"
+        self.name = f"fitcarl ({label})"
         self._policy = policy
         self._background = background
         self._statistics = statistics

@@ -127,7 +127,7 @@ class GraphStatistics:
         return table.astype(np.float32)
 
     def with_parts(self, **parts: Any) -> GraphStatistics:
-        """The same rates with other names or another event index; derived tables are kept."""
+        """The same rates with other names, another event index or another scaling; derived tables are kept."""
         other = replace(self, **parts)
         other.__dict__.update({"excitation_rate": self.excitation_rate, "decay": self.decay})
         return other

@@ -60,6 +60,7 @@ class PlusModel:
     ) -> None:
         self.module = PlusPolicy(config.policy.hidden, config.policy.hidden_candidates, config.features.off)
         self._config = config.policy
+        self._label = config.label
         self._background = context.graph
         if statistics is None:
             statistics = count_for(config, context)
@@ -126,7 +127,7 @@ class PlusModel:
         if names and statistics.names.used:
             statistics = statistics.with_parts(names=statistics.names.with_names(names))
             encoder_scorer = EncoderScorer.optional(self.encoder, statistics)
-        return PlusScorer(self.module, self._background, statistics, size, shortlist, encoder_scorer)
+        return PlusScorer(self.module, self._background, statistics, size, shortlist, encoder_scorer, self._label)
 
     def with_capacity(self, context: GraphContext) -> PlusModel:
         extra = context.graph.entities - self._background.entities

@@ -1,4 +1,8 @@
-"""Fits the feature scaling on the background: known entities are held out and queried as if they were unseen."""
+"""Fits the feature scaling on the background, with queries about known entities that are held out.
+
+Facts of the held-out entities leave the graph and the event index only. Rates, rules and the encoder have seen them,
+which shift and scale tolerate; training on pseudo-unseen entities refits all statistics without those of a fold.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +69,7 @@ def fit_scaling(
     try:
         group = select_pseudo_unseen(facts, graph.entities, shots, rng, groups=1, max_entities=_ENTITIES).groups[0]
     except InputError:  # too few facts to hold any out
-        return FeatureScaling.unfitted()
+        return replace(FeatureScaling.unfitted(), preselection=_fit_preselection([], disabled))
     fold = hold_out_entities(facts, group, graph.entities, rng)
     task = sampled_task(fold.hidden, shots, graph.relations, rng, 1)
     reduced = TemporalGraph.from_facts(fold.background, graph.entities, graph.relations)

@@ -164,10 +164,10 @@ class _Comparison:
         return pair[order], scores.score[order]
 
 
-def _lookup(wanted: Positions, pair: Positions, score: NDArray[np.float64]) -> NDArray[np.float64]:
+def _lookup(all_pairs: Positions, pair: Positions, score: NDArray[np.float64]) -> NDArray[np.float64]:
     """float64 [wanted]: scores by pair, nan where a pair is not listed."""
-    found = np.full(len(wanted), np.nan)
-    found[np.searchsorted(wanted, pair)] = score
+    found = np.full(len(all_pairs), np.nan)
+    found[np.searchsorted(all_pairs, pair)] = score
     return found
 
 

@@ -400,7 +400,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "any token is accepted",
         "serve/access.py",
-        'if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):',
+        'if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self.token.encode()):',
         'if scheme.lower() != "bearer":',
         ("serve/test_access.py",),
     ),
@@ -414,8 +414,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "stored facts are added twice",
         "serve/store.py",
-        "new = [one for one in given if one.id not in existing]",
-        "new = given",
+        "new = [item for item in distinct if item.id not in existing]",
+        "new = distinct",
         ("serve/test_store.py",),
     ),
     # cli

@@ -67,8 +67,8 @@ def build_cli() -> typer.Typer:
     return app
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"fitcarl {__version__}")
         raise typer.Exit
 

@@ -72,14 +72,14 @@ class WorkedExample:
         return [(names.entities[s], names.relation_name(r), names.entities[o], label(t)) for s, r, o, t in facts]
 
     def _sentences(self, facts: Quadruples) -> list[str]:
-        return [f"{when}  {subject}, {relation} → {object}" for subject, relation, object, when in self._named(facts)]
+        return [f"{date}  {subject}, {relation} → {object}" for subject, relation, object, date in self._named(facts)]
 
     def _actions(self, space: ActionSpace) -> list[tuple[str, str, str]]:
         """(relation, entity, date) of the actions of one state, without padding."""
         real = space.mask[0]
         source = np.zeros(int(real.sum()), dtype=np.int32)
         actions = Quadruples(source, space.relation[0, real], space.entity[0, real], space.time[0, real])
-        return [(relation, entity, when) for _, relation, entity, when in self._named(actions)]
+        return [(relation, entity, date) for _, relation, entity, date in self._named(actions)]
 
 
 def find_worked_example(world: World, dataset: Dataset, shots: int = 3) -> WorkedExample:
@@ -131,9 +131,9 @@ def _listed(actions: list[tuple[str, str, str]], answer: str) -> list[str]:
     """The first actions and the first one that leads to the answer."""
     to_answer = next((index for index, action in enumerate(actions) if action[1] == answer), None)
     lines = []
-    for index, (relation, entity, when) in enumerate(actions):
+    for index, (relation, entity, date) in enumerate(actions):
         if index < _MAX_ACTIONS or index == to_answer:
-            lines.append(f"{when}  {relation} → {entity}" + ("   ← the answer" if index == to_answer else ""))
+            lines.append(f"{date}  {relation} → {entity}" + ("   ← the answer" if index == to_answer else ""))
         elif lines[-1] != "…":
             lines.append("…")
     return lines

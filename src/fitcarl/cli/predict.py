@@ -200,8 +200,8 @@ class _Inputs:
         predictor = Predictor.load(run)
         facts = [] if file is None else file.read(predictor)
         names = dict.fromkeys(name for fact in facts for name in (fact.subject, fact.object))
-        for name, meant in likely_typos(names, predictor.run.vocabulary, subject or object or ""):
-            console.log.info(f"note: {name!r} is new to this run; did you mean {meant!r}?")
+        for name, suggestion in likely_typos(names, predictor.run.vocabulary, subject or object or ""):
+            console.log.info(f"note: {name!r} is new to this run; did you mean {suggestion!r}?")
         excluded = tuple(_parse_excluded(text, predictor, facts) for text in without or ())
         return cls(predictor, facts, Query(subject, object, relation, at, top, paths, excluded, as_of))
 

@@ -27,7 +27,7 @@ _EXPECTED = {
 
 
 def configure(
-    preset: str | None = None, settings: Iterable[str] = (), *, model: str | None = None, **given: Any
+    preset: str | None = None, settings: Iterable[str] = (), *, model: str | None = None, **top_level: Any
 ) -> Config:
     """The settings of a preset or a model, then assignments in order, then keyword arguments.
 
@@ -35,7 +35,7 @@ def configure(
         preset: Name of a preset; ``DEFAULT_PRESET`` if neither a preset nor a model is given.
         settings: Assignments such as ``"training.learning_rate=0.0005"``.
         model: Name of a model, instead of a preset: the model with its defaults.
-        given: Top-level settings such as ``shots`` and ``seed``.
+        top_level: Top-level settings such as ``shots`` and ``seed``.
 
     Raises:
         InputError: If a name or a value is not valid for the model.
@@ -52,10 +52,10 @@ def configure(
         setting, sign, text = (part.strip() for part in assignment.partition("="))
         if not sign:
             raise InputError("not a setting", found=assignment, expected="name=value, such as training.episodes=100")
-        if setting in given:
+        if setting in top_level:
             raise InputError("not set this way", found=assignment, expected=f"--{setting} {text}")
         _assign(config, tree, setting, text)
-    for setting, value in given.items():
+    for setting, value in top_level.items():
         if setting not in config.model_fields:
             expected = did_you_mean(setting, config.model_fields) or ", ".join(config.model_fields)
             raise InputError("unknown setting", found=setting, expected=expected)

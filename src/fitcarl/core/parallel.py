@@ -15,8 +15,8 @@ def thread_count() -> int:
 
     Non-numeric values are ignored; ``fitcarl doctor`` reports them.
     """
-    given = os.environ.get("FITCARL_THREADS", "")
-    return max(1, int(given)) if is_number(given) else usable_cores()
+    value = os.environ.get("FITCARL_THREADS", "")
+    return max(1, int(value)) if is_number(value) else usable_cores()
 
 
 def is_number(text: str) -> bool:

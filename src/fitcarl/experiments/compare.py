@@ -170,8 +170,8 @@ def compare(
     loaded = [(str(run), Run.load(run)) for run in runs]  # before any evaluation, so that errors are reported early
     if data is None and not loaded:
         raise InputError("no dataset to compare on", expected="a dataset, or a run whose dataset is used")
-    given = loaded[0][1].dataset() if data is None else data
-    dataset = given if isinstance(given, Dataset) else load_dataset(str(given))
+    source = loaded[0][1].dataset() if data is None else data
+    dataset = source if isinstance(source, Dataset) else load_dataset(str(source))
     shots = (loaded[0][1].config.shots if loaded else _SHOTS) if shots is None else shots
     split = default_split(dataset) if split is None else split
     known = KnownAnswers.of(dataset)

@@ -121,9 +121,9 @@ def find_edges(
 
 
 @njit(cache=True, nogil=True)
-def keep_smallest(keys: NDArray[np.int64], count: int, wanted: int) -> int:
-    """Moves the ``wanted`` smallest of ``keys[:count]`` to the front and returns the largest of them (quickselect)."""
-    low, high, place = 0, count - 1, wanted - 1
+def keep_smallest(keys: NDArray[np.int64], count: int, size: int) -> int:
+    """Moves the ``size`` smallest of ``keys[:count]`` to the front and returns the largest of them (quickselect)."""
+    low, high, place = 0, count - 1, size - 1
     while low < high:
         middle = (low + high) // 2
         if keys[middle] < keys[low]:

@@ -117,15 +117,15 @@ def _letters(name: str) -> str:
     return "".join(letter for letter in folded if unicodedata.category(letter)[0] in "LMN")
 
 
-def _one_letter_apart(one: str, other: str) -> bool:
-    if abs(len(one) - len(other)) > 1 or len(one) < _MIN_TYPO_LENGTH:
+def _one_letter_apart(name: str, other: str) -> bool:
+    if abs(len(name) - len(other)) > 1 or len(name) < _MIN_TYPO_LENGTH:
         return False
-    same = _common_prefix_length(one, other)
-    one, other = one[same:], other[same:]
-    same = _common_prefix_length(one[::-1], other[::-1])
-    one, other = one[: len(one) - same], other[: len(other) - same]
-    swapped = len(one) == len(other) == 2 and one == other[::-1]
-    return (max(len(one), len(other)) == 1 or swapped) and (one + other).isalpha()
+    same = _common_prefix_length(name, other)
+    name, other = name[same:], other[same:]
+    same = _common_prefix_length(name[::-1], other[::-1])
+    name, other = name[: len(name) - same], other[: len(other) - same]
+    swapped = len(name) == len(other) == 2 and name == other[::-1]
+    return (max(len(name), len(other)) == 1 or swapped) and (name + other).isalpha()
 
 
 def _common_prefix_length(one: str, other: str) -> int:

@@ -46,8 +46,8 @@ class AccessPolicy:
             raise ApiError(400, f"the host name {name!r} is not allowed; start the service with --allow-host {name}")
         if self.token is None or not path.startswith("/v1/") or path in _PUBLIC_PATHS:
             return
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self.token.encode()):
             raise ApiError(401, "a token is required: send the header 'Authorization: Bearer TOKEN'")
 
 

@@ -173,10 +173,10 @@ class Service:
 
     async def _known_facts(self, query: Query, facts: Sequence[Fact]) -> tuple[CheckedFact, ...]:
         """The facts for a query, sorted, so that requests with the same facts can be batched."""
-        given = [await self._check(fact, f"facts.{index}") for index, fact in enumerate(facts)]
+        request_facts = [await self._check(fact, f"facts.{index}") for index, fact in enumerate(facts)]
         stored = await self._executor.run(self._store.mentioning, query.entity, self.limits.facts_per_actor)
         usable = (checked for one in stored if (checked := self._check_stored(one.fact)) is not None)
-        return tuple(sorted({*usable, *given}))
+        return tuple(sorted({*usable, *request_facts}))
 
     async def _check(self, fact: Fact, location: str) -> CheckedFact:
         """The checked fact; an ApiError if it is invalid. Its names were validated with the request."""

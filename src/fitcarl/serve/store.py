@@ -101,14 +101,14 @@ class Store:
         Returns:
             The distinct facts with their ids, and how many of them are new.
         """
-        given = list(dict.fromkeys(map(StoredFact.from_fact, facts)))
+        distinct = list(dict.fromkeys(map(StoredFact.from_fact, facts)))
         with self._writing() as connection:
-            existing = self._existing(connection, [one.id for one in given])
-            new = [one for one in given if one.id not in existing]
+            existing = self._existing(connection, [item.id for item in distinct])
+            new = [item for item in distinct if item.id not in existing]
             if new:
                 check(self._usage(connection, new))
-                connection.execute(sql.insert(_FACTS), [one.columns() for one in new])
-        return given, len(new)
+                connection.execute(sql.insert(_FACTS), [item.columns() for item in new])
+        return distinct, len(new)
 
     def mentioning(self, name: str, limit: int | None = None) -> list[StoredFact]:
         """Facts with this subject or object in the order of their arrival; with ``limit`` only the latest ones."""

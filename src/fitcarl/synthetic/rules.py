@@ -116,13 +116,13 @@ def enemy_of_enemy(
     parts: list[Events] = []
     for lag in range(1, min(reach, len(row) - 1) + 1):
         later, earlier = slice(lag, None), slice(None, -lag)
-        fires = (target[later] == target[earlier]) & (actor[later] != actor[earlier])
-        fires &= time[later] - time[earlier] <= TIMING[Rule.ENEMY_OF_ENEMY].window
+        applies = (target[later] == target[earlier]) & (actor[later] != actor[earlier])
+        applies &= time[later] - time[earlier] <= TIMING[Rule.ENEMY_OF_ENEMY].window
         for nearer in range(1, lag):
-            fires &= actor[earlier] != actor[lag - nearer : len(actor) - nearer]
+            applies &= actor[earlier] != actor[lag - nearer : len(actor) - nearer]
         is_eager = eager[actor[later]] | eager[actor[earlier]]
-        fires &= rng.random(len(fires)) < np.where(is_eager, eager_chance, chance)
-        last = np.flatnonzero(fires) + lag
+        applies &= rng.random(len(applies)) < np.where(is_eager, eager_chance, chance)
+        last = np.flatnonzero(applies) + lag
         first = last - lag
         swap = rng.random(len(last)) < 0.5
         parts.append(

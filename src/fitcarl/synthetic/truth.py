@@ -53,11 +53,11 @@ class Truth:
         """int64 [facts]: row of each fact, such as the facts of a split; -1 for an unknown fact."""
         keys, rows = self._index
         first, last = self._bounds
-        wanted = facts.rows().astype(np.int64)
-        inside = ((wanted >= first) & (wanted <= last)).all(axis=1)
+        fact_rows = facts.rows().astype(np.int64)
+        inside = ((fact_rows >= first) & (fact_rows <= last)).all(axis=1)
         if not len(keys):
-            return np.full(len(wanted), -1, dtype=np.int64)
-        key = self._key(wanted)
+            return np.full(len(fact_rows), -1, dtype=np.int64)
+        key = self._key(fact_rows)
         place = np.searchsorted(keys, key).clip(max=len(keys) - 1)
         return np.where(inside & (keys[place] == key), rows[place], -1)
 

@@ -87,10 +87,10 @@ def train(
     config = configure(preset, [*settings, *limit], model=model, shots=shots, seed=seed)
     folder = Path(out)
     _check_new(folder)
-    given = data if isinstance(data, Dataset | Facts) else _open(data, read)
-    if given is data and isinstance(given, Dataset):
-        validate(given, given.name)  # datasets read from a folder are already validated
-    setup = prepare_data(given, config, given.name if given is data else _absolute(str(data)))
+    source = data if isinstance(data, Dataset | Facts) else _open(data, read)
+    if source is data and isinstance(source, Dataset):
+        validate(source, source.name)  # datasets read from a folder are already validated
+    setup = prepare_data(source, config, source.name if source is data else _absolute(str(data)))
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         _check_new(folder)  # another process may have trained here in the meantime

@@ -92,10 +92,10 @@ def fetch(
                     "corrupted download, removed", file=url, field="sha256", found=found, expected=sha256
                 )
             reason = "the resumed part did not match"  # retry from the start
-        kept = _length(part)
+        partial_bytes = _length(part)
     except OSError as error:  # network errors were converted to _InterruptedError: this one is from the disk
         raise InputError(f"cannot be written: {error.strerror}", file=error.filename or part) from None
-    resume = f"; {kept} bytes are kept, run the same command again to resume" if kept else ""
+    resume = f"; {partial_bytes} bytes are kept, run the same command again to resume" if partial_bytes else ""
     raise DownloadError(f"download failed after {retries + 1} tries: {reason}{resume}", file=url)
 
 

@@ -180,14 +180,14 @@ def _series(path: Path, fields: Sequence[str], values: Sequence[list[str]]) -> t
 def _silent_stderr() -> Iterator[None]:
     """Discards what compiled code writes to stderr; replacing ``sys.stderr`` does not affect it."""
     sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr_copy, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(devnull, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(stderr_copy, 2)
+        os.close(stderr_copy)
+        os.close(devnull)
 
 
 def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumns:

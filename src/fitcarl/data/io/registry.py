@@ -142,8 +142,8 @@ def find_dataset(name: str) -> Path | None:
     """
     if not registry_entry(name).files:
         return None
-    given = os.environ.get("FITCARL_DATA")
-    places = ([Path(given).expanduser()] if given else []) + [cache_dir() / "datasets", Path()]
+    data_folder = os.environ.get("FITCARL_DATA")
+    places = ([Path(data_folder).expanduser()] if data_folder else []) + [cache_dir() / "datasets", Path()]
     # os.path, because it does not raise for folders without permission.
     return next((place / name for place in places if os.path.isfile(place / name / "background.tsv")), None)
 

@@ -120,16 +120,16 @@ class Table:
     def _parsed(self, text: bytes, places: Sequence[int]) -> list[pl.Series]:
         import polars as pl
 
-        wanted = sorted(set(places))
+        distinct = sorted(set(places))
         frame = pl.read_csv(
             io.BytesIO(text),
             has_header=False,
             separator=self.separator,
             quote_char='"' if self.quoted else None,
             infer_schema_length=0,
-            columns=wanted,
+            columns=distinct,
         )
-        columns = dict(zip(wanted, frame.get_columns(), strict=True))
+        columns = dict(zip(distinct, frame.get_columns(), strict=True))
         return [columns[place].fill_null("") for place in places]
 
 
@@ -174,18 +174,18 @@ def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: i
 def _check_quotes(path: Path, text: bytes, characters: NDArray[np.uint8], separator: str) -> None:
     """Raises unless every quotation mark opens a field, closes one, or is doubled inside a quoted field."""
     quotes = np.flatnonzero(characters == _QUOTE)
-    around = np.pad(characters, 1, constant_values=_NEWLINE)
+    padded = np.pad(characters, 1, constant_values=_NEWLINE)
     fits = np.zeros(256, dtype=np.bool_)
     fits[[ord(separator), _NEWLINE, _QUOTE]] = True
     opening, closing = quotes[0::2], quotes[1::2]
-    stray = opening[~fits[around[opening]]]
-    unclosed = opening[: len(closing)][~fits[around[closing + 2]]]
+    unexpected = opening[~fits[padded[opening]]]
+    unclosed = opening[: len(closing)][~fits[padded[closing + 2]]]
     if len(quotes) % 2:
         unclosed = np.append(unclosed, opening[-1])
-    if len(stray) or len(unclosed):
-        first = int(min(*stray[:1], *unclosed[:1], len(text)))
+    if len(unexpected) or len(unclosed):
+        first = int(min(*unexpected[:1], *unclosed[:1], len(text)))
         raise InputError(
-            "a quotation mark inside an unquoted field" if first in stray else "an unterminated quoted field",
+            "a quotation mark inside an unquoted field" if first in unexpected else "an unterminated quoted field",
             file=path,
             row=_row_at(text, first),
             expected='the whole field quoted and each quotation mark doubled: "say ""hello"""',

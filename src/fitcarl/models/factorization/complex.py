@@ -106,7 +106,7 @@ class _Training:
         pairs, batch = len(self.triples), self.config.batch_size
         updates = math.ceil(pairs / batch)
         epochs = max(self.config.epochs, math.ceil(self.config.min_updates / updates))
-        began = called = time.perf_counter()
+        began = last_call = time.perf_counter()
         for epoch in range(epochs):
             order = torch.randperm(pairs, generator=self.generator).numpy()
             loss = weight = 0.0
@@ -115,9 +115,9 @@ class _Training:
                 loss, weight = loss + batch_loss, weight + batch_weight
                 now = time.perf_counter()
                 done, total = epoch * updates + update + 1, epochs * updates
-                if done < total and now - called <= _SECONDS_BETWEEN_CALLS:
+                if done < total and now - last_call <= _SECONDS_BETWEEN_CALLS:
                     continue
-                called = now
+                last_call = now
                 if on_progress is not None:
                     left = (now - began) / done * (total - done)
                     on_progress(

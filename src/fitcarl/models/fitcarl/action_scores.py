@@ -78,8 +78,8 @@ class _ActionScores(torch.autograd.Function):
         ctx.save_for_backward(vectors, *tables)
         ctx.frozen_relations, ctx.unseen_row, ctx.index = frozen_relations, unseen_row, index
         out = vectors.new_zeros(*vectors.shape[:2], index.relation.shape[1])
-        given = vectors.numpy(), _arrays(tables), unseen_row, index, out.numpy()
-        parallel_for(split_range(len(vectors)), lambda _, low, high: dot_actions(low, high, *given))
+        arguments = vectors.numpy(), _arrays(tables), unseen_row, index, out.numpy()
+        parallel_for(split_range(len(vectors)), lambda _, low, high: dot_actions(low, high, *arguments))
         return out
 
     @staticmethod
@@ -93,12 +93,12 @@ class _ActionScores(torch.autograd.Function):
         ranges = split_range(len(vectors))
         copies = [[vectors.new_zeros(length, relation.shape[1]) for length in lengths] for _ in ranges]
         gradient = gradients[0].contiguous().numpy()
-        given = gradient, vectors.numpy(), _arrays(tables), ctx.unseen_row, ctx.index, d_vectors.numpy()
+        arguments = gradient, vectors.numpy(), _arrays(tables), ctx.unseen_row, ctx.index, d_vectors.numpy()
 
         def work(part: int, low: int, high: int) -> None:
             d_relation, d_entity, d_time, d_unseen = copies[part]
             d_tables = _arrays([d_relation, d_entity, d_time, d_query_entity, d_unseen])
-            dot_actions_backward(low, high, *given, d_tables, ctx.frozen_relations, train_entities)
+            dot_actions_backward(low, high, *arguments, d_tables, ctx.frozen_relations, train_entities)
 
         parallel_for(ranges, work)
         d_trained, d_entity, d_time, d_unseen = (torch.stack(parts).sum(0) for parts in zip(*copies, strict=True))

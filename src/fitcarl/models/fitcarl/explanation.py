@@ -32,8 +32,10 @@ def explanation_path(
         if relation != vocabulary.relation_ids.self_loop:
             probability = math.exp(step.log_probability[query, rank])
             confidence = float(step.confidence[query, rank])
-            given = None if math.isnan(confidence) else confidence
-            steps.append(make_step(source, relation, target, time, probability, given, vocabulary, calendar))
+            optional_confidence = None if math.isnan(confidence) else confidence
+            steps.append(
+                make_step(source, relation, target, time, probability, optional_confidence, vocabulary, calendar)
+            )
         source = target
     names = vocabulary.entities
     return ExplanationPath(names[start], names[source], float(paths.score[query, rank]), tuple(steps))

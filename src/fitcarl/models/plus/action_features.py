@@ -85,8 +85,8 @@ def action_features(
     """
     facts = padded_support(SupportFacts.of_queries(support, queries, graph.relations), queries)
     shots = facts.entity.shape[1]
-    nodes, now = facts.entity.ravel(), np.repeat(queries.time, shots)
-    space = action_space(graph, nodes, now, now, Nearest(), action_count)
+    nodes, query_time = facts.entity.ravel(), np.repeat(queries.time, shots)
+    space = action_space(graph, nodes, query_time, query_time, Nearest(), action_count)
     allowed = space.mask & (space.entity != np.repeat(queries.entity, shots)[:, None])
     allowed[:, 0] = True
     return ActionFeatures(
@@ -148,7 +148,7 @@ def _second_hop(
     """Features of a second hop, given the first."""
     first_relation, first_time = support.relation.ravel(), support.time.ravel()
     query = np.repeat(np.arange(len(queries)), support.entity.shape[1])
-    r_q, now = queries.relation[query][:, None], queries.time[query][:, None]
+    r_q, query_time = queries.relation[query][:, None], queries.time[query][:, None]
     relation = np.minimum(space.relation, graph.relations.directed - 1)  # stopping has no relation; it is not used
     out = np.zeros((*space.entity.shape, SECOND_HOP), dtype=np.float32)
     _describe(statistics, queries, np.repeat(query, space.width), space.entity.ravel(), out)
@@ -156,7 +156,7 @@ def _second_hop(
     directed = graph.relations.directed
     hash_rules(first_relation, relation, queries.relation[query], directed, len(statistics.rule_rate), rule)
     days = statistics.days_per_tick
-    gap, between = (now - space.time) * days, (space.time - first_time[:, None]) * days
+    gap, between = (query_time - space.time) * days, (space.time - first_time[:, None]) * days
     times = np.empty(space.entity.shape, dtype=np.float32)
     multiplicity(space.entity, times)
     in_support = (space.entity[:, :, None] == support.entity[query][:, None, :]).any(2)
@@ -186,10 +186,10 @@ def _describe(
 ) -> None:
     """Fills the columns of the entities that the actions lead to."""
     flat = out.reshape(-1, out.shape[-1])
-    given = (
+    arguments = (
         *(queries.relation, queries.time, query, np.ascontiguousarray(entity)),
         *(statistics.object_keys, statistics.object_offsets, statistics.object_times, statistics.degree),
         *(statistics.concepts.offsets, statistics.concepts.ids, statistics.concept_probability),
         *(statistics.activity_scales, statistics.entities, flat),
     )
-    parallel_for(split_range(len(query)), lambda _, low, high: describe_entities(low, high, *given))
+    parallel_for(split_range(len(query)), lambda _, low, high: describe_entities(low, high, *arguments))

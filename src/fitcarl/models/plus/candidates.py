@@ -89,13 +89,13 @@ def feature_inputs(
     entity = np.empty((len(queries), width), dtype=np.int32)
     weight = np.zeros((len(queries), width), dtype=np.float32)
     accumulators = np.empty((len(queries), width, len(Accumulator)), dtype=np.float32)
-    given = (
+    arguments = (
         *(batch, base, _edges(graph.overlay), kernel_statistics, scores),
         statistics.scaling.preselection_arrays(),
         *(shortlist.size, shortlist.sampled, shortlist.seed),
         *(counts, entity, weight, accumulators),
     )
-    parallel_for(split_range(len(queries)), lambda _, low, high: collect(low, high, *given))
+    parallel_for(split_range(len(queries)), lambda _, low, high: collect(low, high, *arguments))
     kept = np.arange(width) < counts[:, None]
     found = offsets_of(counts), entity[kept], accumulators[kept]
     return FeatureInputs(batch, base, kernel_statistics, scores, *found), weight[kept]
@@ -110,7 +110,7 @@ def _encoder_scores(
     scorer: EncoderScorer, support: PaddedSupport, days_per_tick: float, queries: Queries
 ) -> EncoderScores:
     gap = (queries.time[:, None] - support.time) * days_per_tick
-    given = EncoderInput(
+    inputs = EncoderInput(
         relation=torch.from_numpy(queries.relation.astype(np.int64)),
         known=torch.from_numpy(support.known),
         support_entity=torch.from_numpy(support.entity.astype(np.int64)),
@@ -118,7 +118,7 @@ def _encoder_scores(
         gap=torch.from_numpy(gap.astype(np.float32)),
         name=scorer.name_embedding(queries.entity),
     )
-    return scorer.score(given, queries.entity, queries.time)
+    return scorer.score(inputs, queries.entity, queries.time)
 
 
 def _query_batch(facts: SupportFacts, queries: Queries) -> QueryBatch:

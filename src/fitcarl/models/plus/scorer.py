@@ -141,7 +141,9 @@ class PlusScorer:
         names = vocabulary.entities
         return ExplanationPath(names[start], names[end], score, tuple(steps), is_context=shot < 0)
 
-    def _context_fact(self, relation: int, entity: int, now: int, query_entity: int) -> tuple[int, int, int, int]:
+    def _context_fact(
+        self, relation: int, entity: int, query_time: int, query_entity: int
+    ) -> tuple[int, int, int, int]:
         """The background fact of a candidate, without the query entity, that excites r_q most at t_q.
 
         It is chosen by its relation and its gap to t_q; ``_explainable`` ensures that there is one.
@@ -150,7 +152,7 @@ class PlusScorer:
         low, high = base.offsets[entity], base.offsets[entity + 1]
         edges = np.arange(low, high)[base.target[low:high] != query_entity]
         direct = relations.inverse(base.relation[edges])
-        gap = (now - base.time[edges]) * self._statistics.days_per_tick
+        gap = (query_time - base.time[edges]) * self._statistics.days_per_tick
         rate = self._statistics.excitation[gap_buckets(gap), direct, relation]
         edge = int(edges[np.lexsort((np.abs(gap), -rate))[0]])
         return int(base.target[edge]), int(relations.inverse(base.relation[edge])), entity, int(base.time[edge])
@@ -162,8 +164,8 @@ class PlusScorer:
             return last[2]
         if self._last_graph is None or self._last_graph[0] is not support:
             self._last_graph = support, self._background.with_facts(support.facts)
-        given = self._statistics, queries, self._action_count, self._shortlist, self._encoder_scorer
-        actions = action_features(self._last_graph[1], support, *given)
+        arguments = self._statistics, queries, self._action_count, self._shortlist, self._encoder_scorer
+        actions = action_features(self._last_graph[1], support, *arguments)
         with torch.no_grad():
             found = actions, self._policy(actions)
         self._last_query = (support, queries, found) if len(queries) == 1 else None

@@ -167,8 +167,8 @@ def scaling_for(
     """The feature scaling, fitted on the background."""
     size = config.policy.train_candidates
     shortlist = Shortlist(size, size // 2, config.seed)
-    given = context.facts, context.graph, statistics, encoder, config.shots, shortlist
-    return fit_scaling(*given, config.features.off, config.seed)
+    arguments = context.facts, context.graph, statistics, encoder, config.shots, shortlist
+    return fit_scaling(*arguments, config.features.off, config.seed)
 
 
 def names_for(config: PlusConfig, context: GraphContext) -> Names:
@@ -185,18 +185,20 @@ def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[Suppor
         context = replace(context, graph=graph)
     logged = -math.inf
 
-    def on_progress(now: Progress) -> None:
+    def on_progress(update: Progress) -> None:
         nonlocal logged
-        preparation.on_progress(now)
+        preparation.on_progress(update)
         if preparation.should_stop():
             raise Interrupted
         if perf_counter() - logged > _LOG_EVERY:
             logged = perf_counter()
-            _log.info("pre-training the encoder on %s facts: update %d of %d", f"{len(facts):,}", now.done, now.total)
+            _log.info(
+                "pre-training the encoder on %s facts: update %d of %d", f"{len(facts):,}", update.done, update.total
+            )
 
     names = names_for(config, context)
-    given = context.graph, context.days, names, config.encoder, config.seed, config.shots
-    return load_or_train_encoder(*given, on_progress=on_progress)
+    arguments = context.graph, context.days, names, config.encoder, config.seed, config.shots
+    return load_or_train_encoder(*arguments, on_progress=on_progress)
 
 
 def _load_encoder(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> SupportEncoder:

@@ -93,18 +93,18 @@ class SupportEncoder(nn.Module):
             self.word_output = nn.Parameter(torch.randn(self.words, dim) * _WORD_OUTPUT_STD)
             self.name_summary = _two_layers(2 * dim, dim + _KEY_DIM, 0.0)
 
-    def forward(self, given: EncoderInput) -> tuple[Tensor, Tensor]:
+    def forward(self, inputs: EncoderInput) -> tuple[Tensor, Tensor]:
         """The vectors compared with answers, [queries, dim], and with subjects of events, [queries, _KEY_DIM]."""
-        r_q = _embed(self.query_relation, given.relation)
-        entity = self.dropout(_embed(self.entity, given.support_entity))
-        relation = _embed(self.support_relation, given.support_relation)
-        fact = torch.cat([entity, relation, self.gap(_gap_features(given.gap))], -1)
+        r_q = _embed(self.query_relation, inputs.relation)
+        entity = self.dropout(_embed(self.entity, inputs.support_entity))
+        relation = _embed(self.support_relation, inputs.support_relation)
+        fact = torch.cat([entity, relation, self.gap(_gap_features(inputs.gap))], -1)
         score = self.attention(torch.cat([fact, r_q[:, None].expand_as(entity)], -1)).squeeze(-1)
-        weight = score.masked_fill(~given.known, -1e9).softmax(-1)
+        weight = score.masked_fill(~inputs.known, -1e9).softmax(-1)
         support = (weight[..., None] * self.fact(fact)).sum(1)
         both = self.summary(torch.cat([support, r_q], -1))
         if self.words:
-            both = both + self.name_summary(torch.cat([self.dropout(given.name), r_q], -1))
+            both = both + self.name_summary(torch.cat([self.dropout(inputs.name), r_q], -1))
         return both[:, :-_KEY_DIM], both[:, -_KEY_DIM:]
 
     def name_embedding(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:

@@ -83,14 +83,14 @@ def event_window(
         max_events: Events per query beyond which a sample is read.
         rng: Draws the first event of a sample; without it the sample begins with the first event.
     """
-    reach, when = max(1, int(_WINDOW_DAYS / days_per_tick)), events["event_time"]
-    first, last = np.searchsorted(when, time - reach), np.searchsorted(when, time + reach + 1)
+    reach, event_time = max(1, int(_WINDOW_DAYS / days_per_tick)), events["event_time"]
+    first, last = np.searchsorted(event_time, time - reach), np.searchsorted(event_time, time + reach + 1)
     stride = np.maximum(1, -((first - last) // max_events))
     if rng is not None:
         first = first + rng.integers(0, stride)
     queries = entity.astype(np.int64), relation, time.astype(np.int64)
     buckets_per_tick = (TIME_BUCKETS - 1) / 2 / reach
-    arrays = (when, events["event_source"], events["event_relation"], events["event_target"])
+    arrays = (event_time, events["event_source"], events["event_relation"], events["event_target"])
     return EventWindow(*queries, first, last, stride, buckets_per_tick, *arrays, column)
 
 
@@ -125,8 +125,8 @@ class _EventMass(torch.autograd.Function):
         by_relation = np.zeros((queries, len(weights.relation_affinity)), dtype=np.float32)
         by_gap = np.zeros((queries, len(weights.time_decay)), dtype=np.float32)
         to_query, to_key = np.zeros_like(weights.query), np.zeros_like(weights.key_embedding)
-        given = window, weights, slope.contiguous().numpy(), by_event, by_relation, by_gap, to_query
-        parallel_for(split_range(queries), lambda _, low, high: _accumulate_backward(low, high, *given))
+        arguments = window, weights, slope.contiguous().numpy(), by_event, by_relation, by_gap, to_query
+        parallel_for(split_range(queries), lambda _, low, high: _accumulate_backward(low, high, *arguments))
         # Several queries share a subject y: each thread takes some dimensions, so that the order of the sum is fixed.
         parallel_for(
             split_range(dim, min_items=8),

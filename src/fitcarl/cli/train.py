@@ -99,7 +99,7 @@ def train_model(
                 name = Path(str(data)).stem if Path(str(data)).is_file() else Path(str(data)).name
                 run = api.train(
                     str(data),
-                    out=out or Path("runs") / f"{name}-{shots}shot-{preset or model or 'plus'}-{seed}",
+                    out=out or Path("runs") / f"{name}-{shots}shot-{preset or model or DEFAULT_PRESET}-{seed}",
                     shots=shots,
                     preset=preset,
                     model=model,

@@ -68,6 +68,11 @@ class Groups:
         return row, self.order[position]
 
 
+def with_empty_groups(offsets: Positions, extra: int) -> Positions:
+    """Offsets with ``extra`` more groups at the end, all of them empty."""
+    return np.append(offsets, np.full(extra, offsets[-1]))
+
+
 def sha256_of_arrays(*arrays: NDArray[Any], header: bytes = b"", separator: bytes = b"") -> str:
     """Hex sha256 of a header and of the bytes of arrays, each followed by a separator."""
     sha = hashlib.sha256(header)

@@ -18,7 +18,7 @@ from fitcarl.config.settings import configure
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.storage import write_atomically, write_json
 from fitcarl.data.dataset import Dataset
-from fitcarl.data.io.registry import load_dataset
+from fitcarl.data.io.registry import load_dataset, resolve_source
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.evaluation.bootstrap import Interval, mean_interval
 from fitcarl.evaluation.filtering import KnownAnswers
@@ -29,7 +29,6 @@ from fitcarl.experiments.jobs import (
     TrainingJob,
     ensure_trained,
     mean_training_minutes,
-    resolve_source,
     train_in_subprocess,
 )
 from fitcarl.reporting.markdown import markdown_table

@@ -17,7 +17,6 @@ from fitcarl.config.schema import Config
 from fitcarl.config.settings import configure, flatten
 from fitcarl.core.storage import read_json
 from fitcarl.data.dataset import Dataset
-from fitcarl.data.io.registry import REGISTRY
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.runs.layout import RunFolder
 from fitcarl.training.api import TrainingInterrupted
@@ -98,11 +97,6 @@ class TrainingJob:
         if digest != dataset.digest:
             expected = f"{dataset.digest[:12]} ({dataset.name}), or another --out"
             raise InputError("is a run on other data", file=self.folder, found=digest[:12], expected=expected)
-
-
-def resolve_source(data: str) -> str:
-    """The name of a registered dataset unchanged, or the absolute path of a dataset folder."""
-    return str(Path(data).resolve()) if data not in REGISTRY and Path(data).is_dir() else data
 
 
 def train_in_subprocess(job: TrainingJob, lock: int) -> None:

@@ -11,7 +11,7 @@ from fitcarl.config.settings import configure, flatten
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.storage import read_json, write_atomically, write_json
 from fitcarl.data.dataset import Dataset
-from fitcarl.data.io.registry import load_dataset
+from fitcarl.data.io.registry import load_dataset, resolve_source
 from fitcarl.errors import InputError
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import evaluate_scorer
@@ -21,7 +21,6 @@ from fitcarl.experiments.jobs import (
     ensure_trained,
     max_training_mb,
     mean_training_minutes,
-    resolve_source,
     train_in_subprocess,
 )
 from fitcarl.experiments.results import Row, merge_rows, published_rows, render_results, row_of_reports

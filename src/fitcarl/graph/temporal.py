@@ -96,7 +96,7 @@ class TemporalGraph:
     @classmethod
     def from_facts(cls, facts: Quadruples, entities: int, relations: RelationIds) -> TemporalGraph:
         """The graph of these facts, both directions of each; repeated facts are kept (readers merge them)."""
-        both = _both_directions(facts, relations)
+        both = facts.both_directions(relations)
         return cls.from_adjacency(Adjacency.from_edges(both, entities, relations), relations)
 
     @classmethod
@@ -127,7 +127,7 @@ class TemporalGraph:
 
     def with_facts(self, facts: Quadruples) -> TemporalGraph:
         """A new graph with these facts in its overlay; facts that already exist are not added again."""
-        edges = _both_directions(facts, self.relations)
+        edges = facts.both_directions(self.relations)
         new = edges.take((self.base.find(edges) < 0) & (self.overlay.find(edges) < 0))
         if not len(new):
             return self
@@ -165,7 +165,3 @@ def _dense_times(time: Ids) -> tuple[Ids, int]:
         return (time - np.int32(first)).astype(np.int32), last - first + 1
     distinct, rank = np.unique(time, return_inverse=True)
     return rank.astype(np.int32), len(distinct)
-
-
-def _both_directions(facts: Quadruples, relations: RelationIds) -> Quadruples:
-    return facts.both_directions(relations)

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fitcarl.config.schema import Config
+from fitcarl.core.arrays import with_empty_groups
 from fitcarl.core.progress import OnProgress, ShouldStop
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.calendar import Calendar
@@ -32,7 +32,7 @@ class GraphContext:
     concepts: Concepts
     span: int
     """Ticks from the first timestamp to the last."""
-    days: float
+    days_per_tick: float
     """Days per tick; 1 if timestamps are plain integers."""
     names: tuple[str, ...] = ()
     """Names of the entities; only read by models that use names."""
@@ -51,11 +51,9 @@ class GraphContext:
 
     def with_capacity(self, extra: int) -> Self:
         """The same context with rows for ``extra`` more entities, which have no facts and no concepts."""
-        ends = self.graph.base.offsets
-        base = replace(self.graph.base, offsets=np.append(ends, np.full(extra, ends[-1])))
+        base = replace(self.graph.base, offsets=with_empty_groups(self.graph.base.offsets, extra))
         graph = TemporalGraph.from_adjacency(base, self.graph.relations)
-        ends = self.concepts.offsets
-        concepts = replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1])))
+        concepts = replace(self.concepts, offsets=with_empty_groups(self.concepts.offsets, extra))
         return replace(self, graph=graph, concepts=concepts)
 
     @property

@@ -13,7 +13,7 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.io.formats import ENDINGS
 from fitcarl.data.io.reader import read_facts
-from fitcarl.data.io.registry import REGISTRY, load_dataset
+from fitcarl.data.io.registry import REGISTRY, load_dataset, resolve_source
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
 from fitcarl.models.base import GraphContext, Preparation
@@ -90,7 +90,7 @@ def train(
     source = data if isinstance(data, Dataset | Facts) else _open(data, read)
     if source is data and isinstance(source, Dataset):
         validate(source, source.name)  # datasets read from a folder are already validated
-    setup = prepare_data(source, config, source.name if source is data else _absolute(str(data)))
+    setup = prepare_data(source, config, source.name if source is data else resolve_source(str(data)))
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         _check_new(folder)  # another process may have trained here in the meantime
@@ -181,11 +181,6 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run
 def _open(data: str | Path, read: Callable[[Path], Facts]) -> Dataset | Facts:
     """Facts if ``data`` is a file or is named like one, otherwise a dataset."""
     return read(Path(data).expanduser()) if is_facts(data) else load_dataset(str(data))
-
-
-def _absolute(data: str) -> str:
-    """A registered name, or the absolute path of a folder or file."""
-    return str(Path(data).resolve()) if Path(data).exists() and data not in REGISTRY else data
 
 
 def _check_new(folder: Path) -> None:

@@ -179,6 +179,11 @@ def load_dataset(name_or_folder: str | Path) -> Dataset:
     raise InputError("no such dataset", found=name, expected="a folder, or one of " + ", ".join(REGISTRY), hint=hint)
 
 
+def resolve_source(data: str) -> str:
+    """A registered name unchanged, or the absolute path of a folder or file."""
+    return str(Path(data).resolve()) if data not in REGISTRY and Path(data).exists() else data
+
+
 def download_dataset(
     name: str,
     out: Path | None = None,

@@ -15,7 +15,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.candidates import Candidates, Shortlist, collect_candidates, padded_support
 from fitcarl.models.plus.encoder.network import EncoderScorer
 from fitcarl.models.plus.gaps import gap_buckets
-from fitcarl.models.plus.kernels import describe_entities, hash_rules, multiplicity
+from fitcarl.models.plus.kernels import NO_PAIR_RATE, describe_entities, hash_rules, multiplicity
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.support import PaddedSupport, SupportFacts
 from fitcarl.tasks.task import Queries
@@ -25,8 +25,6 @@ _ENTITY = 7
 FIRST_HOP = _ENTITY + 9
 SECOND_HOP = _ENTITY + 13
 QUERY = 4
-_NO_PAIR_RATE = -12.0
-"""The log-rate used if there is no support fact."""
 _RATE_SHIFT = 4.0
 """Added to log-shares, which are around -4, to bring them near 0."""
 _DAILY_RATE_SHIFT = 6.0
@@ -134,7 +132,7 @@ def _query_features(statistics: GraphStatistics, queries: Queries, support: Padd
     """How well the support fits r_q, how near it is, and the numbers of support facts and of objects of r_q."""
     known = support.known
     rate = statistics.pair_rate[support.relation, queries.relation[:, None]]
-    best = np.where(known, rate, _NO_PAIR_RATE).max(1) + _RATE_SHIFT
+    best = np.where(known, rate, NO_PAIR_RATE).max(1) + _RATE_SHIFT
     gap = np.abs(queries.time[:, None] - support.time) * statistics.days_per_tick
     nearest = np.where(known, gap, 1 << 20).min(1)
     facts = np.maximum(known.sum(1), 1)

@@ -18,6 +18,9 @@ Longs = NDArray[np.int64]
 _CUTOFF = 6
 """Time scales beyond which exp(-gap / scale) is left out of a sum."""
 
+NO_PAIR_RATE = -12.0
+"""The log-rate of a pair of relations if there is no support fact."""
+
 
 @njit(cache=True, nogil=True)
 def count_cooccurrences(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.arrays import offsets_of
+from fitcarl.core.arrays import offsets_of, with_empty_groups
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 
@@ -102,7 +102,7 @@ class Names:
         return replace(
             self,
             texts=self.texts + ("",) * extra if self.used else (),
-            offsets=np.append(self.offsets, np.full(extra, self.offsets[-1])),
+            offsets=with_empty_groups(self.offsets, extra),
             place=np.append(self.place, none),
             role=np.append(self.role, none),
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import with_empty_groups
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
@@ -135,14 +136,13 @@ class GraphStatistics:
     def with_capacity(self, extra: int) -> GraphStatistics:
         """The same statistics with rows for ``extra`` more entities, which have no edges."""
         relation, entity = np.divmod(self.object_keys, self.entities)
-        ends = self.concepts.offsets
         return replace(
             self,
             object_keys=relation * (self.entities + extra) + entity,
             degree=np.append(self.degree, np.zeros(extra, dtype=np.int32)),
             embedding=_pad_rows(self.embedding, extra),
             entity_factors=_pad_rows(self.entity_factors, extra),
-            concepts=replace(self.concepts, offsets=np.append(ends, np.full(extra, ends[-1]))),
+            concepts=replace(self.concepts, offsets=with_empty_groups(self.concepts.offsets, extra)),
             names=self.names.with_capacity(extra),
         )
 

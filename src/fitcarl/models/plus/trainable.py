@@ -158,7 +158,7 @@ class PlusModel:
 def count_for(config: PlusConfig, context: GraphContext) -> GraphStatistics:
     """The statistics of a background, with names if they are switched on."""
     names = names_for(config, context)
-    return compute_statistics(context.facts, context.graph, context.concepts, context.days, names=names)
+    return compute_statistics(context.facts, context.graph, context.concepts, context.days_per_tick, names=names)
 
 
 def scaling_for(
@@ -197,7 +197,7 @@ def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[Suppor
             )
 
     names = names_for(config, context)
-    arguments = context.graph, context.days, names, config.encoder, config.seed, config.shots
+    arguments = context.graph, context.days_per_tick, names, config.encoder, config.seed, config.shots
     return load_or_train_encoder(*arguments, on_progress=on_progress)
 
 

@@ -6,13 +6,11 @@ are left out, because other features cover repeated facts.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import math
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,9 +18,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.schema import EncoderConfig
+from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_tensors, write_tensors
+from fitcarl.core.tensors import long_tensor
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
@@ -30,7 +30,7 @@ from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.statistics import event_index
 
-_METHOD = 4
+_METHOD = 5
 """Version of the training method, part of the cache key: a change invalidates cached encoders."""
 _MIN_SHOTS = 3
 """Minimum number of support facts in training, so that one encoder can be used for all smaller K."""
@@ -178,10 +178,10 @@ class EncoderBatches:
         base, subject = self._base, self._subject[edge]
         answer, time = base.target[edge].astype(np.int64), base.time[edge]
         inputs = EncoderInput(
-            relation=_int64_tensor(base.relation[edge]),
+            relation=long_tensor(base.relation[edge]),
             known=torch.from_numpy(known),
-            support_entity=_int64_tensor(base.target[support]),
-            support_relation=_int64_tensor(base.relation[support]),
+            support_entity=long_tensor(base.target[support]),
+            support_relation=long_tensor(base.relation[support]),
             gap=torch.from_numpy(((time[:, None] - base.time[support]) * self._days_per_tick).astype(np.float32)),
             name=self._names(encoder, subject, rng),
         )
@@ -189,14 +189,12 @@ class EncoderBatches:
         listed, log_weight = self._sample_candidates(answer, rng)
         column = np.full(len(self._degree), -1)
         column[listed] = np.arange(len(listed))
-        score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(
-            0, _int64_tensor(listed)
-        )
+        score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(0, long_tensor(listed))
         queries = subject, inputs.relation.numpy(), time
         window = event_window(self._events, self._days_per_tick, *queries, column, _MAX_EVENTS, rng)
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
         score = score + mass.log1p() + log_weight
-        return torch.nn.functional.cross_entropy(score, _int64_tensor(column[answer]))
+        return torch.nn.functional.cross_entropy(score, long_tensor(column[answer]))
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Edges used as queries, and edges of their supports, [batch, K]; an edge is never its own support."""
@@ -231,18 +229,10 @@ class EncoderBatches:
         return np.concatenate([answers, drawn]), torch.from_numpy(log_weight.astype(np.float32))
 
 
-def _int64_tensor(values: NDArray[Any]) -> Tensor:
-    return torch.from_numpy(values.astype(np.int64))
-
-
 def _encoder_key(
     graph: TemporalGraph, days_per_tick: float, names: Names, config: EncoderConfig, seed: int, shots: int
 ) -> str:
     """sha256 over everything that the encoder depends on."""
-    sha = hashlib.sha256()
     parts = [_METHOD, graph.entities, graph.relations.count, days_per_tick, seed, max(shots, _MIN_SHOTS)]
-    sha.update(json.dumps([*parts, config.model_dump(), names.texts], sort_keys=True).encode())
-    base = graph.base
-    for array in (base.offsets, base.relation, base.target, base.time):
-        sha.update(np.ascontiguousarray(array).tobytes() + b"\0")
-    return sha.hexdigest()
+    header = json.dumps([*parts, config.model_dump(), names.texts], sort_keys=True).encode()
+    return sha256_of_arrays(*graph.base.columns, header=header, separator=b"\0")

@@ -16,14 +16,12 @@ from fitcarl.graph.kernels import inverse_relation, lower_bound
 from fitcarl.models.plus.features.accumulate import Accumulator
 from fitcarl.models.plus.features.inputs import DECAY_DAYS, Edges, FeatureInputs, KernelStatistics, QueryBatch
 from fitcarl.models.plus.gaps import gap_bucket
-from fitcarl.models.plus.kernels import Floats, Ints, Longs
+from fitcarl.models.plus.kernels import NO_PAIR_RATE, Floats, Ints, Longs
 
 Values = Mapping[str, Floats]
 
 _EDGES_PER_SIDE = 60
 """Edges of a candidate before and after t_q that are read."""
-_NO_PAIR_RATE = -12.0
-"""The log-rate of no support fact at all."""
 _1D, _7D, _60D = (DECAY_DAYS.index(days) for days in (1.0, 7.0, 60.0))
 
 
@@ -337,7 +335,7 @@ def _query(
     for q in range(low, high):
         r, row = queries.relation[q], q - low
         first, end = queries.offsets[q], queries.offsets[q + 1]
-        fit[row], gap[row], total = _NO_PAIR_RATE, np.inf, 0.0
+        fit[row], gap[row], total = NO_PAIR_RATE, np.inf, 0.0
         for k in range(first, end):
             fit[row] = max(fit[row], statistics.pair_rate[queries.support_relation[k], r])
             gap[row] = min(gap[row], abs(queries.time[q] - queries.support_time[k]) * statistics.days_per_tick)

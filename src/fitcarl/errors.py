@@ -44,7 +44,7 @@ class InputError(FitcarlError):
         self.found = found
         self.expected = expected
         self.hint = hint
-        place = ", ".join(
+        location = ", ".join(
             part
             for part in (
                 self.file,
@@ -53,7 +53,7 @@ class InputError(FitcarlError):
             )
             if part
         )
-        line = f"{place}: {problem}" if place else problem
+        line = f"{location}: {problem}" if location else problem
         if found is not None:
             line += f"; found {_quoted(found)}"
         if expected is not None:

@@ -81,9 +81,9 @@ def reference_paths(
             width = log_policy.shape[1]
             total = (score.flatten().unsqueeze(1) + log_policy).view(count, -1)
             kept = score.shape[1]
-            score, place = total.topk(min(beam, total.shape[1]), dim=1)
-            search = search.take((place // width + torch.arange(count).unsqueeze(1) * kept).flatten())
-            search.advance((place % width).flatten())
+            score, position = total.topk(min(beam, total.shape[1]), dim=1)
+            search = search.take((position // width + torch.arange(count).unsqueeze(1) * kept).flatten())
+            search.advance((position % width).flatten())
         yield search.entity.reshape(count, -1), score.numpy()
 
 
@@ -208,8 +208,8 @@ class _Search:
 
     def advance(self, action: Tensor) -> None:
         """Takes the chosen actions and updates the history (Eq. 3)."""
-        place = np.arange(len(action)), action.numpy()
-        relation, self.entity, self.time = (column[place] for column in self.space[:3])
+        position = np.arange(len(action)), action.numpy()
+        relation, self.entity, self.time = (column[position] for column in self.space[:3])
         since = self.model.time(long_tensor(self.queries.time - self.time))
         step = torch.cat([self._relation(relation), self.embed(self.entity), since], 1)
         self.history = self.model.history.cell(step, self.history)

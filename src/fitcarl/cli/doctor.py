@@ -114,7 +114,7 @@ def _data() -> dict[str, Any]:
     found = {entry["name"]: entry["folder"] for entry in registry_entries() if not entry["generated"]}
     above = (cache_dir(), *cache_dir().absolute().parents)
     # os.path, because it does not raise for folders without permission.
-    existing = next((place for place in above if os.path.exists(place)), above[-1])
+    existing = next((path for path in above if os.path.exists(path)), above[-1])
     writable = os.path.isdir(existing) and os.access(existing, os.W_OK)
     return {
         "FITCARL_DATA": os.environ.get("FITCARL_DATA"),

@@ -114,8 +114,8 @@ def train_model(
         except api.TrainingInterrupted as interrupted:
             console.log.info(str(interrupted))
             raise typer.Exit(console.INTERRUPTED) from None
-    place = run.folder.path
-    console.show(f"{place}: trained; evaluate it with 'fitcarl evaluate {place}'")
+    folder = run.folder.path
+    console.show(f"{folder}: trained; evaluate it with 'fitcarl evaluate {folder}'")
 
 
 def _check_embeddings(

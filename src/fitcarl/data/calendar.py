@@ -118,15 +118,15 @@ class Calendar:
 
     def ticks_of_codes(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
         """Ticks of the codes used in fact files; -1 for an unknown code."""
-        place = np.searchsorted(self.codes, codes).clip(max=len(self.codes) - 1)
-        return np.where(self.codes[place] == codes, self.ticks[place], np.int32(-1)).astype(np.int32)
+        position = np.searchsorted(self.codes, codes).clip(max=len(self.codes) - 1)
+        return np.where(self.codes[position] == codes, self.ticks[position], np.int32(-1)).astype(np.int32)
 
     def codes_of_ticks(self, ticks: NDArray[np.int32]) -> NDArray[np.int64]:
         """The inverse of ``ticks_of_codes``; every tick must occur in the dataset."""
-        place = np.searchsorted(self.ticks, ticks).clip(max=len(self.ticks) - 1)
-        if not np.array_equal(self.ticks[place], ticks):
+        position = np.searchsorted(self.ticks, ticks).clip(max=len(self.ticks) - 1)
+        if not np.array_equal(self.ticks[position], ticks):
             raise ValueError("a tick is not in the calendar's table")
-        codes: NDArray[np.int64] = self.codes[place]
+        codes: NDArray[np.int64] = self.codes[position]
         return codes
 
 

@@ -75,8 +75,8 @@ def concept_distribution(background: Quadruples, concepts: Concepts, relations: 
     pair = np.unique(both.relation.astype(np.int64) * entities + both.object)
     relation, entity = np.divmod(pair, entities)
 
-    row, place = spans(concepts.offsets[entity], np.diff(concepts.offsets)[entity])
-    cell = relation[row] * len(concepts) + concepts.ids[place]
+    row, position = spans(concepts.offsets[entity], np.diff(concepts.offsets)[entity])
+    cell = relation[row] * len(concepts) + concepts.ids[position]
 
     counts = np.bincount(cell, minlength=relations.directed * len(concepts)).astype(np.float64)
     counts = counts.reshape(relations.directed, len(concepts))

@@ -119,8 +119,8 @@ class Description:
         def row(label: str, counts: list[int], background: int | None = None) -> list[str]:
             return [label, "–" if background is None else f"{background:,}", *(f"{count:,}" for count in counts)]
 
-        def spread(label: str, place: int, form: str) -> list[str]:
-            return [label, "–", *("–" if found is None else format(found[place], form) for found in spreads)]
+        def spread(label: str, index: int, form: str) -> list[str]:
+            return [label, "–", *("–" if found is None else format(found[index], form) for found in spreads)]
 
         return [
             ["", "background", *self.groups],

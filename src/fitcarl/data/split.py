@@ -84,10 +84,10 @@ def split_facts(
     background = shuffled.take(group == _OUTSIDE)
     metas = [_meta_set(shuffled, entity, (group == number) & ~across, len(group_of)) for number in range(len(groups))]
     left = {"the background": len(background)} | {f"meta-{s}": len(m) for s, m in zip(SPLITS, metas, strict=True)}
-    for place, count in left.items():
+    for part, count in left.items():
         if not count:
             expected = "more facts, a smaller share or other bounds"
-            raise InputError(f"no facts would remain for {place}", file=facts.name, expected=expected)
+            raise InputError(f"no facts would remain for {part}", file=facts.name, expected=expected)
     return Dataset(
         name=facts.name if name is None else name,
         vocabulary=facts.vocabulary,

@@ -65,8 +65,8 @@ def _periods(time: Ids, calendar: Calendar) -> list[Slice]:
     if calendar.granularity == "year" or _months(calendar) > _MAX_MONTHS:
         by = "year"
     names, number = np.unique([label[: 4 if by == "year" else 7] for label in labels], return_inverse=True)
-    _, place = np.unique(time, return_inverse=True)
-    period = number.ravel()[place.ravel()]
+    _, tick_index = np.unique(time, return_inverse=True)
+    period = number.ravel()[tick_index.ravel()]
     return [Slice(by, str(name), period == i) for i, name in enumerate(names)]
 
 

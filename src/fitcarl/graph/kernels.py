@@ -123,7 +123,7 @@ def find_edges(
 @njit(cache=True, nogil=True)
 def keep_smallest(keys: NDArray[np.int64], count: int, size: int) -> int:
     """Moves the ``size`` smallest of ``keys[:count]`` to the front and returns the largest of them (quickselect)."""
-    low, high, place = 0, count - 1, size - 1
+    low, high, position = 0, count - 1, size - 1
     while low < high:
         middle = (low + high) // 2
         if keys[middle] < keys[low]:
@@ -143,13 +143,13 @@ def keep_smallest(keys: NDArray[np.int64], count: int, size: int) -> int:
                 keys[left], keys[right] = keys[right], keys[left]
                 left += 1
                 right -= 1
-        if place <= right:
+        if position <= right:
             high = right
-        elif place >= left:
+        elif position >= left:
             low = left
         else:
             break
-    return keys[place]
+    return keys[position]
 
 
 @njit(cache=True, nogil=True)

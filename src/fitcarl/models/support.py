@@ -96,8 +96,8 @@ def support_rows(support: MetaSet, entity: Ids) -> NDArray[np.int64]:
     """
     order = np.argsort(support.entities, kind="stable")
     sorted_entities = support.entities[order]
-    place = np.searchsorted(sorted_entities, entity)
-    if len(entity) and (place.max() == len(order) or np.any(sorted_entities[place] != entity)):
+    position = np.searchsorted(sorted_entities, entity)
+    if len(entity) and (position.max() == len(order) or np.any(sorted_entities[position] != entity)):
         raise ValueError("a query about an entity that is not in the support")
-    rows: NDArray[np.int64] = order[place].astype(np.int64)
+    rows: NDArray[np.int64] = order[position].astype(np.int64)
     return rows

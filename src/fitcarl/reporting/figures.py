@@ -151,14 +151,14 @@ def _queries(axes: Any, counts: list[int]) -> None:
 
 
 def _line(axes: Any, report: Report, rows: list[Summary], colour: str, band: bool) -> None:
-    place = range(len(rows))
+    x = range(len(rows))
     if band:
         axes.fill_between(
-            place, [row.ci_low for row in rows], [row.ci_high for row in rows], color=colour, alpha=0.13, linewidth=0
+            x, [row.ci_low for row in rows], [row.ci_high for row in rows], color=colour, alpha=0.13, linewidth=0
         )
     axes.axhline(report.realistic.mrr, color=colour, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.8)
     label = f"{report.scorer} (all {report.realistic.mrr:.3f})"
-    axes.plot(place, [row.mrr for row in rows], color=colour, linewidth=1.8, marker="o", markersize=4, label=label)
+    axes.plot(x, [row.mrr for row in rows], color=colour, linewidth=1.8, marker="o", markersize=4, label=label)
 
 
 def _ceiling(periods: list[list[tuple[Slice, Summary]]]) -> float:

@@ -114,7 +114,7 @@ class _Panel:
         inner = path.nodes[:-1] if path.is_context else path.nodes[1:-1]
         stride = (end[0] - start[0]) / (len(inner) + 1)
         places = [(start[0] + stride * (number + 1), height) for number in range(len(inner))]
-        nodes = [_node(place, name, "between") for place, name in zip(places, inner, strict=True)]
+        nodes = [_node(position, name, "between") for position, name in zip(places, inner, strict=True)]
         stops = [*([] if path.is_context else [start]), *places, end]
         if len(path.steps) == 1 and not path.is_context:
             return [_curve(start, end, height, path.steps[0])], nodes
@@ -154,11 +154,11 @@ def _curve(start: tuple[float, float], end: tuple[float, float], height: float, 
     return line + _step_label(((x1 + x2) / 2, height), step)
 
 
-def _step_label(place: tuple[float, float], step: PathStep) -> str:
-    return _label(place, [*_folded(step.relation), step.time], _INK)
+def _step_label(position: tuple[float, float], step: PathStep) -> str:
+    return _label(position, [*_folded(step.relation), step.time], _INK)
 
 
-def _node(place: tuple[float, float], name: str, kind: str) -> str:
+def _node(position: tuple[float, float], name: str, kind: str) -> str:
     fill, edge, ink = {
         "query": ("#ffffff", _BLUE, _INK),
         "answer": (_RED, _RED, "#ffffff"),
@@ -166,7 +166,7 @@ def _node(place: tuple[float, float], name: str, kind: str) -> str:
     }[kind]
     lines = _folded(name, _LETTERS, 3)
     height = 22 + _LINE_HEIGHT * len(lines)
-    x, y = place
+    x, y = position
     first = y - (len(lines) - 1) * _LINE_HEIGHT / 2 + 4.5
     rows = "".join(
         f'<text x="{x:.0f}" y="{first + number * _LINE_HEIGHT:.1f}" text-anchor="middle" fill="{ink}" '
@@ -179,9 +179,9 @@ def _node(place: tuple[float, float], name: str, kind: str) -> str:
     )
 
 
-def _label(place: tuple[float, float], lines: Sequence[str], ink: str) -> str:
+def _label(position: tuple[float, float], lines: Sequence[str], ink: str) -> str:
     """Lines of text around a point, the last one (a date) lighter; a white outline keeps them legible on edges."""
-    x, y = place
+    x, y = position
     first = y - (len(lines) - 1) * _LINE_HEIGHT / 2 + 4
     rows = []
     for number, line in enumerate(lines):

@@ -122,8 +122,8 @@ class EventLog:
         keys, accepted = keys[order], accepted[order]
         fresh = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
         if len(self._keys):
-            place = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
-            fresh &= self._keys[place] != keys
+            existing = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
+            fresh &= self._keys[existing] != keys
         accepted = np.sort(accepted[fresh])
         accepted = accepted[self._within_quota(proposals.take(accepted), rng, share)]
 

@@ -27,10 +27,10 @@ def habit_events(actors: Actors, count: int, days: int, rng: np.random.Generator
     """About ``count`` events of pairs of actors that meet repeatedly; every established actor has at least one."""
     all_actors = np.arange(actors.established, dtype=np.int32)
     one = np.concatenate([all_actors, all_actors, actors.draw_any(2 * actors.established, rng)])
-    place = rng.random(len(one))
+    scope = rng.random(len(one))
     rival = actors.bloc[one] ^ 1
-    other = np.where(place < _AT_HOME, actors.draw_near(one, rng), actors.draw_bloc(actors.bloc[one], rng))
-    other = np.where(place < _IN_BLOC, other, actors.draw_bloc(rival, rng))
+    other = np.where(scope < _AT_HOME, actors.draw_near(one, rng), actors.draw_bloc(actors.bloc[one], rng))
+    other = np.where(scope < _IN_BLOC, other, actors.draw_bloc(rival, rng))
     # An actor that drew itself is paired with the neighbouring id.
     other = np.where(other != one, other, np.where(one > 0, one - 1, one + 1))
     same_country = (actors.home[one] == actors.home[other]) & (actors.home[one] >= 0)

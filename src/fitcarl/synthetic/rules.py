@@ -232,10 +232,10 @@ class _EventIndex:
         if not len(self.key):
             return np.full(len(number), -1, dtype=np.int64)
         limit = (number << 15) + day
-        place = np.searchsorted(self.key, limit, side="right") - back
-        key = self.key[np.maximum(place, 0)]
-        valid = (place >= 0) & (key >> 15 == number) & (limit - key <= window)
-        return np.where(valid, self.row[np.maximum(place, 0)], -1)
+        position = np.searchsorted(self.key, limit, side="right") - back
+        key = self.key[np.maximum(position, 0)]
+        valid = (position >= 0) & (key >> 15 == number) & (limit - key <= window)
+        return np.where(valid, self.row[np.maximum(position, 0)], -1)
 
 
 def _pair(one: NDArray[np.int32], other: NDArray[np.int32], actors: int) -> NDArray[np.int64]:

@@ -58,8 +58,8 @@ class Truth:
         if not len(keys):
             return np.full(len(fact_rows), -1, dtype=np.int64)
         key = self._key(fact_rows)
-        place = np.searchsorted(keys, key).clip(max=len(keys) - 1)
-        return np.where(inside & (keys[place] == key), rows[place], -1)
+        position = np.searchsorted(keys, key).clip(max=len(keys) - 1)
+        return np.where(inside & (keys[position] == key), rows[position], -1)
 
     @cached_property
     def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

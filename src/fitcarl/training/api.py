@@ -132,12 +132,12 @@ def resume(
         if origin.keep_all_facts and data is not None:
             expected = "--resume RUN alone"
             raise InputError("is not needed: a run on plain facts has its own", field="DATA", expected=expected)
-        place = str(folder.dataset if origin.keep_all_facts else data or origin.source)
-        dataset = load_dataset(place)
+        location = str(folder.dataset if origin.keep_all_facts else data or origin.source)
+        dataset = load_dataset(location)
         if dataset.digest != origin.digest:
             raise InputError(
                 "is not the dataset this run was started on",
-                file=place,
+                file=location,
                 found=dataset.digest[:12],
                 expected=origin.digest[:12],
             )

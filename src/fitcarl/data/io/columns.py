@@ -95,10 +95,10 @@ def find_columns(
     column may be the missing one or something else, such as a weight.
     """
     if columns is not None:
-        places = tuple(_find_column(file, column, names, width) for column in columns)
-        if len(set(places)) < len(COLUMNS):
+        positions = tuple(_find_column(file, column, names, width) for column in columns)
+        if len(set(positions)) < len(COLUMNS):
             raise _not_four(file, columns)
-        return places
+        return positions
     found = [_column_of(name) for name in names or ()]
     if all(found.count(column) == 1 for column in COLUMNS):
         return tuple(found.index(column) for column in COLUMNS)
@@ -110,20 +110,20 @@ def find_columns(
     )
 
 
-def field_names(places: Sequence[int], names: Sequence[str] | None) -> tuple[str, ...]:
+def field_names(positions: Sequence[int], names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the four columns in error messages, followed by their names in the file if those differ."""
     if names is None:
         return COLUMNS
-    pairs = zip(COLUMNS, (names[place] for place in places), strict=True)
+    pairs = zip(COLUMNS, (names[position] for position in positions), strict=True)
     return tuple(column if name.lower() == column else f"{column} ({name})" for column, name in pairs)
 
 
 def _find_column(file: Path, column: str | int, names: Sequence[str] | None, width: int) -> int:
     if isinstance(column, str) and column in (names or ()):
-        places = [place for place, name in enumerate(names or ()) if name == column]
-        if len(places) > 1:
+        positions = [index for index, name in enumerate(names or ()) if name == column]
+        if len(positions) > 1:
             raise InputError("two columns have this name", file=file, found=column, expected="a position from 1")
-        return places[0]
+        return positions[0]
     position = _position(column)
     if 1 <= position <= width:
         return position - 1

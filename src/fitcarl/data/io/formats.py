@@ -84,12 +84,12 @@ def _from_table(
     first, second = table.row(0), table.row(1) if len(table) > 1 else None
     headed = has_header(first, second, columns) if header == "auto" else header
     names = first if headed else None
-    places = find_columns(path, names, table.width, columns)
+    positions = find_columns(path, names, table.width, columns)
     skip = int(headed)
     if len(table) == skip:
         raise InputError("a header without facts", file=path, row=1, expected="at least one fact below it")
-    fields = field_names(places, names)
-    return FactColumns(path, tuple(table.columns(places, skip)), fields, lambda row: table.line(row + skip))
+    fields = field_names(positions, names)
+    return FactColumns(path, tuple(table.columns(positions, skip)), fields, lambda row: table.line(row + skip))
 
 
 def _other_separator(table: Table) -> str:
@@ -112,9 +112,9 @@ def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
     lines = text.split("\n")
     first = _record(path, 1, lines[0])
     names = list(first) if isinstance(first, dict) else None
-    places = find_columns(path, names, len(first), columns, ordered=names is None)
-    keys: tuple[Any, ...] = places if names is None else tuple(names[place] for place in places)
-    fields = field_names(places, names)
+    positions = find_columns(path, names, len(first), columns, ordered=names is None)
+    keys: tuple[Any, ...] = positions if names is None else tuple(names[position] for position in positions)
+    fields = field_names(positions, names)
 
     # This loop dominates the cost of reading JSONL; unusual lines are handled by the slower ``_jsonl_row``.
     decode, pick, kind, kinds = json.JSONDecoder().raw_decode, itemgetter(*keys), type(first), {str, int}
@@ -170,9 +170,9 @@ def _series(path: Path, fields: Sequence[str], values: Sequence[list[str]]) -> t
     except UnicodeEncodeError as error:
         # A JSON escape can encode an unpaired surrogate, which is not valid UTF-8.
         half = error.object
-        place, row = next((place, column.index(half)) for place, column in enumerate(values) if half in column)
+        position, row = next((position, column.index(half)) for position, column in enumerate(values) if half in column)
         raise InputError(
-            "an unpaired surrogate", file=path, row=row + 1, field=fields[place], found=half, expected="Unicode text"
+            "an unpaired surrogate", file=path, row=row + 1, field=fields[position], found=half, expected="Unicode text"
         ) from None
 
 
@@ -201,15 +201,15 @@ def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumn
     try:
         with _silent_stderr():  # polars prints long messages about some kinds of damage
             names = list(pl.read_parquet_schema(io.BytesIO(content)))
-            places = find_columns(path, names, len(names), columns)
-            frame = pl.read_parquet(io.BytesIO(content), columns=[names[place] for place in places])
+            positions = find_columns(path, names, len(names), columns)
+            frame = pl.read_parquet(io.BytesIO(content), columns=[names[position] for position in positions])
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = " ".join(str(error).split())[:160]
         raise InputError(f"a damaged Parquet file ({reason})", file=path, expected="a readable file") from None
     if not len(frame):
         raise InputError("no facts", file=path, expected="at least one row")
-    fields = field_names(places, names)
-    raw = FactColumns(path, tuple(frame[names[place]] for place in places), fields, lambda row: row + 1)
+    fields = field_names(positions, names)
+    raw = FactColumns(path, tuple(frame[names[position]] for position in positions), fields, lambda row: row + 1)
     return FactColumns(path, tuple(_text_of(raw, column) for column in range(len(COLUMNS))), fields, raw.line)
 
 

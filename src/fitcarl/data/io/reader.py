@@ -182,6 +182,6 @@ def _times(source: FactColumns, granularity: str) -> tuple[Calendar, Ids, Ids, i
         raise source.error(problem, _TIME, row, error.found, f"{error.expected}{hint}") from None
     calendar = Calendar.of_granules(times.granularity, times.granules, times.step)
     ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
-    place = _places_in(texts, values)
+    index = _places_in(texts, values)
     _, exact = np.unique(times.exact, return_inverse=True)
-    return calendar, ticks[place], exact.astype(np.int32)[place], int(np.count_nonzero(times.truncated[place]))
+    return calendar, ticks[index], exact.astype(np.int32)[index], int(np.count_nonzero(times.truncated[index]))

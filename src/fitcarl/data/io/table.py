@@ -157,8 +157,8 @@ def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: i
     if len(ragged):
         row = 0 if _blank_at(text, 0) else int(ragged[0])
         if _blank_at(text, int(starts[row])):
-            place = _row_at(text, int(starts[row]))
-            raise InputError("a blank line", file=path, row=place, expected="no blank line before the last row")
+            line = _row_at(text, int(starts[row]))
+            raise InputError("a blank line", file=path, row=line, expected="no blank line before the last row")
         count = int(fields[row])
         kind = {"\t": "tabs", ",": "commas"}.get(separator, repr(separator))
         raise InputError(

@@ -27,22 +27,22 @@ def validate(dataset: Dataset, folder: str | Path = "") -> None:
         folder: Prefix of the file names in error messages. Rows are those of the files the dataset is read from or
             written to.
     """
-    place = Path(folder)
-    _check_unique_names(place / ENTITIES, dataset.vocabulary.entities)
-    _check_unique_names(place / RELATIONS, dataset.vocabulary.relations)
+    root = Path(folder)
+    _check_unique_names(root / ENTITIES, dataset.vocabulary.entities)
+    _check_unique_names(root / RELATIONS, dataset.vocabulary.relations)
     for name, facts in _fact_tables(dataset):
-        _check_fact_ids(place / name, facts, dataset)
+        _check_fact_ids(root / name, facts, dataset)
     if not len(dataset.background):
         raise InputError(
-            "no facts", file=place / BACKGROUND, expected="at least one row: subject, relation, object, time"
+            "no facts", file=root / BACKGROUND, expected="at least one row: subject, relation, object, time"
         )
-    _check_distinct(place / BACKGROUND, dataset.background, dataset.vocabulary.entities)
+    _check_distinct(root / BACKGROUND, dataset.background, dataset.vocabulary.entities)
     if len(dataset.concepts.offsets) != len(dataset.vocabulary.entities) + 1:
-        raise InputError("concepts for another number of entities", file=place / CONCEPTS)
+        raise InputError("concepts for another number of entities", file=root / CONCEPTS)
 
     group = np.full(len(dataset.vocabulary.entities), _SEEN)
     for number, split in enumerate(SPLITS):
-        file, meta = place / META[split], dataset.meta(split)
+        file, meta = root / META[split], dataset.meta(split)
         _check_meta_set(file, meta, dataset.vocabulary.entities)
         twice = np.flatnonzero(group[meta.entity_of_fact] != _SEEN)
         if len(twice):
@@ -52,7 +52,7 @@ def validate(dataset: Dataset, folder: str | Path = "") -> None:
                 "an entity in two groups", file, row, "unseen entity", int(meta.entity_of_fact[row]), f"none of {other}"
             )
         group[meta.entity_of_fact] = number
-    _check_groups(place, dataset, group)
+    _check_groups(root, dataset, group)
 
 
 def _fact_tables(dataset: Dataset) -> Iterator[tuple[str, Quadruples]]:
@@ -123,7 +123,7 @@ def _check_distinct(file: Path, facts: Quadruples, names: Sequence[str]) -> None
     raise _error("a duplicate fact", file, row, "fact", found, "distinct facts")
 
 
-def _check_groups(place: Path, dataset: Dataset, group: NDArray[np.int64]) -> None:
+def _check_groups(root: Path, dataset: Dataset, group: NDArray[np.int64]) -> None:
     """The background contains no unseen entity, and the facts of a group none of another group."""
     allowed = [(BACKGROUND, dataset.background, _SEEN)]
     allowed += [(META[split], dataset.meta(split).facts, number) for number, split in enumerate(SPLITS)]
@@ -133,4 +133,4 @@ def _check_groups(place: Path, dataset: Dataset, group: NDArray[np.int64]) -> No
             if len(leaks):
                 row = int(leaks[0])
                 other = META[SPLITS[int(group[ends[row]])]]
-                raise _error("an unseen entity", place / name, row, field, int(ends[row]), f"none of {other}")
+                raise _error("an unseen entity", root / name, row, field, int(ends[row]), f"none of {other}")

@@ -111,7 +111,7 @@ def _first_hop(
     same = ((entity[:, :, None] == entity[:, None, :]) & known[:, None, :]).sum(2)
     out = np.zeros((*entity.shape, FIRST_HOP), dtype=np.float32)
     _describe(statistics, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), out)
-    for place, feature in enumerate(
+    for column, feature in enumerate(
         (
             statistics.cooccurrence_rate[gap_buckets(gap), relation, r_q] + _DAILY_RATE_SHIFT,
             statistics.pair_rate[relation, r_q] + _RATE_SHIFT,
@@ -124,7 +124,7 @@ def _first_hop(
             np.log(np.maximum(known.sum(1), 1))[:, None],
         )
     ):
-        out[..., _ENTITY + place] = feature
+        out[..., _ENTITY + column] = feature
     return out
 
 
@@ -158,7 +158,7 @@ def _second_hop(
     times = np.empty(space.entity.shape, dtype=np.float32)
     multiplicity(space.entity, times)
     in_support = (space.entity[:, :, None] == support.entity[query][:, None, :]).any(2)
-    for place, feature in enumerate(
+    for column, feature in enumerate(
         (
             statistics.rule_rate[rule] + _RATE_SHIFT,
             statistics.rule_tries[rule],
@@ -175,7 +175,7 @@ def _second_hop(
             np.log1p(statistics.degree[support.entity.ravel()])[:, None],
         )
     ):
-        out[..., _ENTITY + place] = feature
+        out[..., _ENTITY + column] = feature
     return out
 
 

@@ -26,10 +26,10 @@ def gap_bucket(gap: float) -> int:
     size = abs(gap)
     if size == 0:
         return SAME_TICK
-    place = 1
+    distance = 1
     for edge in _EDGES:
-        place += size > edge
-    return SAME_TICK + place if gap > 0 else SAME_TICK - place
+        distance += size > edge
+    return SAME_TICK + distance if gap > 0 else SAME_TICK - distance
 
 
 def gap_buckets(gap: NDArray[np.floating[Any]]) -> NDArray[np.int64]:

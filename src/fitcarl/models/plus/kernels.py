@@ -178,9 +178,9 @@ def describe_entities(
         q = query[i]
         node = entity[i]
         key = np.int64(relation[q]) * entities + node
-        place = lower_bound(object_keys, 0, len(object_keys), key)
-        if place < len(object_keys) and object_keys[place] == key:
-            first, end = object_offsets[place], object_offsets[place + 1]
+        position = lower_bound(object_keys, 0, len(object_keys), key)
+        if position < len(object_keys) and object_keys[position] == key:
+            first, end = object_offsets[position], object_offsets[position + 1]
             out[i, 0] = np.log1p(end - first)
             for s in range(3):
                 out[i, 1 + s] = np.log(_decayed_count(object_times, first, end, query_time[q], scales[s]) + 0.01) + 4.6

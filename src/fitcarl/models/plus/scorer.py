@@ -96,8 +96,8 @@ class PlusScorer:
         ordered = ends.entity[order]
         return [
             [
-                self._path(actions, log_probs, query, ends, int(place), vocabulary, calendar)
-                for place in order[ordered == entity][:limit]
+                self._path(actions, log_probs, query, ends, int(index), vocabulary, calendar)
+                for index in order[ordered == entity][:limit]
             ]
             for entity in entities
         ]
@@ -117,12 +117,12 @@ class PlusScorer:
         log_probs: LogProbs,
         query: Queries,
         ends: Outcomes,
-        place: int,
+        index: int,
         vocabulary: Vocabulary,
         calendar: Calendar,
     ) -> ExplanationPath:
-        start, end, score = int(query.entity[0]), int(ends.entity[place]), float(ends.score[place])
-        shot, column = int(ends.shot[place]), int(ends.column[place])
+        start, end, score = int(query.entity[0]), int(ends.entity[index]), float(ends.score[index])
+        shot, column = int(ends.shot[index]), int(ends.column[index])
         hops: list[tuple[int, int, int, int]] = []
         if shot < 0:
             hops.append(self._context_fact(int(query.relation[0]), end, int(query.time[0]), start))

@@ -175,9 +175,9 @@ class Words:
 
     def sum(self, table: Tensor, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: the weighted sum of the table's rows over the words of each entity."""
-        row, place = spans(self.offsets[entities], np.diff(self.offsets)[entities])
-        rows = table.index_select(0, torch.from_numpy(self.ids[place]))
-        weighted = rows * torch.from_numpy(self.weight[place])[:, None]
+        row, position = spans(self.offsets[entities], np.diff(self.offsets)[entities])
+        rows = table.index_select(0, torch.from_numpy(self.ids[position]))
+        weighted = rows * torch.from_numpy(self.weight[position])[:, None]
         return torch.zeros(len(entities), table.shape[1]).index_add(0, torch.from_numpy(row), weighted)
 
 

@@ -225,12 +225,12 @@ def from_relation(
     """Objects of r_q, with the number of their facts in total and near t_q."""
     e, r, query_time = queries.entity[q], queries.relation[q], queries.time[q]
     entities = len(seen)
-    for place in range(statistics.relation_offsets[r], statistics.relation_offsets[r + 1]):
-        x = statistics.object_keys[place] - r * entities
+    for position in range(statistics.relation_offsets[r], statistics.relation_offsets[r + 1]):
+        x = statistics.object_keys[position] - r * entities
         if x == e:
             continue
         count = _add_candidate(x, seen, listed, count)
-        low, high = statistics.object_offsets[place], statistics.object_offsets[place + 1]
+        low, high = statistics.object_offsets[position], statistics.object_offsets[position + 1]
         acc[x, Accumulator.OBJECT_COUNT] = high - low
         near_query = lower_bound(statistics.object_times, low, high, query_time)
         for a in range(max(low, near_query - _OBJECT_TIMES_PER_SIDE), min(high, near_query + _OBJECT_TIMES_PER_SIDE)):
@@ -277,8 +277,8 @@ def from_same_day(
 @njit(cache=True, nogil=True)
 def from_encoder(encoder: EncoderScores, q: int, e: int, seen: NDArray[np.bool_], listed: Ints, count: int) -> int:
     """The most probable entities of the encoder; their scores are looked up later, not accumulated."""
-    for place in range(encoder.top.shape[1]):
-        x = encoder.top[q, place]
+    for position in range(encoder.top.shape[1]):
+        x = encoder.top[q, position]
         if x != e and encoder.with_events[q, x] > _MIN_LOGPROB:
             count = _add_candidate(x, seen, listed, count)
     return count

@@ -115,11 +115,11 @@ def _samples(
     for values, queries in _batches(task, graph, statistics, encoder, shortlist):
         first = 0
         for answer, listed in queries:
-            place = np.flatnonzero(listed == answer)
+            position = np.flatnonzero(listed == answer)
             others = np.flatnonzero(listed != answer)
-            if len(place) and len(others):
+            if len(position) and len(others):
                 drawn = rng.choice(others, min(_NEGATIVES, len(others)), replace=False)
-                rows = values[:, first + np.concatenate([place, drawn])].T
+                rows = values[:, first + np.concatenate([position, drawn])].T
                 found.append((rows, float(np.log(len(others) / len(drawn)))))
             first += len(listed)
     return found
@@ -128,8 +128,8 @@ def _samples(
 def _fit_preselection(samples: list[tuple[Floats, float]], disabled: Collection[str]) -> NDArray[np.float64]:
     """float64 [features]: weights of a linear softmax over candidates, fitted to the answers."""
     weights = FeatureScaling.unfitted().preselection
-    used = [place for place, f in enumerate(FEATURES) if f.preselects and f.family not in disabled]
-    weights[[place for place, f in enumerate(FEATURES) if f.family in disabled]] = 0
+    used = [column for column, f in enumerate(FEATURES) if f.preselects and f.family not in disabled]
+    weights[[column for column, f in enumerate(FEATURES) if f.family in disabled]] = 0
     if not samples:
         return weights
     rows = np.nan_to_num(np.concatenate([values[:, used] for values, _ in samples]))
@@ -174,10 +174,10 @@ def _shift_and_scale(values: Floats, answer: NDArray[np.bool_]) -> dict[str, NDA
         answer: [candidates], whether a candidate is the answer.
     """
     shift, scale = np.zeros(len(values)), np.ones(len(values))
-    for place, row in enumerate(values):
+    for column, row in enumerate(values):
         groups = [group[~np.isnan(group)] for group in (row[~answer], row[answer])]
         if len(groups[0]):
-            shift[place] = groups[0].mean()
-            squares = [np.mean((group - shift[place]) ** 2) for group in groups if len(group)]
-            scale[place] = np.sqrt(np.mean(squares))
+            shift[column] = groups[0].mean()
+            squares = [np.mean((group - shift[column]) ** 2) for group in groups if len(group)]
+            scale[column] = np.sqrt(np.mean(squares))
     return {"shift": shift, "scale": np.where(scale > _MIN_SCALE, scale, 1.0)}

@@ -39,14 +39,14 @@ class FeatureScaling:
     def preselection_arrays(self) -> Preselection:
         """The preselection weights as the kernel reads them."""
         rows = [
-            (place, feature.source, feature.transform)
-            for place, feature in enumerate(FEATURES)
+            (column, feature.source, feature.transform)
+            for column, feature in enumerate(FEATURES)
             if feature.preselects and isinstance(feature.source, Accumulator)
         ]
         return Preselection(
             accumulator=np.array([source for _, source, _ in rows], dtype=np.int64),
             epsilon=np.array([transform.epsilon for _, _, transform in rows if isinstance(transform, Log)]),
-            weight=self.preselection[[place for place, _, _ in rows]],
+            weight=self.preselection[[column for column, _, _ in rows]],
             degree=float(self.preselection[_DEGREE]),
             encoder=float(self.preselection[_ENCODER]),
         )

@@ -116,15 +116,15 @@ def column(name: str) -> int:
     Raises:
         KeyError: If there is no such feature.
     """
-    for place, feature in enumerate(FEATURES):
+    for column, feature in enumerate(FEATURES):
         if feature.name == name:
-            return place
+            return column
     raise KeyError(name)
 
 
 def columns_of(family: str) -> list[int]:
     """The columns of a family."""
-    return [place for place, feature in enumerate(FEATURES) if feature.family == family]
+    return [column for column, feature in enumerate(FEATURES) if feature.family == family]
 
 
 def transformed(inputs: FeatureInputs, low: int, high: int, table: Sequence[Feature] = FEATURES) -> Floats:
@@ -145,10 +145,10 @@ def transformed(inputs: FeatureInputs, low: int, high: int, table: Sequence[Feat
         if not isinstance(source, Accumulator):
             found |= source(inputs, low, high)
     out = np.empty((len(table), rows.stop - rows.start))
-    for place, feature in enumerate(table):
+    for column, feature in enumerate(table):
         if isinstance(feature.source, Accumulator):
             value: Floats = inputs.accumulators[rows, feature.source].astype(np.float64)
         else:
             value = found[feature.name]
-        out[place] = feature.transform(value)
+        out[column] = feature.transform(value)
     return out

@@ -74,10 +74,10 @@ $(BIN)/python:
 	  exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-# What `fitcarl demo` needs: the package and its figures, no web service and no development tools.
+# What `fitcarl demo` needs: the package, its figures and the explorer it points to; no development tools.
 $(DEMO_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing into $(VENV) (the first installation takes a few minutes)"
-	@$(PIP) -e '.[plot]'
+	@$(PIP) -e '.[plot,serve]'
 	@touch $@
 
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python

@@ -85,7 +85,7 @@ def evaluate_scorer(
     total = sum(len(task.queries) for task in tasks)
     done = 0
 
-    def advance(queries: int) -> None:
+    def on_chunk(queries: int) -> None:
         nonlocal done
         done += queries
         if on_progress is not None:
@@ -105,7 +105,7 @@ def evaluate_scorer(
             extra=tuple((extra or {}).items()),
         ),
         entities=entities,
-        draws=tuple(rank_task(scorer, task, known, entities, chunk, advance, calibration) for task in tasks),
+        draws=tuple(rank_task(scorer, task, known, entities, chunk, on_chunk, calibration) for task in tasks),
         slices=slices(tasks[0], relations, dataset.calendar),
         peak_mb=peak_mb(),
         seed=seed,
@@ -126,10 +126,10 @@ def rank_task(
     known: KnownAnswers,
     entities: int,
     chunk: int = CHUNK,
-    advance: Callable[[int], None] | None = None,
+    on_chunk: Callable[[int], None] | None = None,
     calibration: Calibration | None = None,
 ) -> Draw:
-    """Ranks the answers to the queries of one task; ``advance`` is called with the size of every finished chunk."""
+    """Ranks the answers to the queries of one task; ``on_chunk`` is called with the size of every finished chunk."""
     start = perf_counter()
     masked = Task(task.support, hide_answers(task.queries))
     ranks: dict[Filter, list[Ranks]] = {filter: [] for filter in FILTERS}
@@ -143,8 +143,8 @@ def rank_task(
         if calibration is not None:
             others = known.filtered_answers(queries, "time-aware")
             top.append(TopPredictions.of(scores, queries, others, calibration))
-        if advance is not None:
-            advance(len(queries))
+        if on_chunk is not None:
+            on_chunk(len(queries))
     joined = {filter: Ranks.concat(parts) for filter, parts in ranks.items()}
     return Draw(task.queries, joined, perf_counter() - start, TopPredictions.concat(top) if top else None)
 

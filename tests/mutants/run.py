@@ -2,8 +2,8 @@
 
     python tests/mutants/run.py [--only TEXT] [--workers N] [--list]
 
-Each worker has a copy of the checkout; a mutant counts as caught if its tests fail and pass without it. Exit code 1
-if a mutant survives.
+Each worker has a copy of the checkout. All tests that a mutant names must pass there without any mutant, otherwise
+nothing is examined; a mutant counts as caught if one of its tests fails. Exit code 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -55,7 +55,12 @@ def main() -> int:
         print("\n".join(stale))
         return 1
     with tempfile.TemporaryDirectory(prefix="fitcarl-mutants-") as scratch:
-        outcomes = examine(chosen, Path(scratch), options.workers)
+        copies = [copy_checkout(Path(scratch) / f"worker-{number}") for number in range(options.workers)]
+        tests = tuple(dict.fromkeys(test for mutant in chosen for test in mutant.tests))
+        if run_tests(tests, copies[0], own_cache=False) != 0:
+            print("the tests fail without any mutant; run them first: " + " ".join(f"tests/{test}" for test in tests))
+            return 1
+        outcomes = examine(chosen, copies)
     survivors = [outcome for outcome in outcomes if not outcome.caught]
     print(f"{len(outcomes)} mutants: {len(outcomes) - len(survivors)} caught, {len(survivors)} survived")
     for outcome in survivors:
@@ -63,23 +68,23 @@ def main() -> int:
     return bool(survivors)
 
 
-def examine(mutants: list[Mutant], scratch: Path, workers: int) -> list[Outcome]:
-    """Run every mutant's tests, ``workers`` mutants at a time."""
-    copies: SimpleQueue[Path] = SimpleQueue()
-    for number in range(workers):
-        copies.put(copy_checkout(scratch / f"worker-{number}"))
+def examine(mutants: list[Mutant], copies: list[Path]) -> list[Outcome]:
+    """Run every mutant's tests, one mutant per copy of the checkout at a time."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    for copy in copies:
+        free.put(copy)
 
     def one(mutant: Mutant) -> Outcome:
-        copy = copies.get()
+        copy = free.get()
         try:
             outcome = examine_one(mutant, copy)
         finally:
-            copies.put(copy)
+            free.put(copy)
         verdict = "caught" if outcome.caught else "SURVIVED"
         print(f"{verdict:9}{outcome.seconds:5.0f} s  {mutant.file}: {mutant.name} {outcome.note}".rstrip(), flush=True)
         return outcome
 
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(len(copies)) as pool:
         return list(pool.map(one, mutants))
 
 

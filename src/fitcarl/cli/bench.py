@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fitcarl.cli import console
+from fitcarl.core.progress import Progress
 from fitcarl.errors import require_extra
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -56,7 +57,7 @@ def benchmark_index(
     from fitcarl.bench.index import time_index
 
     with console.progress() as bar:
-        result = time_index(facts, on_progress=lambda now: bar(now.stage, 0, None))
+        result = time_index(facts, on_progress=bar)
     _show(asdict(result), json)
 
 
@@ -70,7 +71,7 @@ def benchmark_episode(
     from fitcarl.bench.episode import time_episode
 
     with console.progress() as bar:
-        bar("training episodes", 0, None)
+        bar(Progress("training episodes", 0, 0))
         result = time_episode(data, shots, episodes)
     _show(asdict(result), json)
 
@@ -84,7 +85,7 @@ def benchmark_evaluate(
     from fitcarl.bench.episode import time_answers
 
     with console.progress() as bar:
-        bar("test queries", 0, None)
+        bar(Progress("test queries", 0, 0))
         result = time_answers(data, shots)
     _show(asdict(result), json)
 
@@ -117,7 +118,7 @@ def benchmark_ask(
     from fitcarl.bench.predict import time_ask
 
     with console.progress() as bar:
-        result = time_ask(run, questions, top, paths, on_progress=lambda now: bar("queries", now.done, now.total))
+        result = time_ask(run, questions, top, paths, on_progress=bar)
     _show(asdict(result), json)
 
 
@@ -126,7 +127,7 @@ def benchmark_explain(run: Run, json: Json = False) -> None:
     from fitcarl.bench.explanations import measure_explanations
 
     with console.progress() as bar:
-        result = measure_explanations(run, on_progress=lambda now: bar("correct answers", now.done, now.total))
+        result = measure_explanations(run, on_progress=bar)
     _show(asdict(result), json)
 
 
@@ -141,7 +142,7 @@ def benchmark_serve(
     from fitcarl.bench.serve import time_serve
 
     with console.progress() as bar:
-        result = time_serve(run, requests, clients, on_progress=lambda now: bar("predictions", now.done, now.total))
+        result = time_serve(run, requests, clients, on_progress=bar)
     _show(asdict(result), json)
 
 

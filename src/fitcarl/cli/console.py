@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fitcarl.core.progress import Progress
+from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import FitcarlError, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -155,25 +155,17 @@ def messages_to_stderr() -> Iterator[None]:
         logger.setLevel(level)
 
 
-class ProgressBar:
-    """Callable that updates a progress bar; ``OnProgress`` of fitcarl.core.progress."""
-
-    def __init__(self, update: Callable[[str, int, int | None], None]) -> None:
-        self._update = update
-
-    def __call__(self, stage: Progress | str, done: int = 0, total: int | None = None) -> None:
-        if isinstance(stage, Progress):
-            metrics = "".join(f", {name} {value:.3f}" for name, value in stage.metrics.items())
-            self._update(stage.stage + metrics, stage.done, stage.total or None)
-        else:
-            self._update(stage, done, total)
+def format_progress(update: Progress) -> str:
+    """The stage and its metrics, without the time spent."""
+    metrics = ", ".join(f"{name} {value:.3f}" for name, value in update.metrics.items() if name != "seconds")
+    return f"{update.stage}: {metrics}" if metrics else update.stage
 
 
 @contextmanager
-def progress() -> Iterator[ProgressBar]:
+def progress() -> Iterator[OnProgress]:
     """A progress bar on stderr that disappears at the end; silent if stderr is not a terminal."""
     if not sys.stderr.isatty():
-        yield ProgressBar(lambda _stage, _done, _total: None)
+        yield lambda _update: None
         return
 
     from rich.console import Console
@@ -183,7 +175,11 @@ def progress() -> Iterator[ProgressBar]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
-        yield ProgressBar(lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total))
+
+        def show_update(update: Progress) -> None:
+            bar.update(task, description=format_progress(update), completed=update.done, total=update.total or None)
+
+        yield show_update
 
 
 @contextmanager

@@ -126,10 +126,7 @@ def _check_embeddings(
     from fitcarl.models.registry import trainable_class
     from fitcarl.runs.layout import RunFolder
 
-    default = None if model else DEFAULT_PRESET
-    config = (
-        configure(preset or default, settings, model=model) if resumed is None else RunFolder(resumed).read_config()
-    )
+    config = configure(preset, settings, model=model) if resumed is None else RunFolder(resumed).read_config()
     if "embeddings" not in trainable_class(config.model).artifacts:
         expected = "--preset paper, which starts from embeddings"
         raise InputError("is not used by this model", field="--embeddings", found=config.model, expected=expected)
@@ -159,9 +156,7 @@ def pretrain_data(
     dataset = load_dataset(data)
     began = time.perf_counter()
     with console.progress() as bar:
-        embeddings = embeddings_for(
-            dataset, config.embedding, seed, on_progress=lambda now: bar("embeddings", now.done, now.total)
-        )
+        embeddings = embeddings_for(dataset, config.embedding, seed, on_progress=bar)
     seconds = time.perf_counter() - began
     by_object, by_subject = static_filtered_mrr(embeddings, dataset.background, seed=seed)
     result = {"mrr_object": by_object, "mrr_subject": by_subject, "seconds": seconds, "peak_mb": peak_mb()}
@@ -196,13 +191,11 @@ def training_progress() -> Iterator[OnProgress]:
     with console.progress() as bar:
 
         def on_progress(update: Progress) -> None:
-            shown = ", ".join(f"{name} {value:.3f}" for name, value in update.metrics.items() if name != "seconds")
-            bar(f"{update.stage}: {shown}" if shown else update.stage, update.done, update.total or None)
+            bar(update)
             if "valid_mrr" in update.metrics:
                 spent, left = update.metrics.get("seconds", 0.0), update.seconds_left or 0.0
-                console.log.info(
-                    f"episode {update.done}/{update.total}: {shown}, {spent:.0f} s, about {left:.0f} s left"
-                )
+                line = f"{console.format_progress(update)}, {spent:.0f} s, about {left:.0f} s left"
+                console.log.info(f"episode {update.done}/{update.total}: {line.removeprefix('training: ')}")
 
         yield on_progress
 

@@ -17,7 +17,7 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.pseudo_unseen import hold_out_entities
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
-from fitcarl.models.base import GraphContext, TrainableModel
+from fitcarl.models.base import Episode, GraphContext, TrainableModel
 from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.tasks.sampler import TaskSampler
 from fitcarl.tasks.task import Task, sampled_task
@@ -69,7 +69,7 @@ def first(tiny: Dataset, model: PlusModel, config: Config) -> tuple[PlusModel, T
 
 
 def loss(model: TrainableModel, task: Task) -> float:
-    return float(model.training_step(task, 0).loss.detach())
+    return float(model.training_step(Episode(task, 0)).loss.detach())
 
 
 def same(one: object, other: object) -> bool:

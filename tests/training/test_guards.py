@@ -16,7 +16,7 @@ from fitcarl.config.settings import configure
 from fitcarl.core.storage import Artifacts, read_tensors
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
-from fitcarl.models.base import EpisodeResult, GraphContext, Preparation
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam
 from fitcarl.models.registry import TRAINABLE, trainable_class
 from fitcarl.runs.layout import RunFolder
 from fitcarl.tasks.task import Task
@@ -46,9 +46,12 @@ class Parabola:
     def weight(self) -> torch.Tensor:
         return self.module.weight.detach().clone()
 
-    def training_step(self, task: Task, seed: int) -> EpisodeResult:
-        self.seeds.append(seed)
-        self.tasks.append(task)
+    def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        return adam(self.module, learning_rate)
+
+    def training_step(self, episode: Episode) -> EpisodeResult:
+        self.seeds.append(episode.seed)
+        self.tasks.append(episode.task)
         return EpisodeResult(self.scale * ((self.module.weight - TARGET) ** 2).sum(), {})
 
     def scorer(self) -> None:

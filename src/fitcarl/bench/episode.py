@@ -146,9 +146,7 @@ def _train(data: str, shots: int, episodes: int, use_reference: bool) -> _Measur
     times, first_loss, queries = [], 0.0, 0
     for number in range(episodes):
         rng = np.random.default_rng([0, number])
-        task = sampled_task(
-            dataset.train, shots, dataset.vocabulary.relation_ids, rng, config.training.queries_per_entity
-        )
+        task = sampled_task(dataset.train, shots, dataset.vocabulary.relation_ids, rng, config.queries_per_entity)
         wall, cpu = perf_counter(), process_time()
         episode = episode_of(model, background, task, config, prior, max_delta, number)
         optimizer.zero_grad(set_to_none=True)

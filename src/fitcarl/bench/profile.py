@@ -58,7 +58,7 @@ def profile_episode(data: str, shots: int) -> Profile:
     dataset, config, model, background = setting(data, shots)
     prior, max_delta = concept_prior(GraphContext.from_dataset(dataset)), dataset.calendar.span - 1
     relations = dataset.vocabulary.relation_ids
-    task = sampled_task(dataset.train, shots, relations, np.random.default_rng(0), config.training.queries_per_entity)
+    task = sampled_task(dataset.train, shots, relations, np.random.default_rng(0), config.queries_per_entity)
 
     def episode() -> None:
         model.zero_grad(set_to_none=True)

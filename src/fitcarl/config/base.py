@@ -20,15 +20,28 @@ class TrainingConfig(Section):
     """Settings of the training loop."""
 
     episodes: int = Field(200, ge=1, description="maximum number of episodes (training tasks)")
-    queries_per_entity: int = Field(10, ge=1, description="queries sampled per unseen entity of a training task")
-    learning_rate: float = Field(1e-3, gt=0, description="learning rate of Adam")
+    learning_rate: float = Field(1e-3, gt=0, description="learning rate of the optimizer")
     warmup: int = Field(0, ge=0, description="episodes over which the learning rate rises linearly; 0 for none")
     lr_floor: float = Field(
         1.0, ge=0, le=1, description="the cosine decay stops at this share of the learning rate; 1 keeps it constant"
     )
-    grad_clip: float = Field(5.0, gt=0, description="maximum norm of the gradient")
+    grad_clip: float = Field(5.0, ge=0, description="maximum norm of the gradient; 0 for no limit")
     validate_every: int = Field(10, ge=1, description="episodes between two validations on meta-validation")
-    patience: int = Field(10, ge=1, description="validations without improvement after which training stops")
+    patience: int = Field(
+        10, ge=0, description="validations without improvement after which training stops; 0 for never"
+    )
+
+    def ran_out(self, validations_since_best: int) -> bool:
+        """Whether patience ends the training."""
+        return 0 < self.patience <= validations_since_best
+
+
+class TaskTrainingConfig(TrainingConfig):
+    """Settings of a training on few-shot tasks."""
+
+    queries_per_entity: int = Field(
+        10, ge=0, description="queries sampled per unseen entity of a training task; 0 for all"
+    )
 
 
 class Config(Section):
@@ -44,9 +57,20 @@ class Config(Section):
     training: TrainingConfig = TrainingConfig()
 
     @property
-    def task_source(self) -> TaskSource:
-        """Where training tasks come from."""
+    def task_source(self) -> TaskSource | None:
+        """Where training tasks come from; None if the model is trained on facts instead of tasks."""
         return "meta"
+
+    @property
+    def queries_per_entity(self) -> int | None:
+        """Queries sampled per unseen entity of a training task; None for all."""
+        training = self.training
+        return training.queries_per_entity or None if isinstance(training, TaskTrainingConfig) else None
+
+    @property
+    def official_supports_only(self) -> bool:
+        """Whether the model is trained on the support facts of the official draw, which other draws may ask for."""
+        return False
 
     @property
     def folds(self) -> int:

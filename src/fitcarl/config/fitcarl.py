@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from fitcarl.config.base import Config, Section, TrainingConfig
+from fitcarl.config.base import Config, Section, TaskTrainingConfig
 
 
 class NetworkConfig(Section):
@@ -46,7 +46,7 @@ class EmbeddingConfig(Section):
     init_std: float = Field(0.1, gt=0, description="standard deviation of the initial embeddings")
 
 
-class FitcarlTrainingConfig(TrainingConfig):
+class FitcarlTrainingConfig(TaskTrainingConfig):
     """The training loop with REINFORCE."""
 
     gamma: float = Field(0.95, ge=0, le=1, description="γ, the discount per step")

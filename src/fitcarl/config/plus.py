@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from fitcarl.config.base import Config, Section, TaskSource, TrainingConfig
+from fitcarl.config.base import Config, Section, TaskSource, TaskTrainingConfig
 
 
 class PolicyConfig(Section):
@@ -59,7 +59,7 @@ class FeaturesConfig(Section):
         return tuple(name for name, on in self.model_dump().items() if not on)
 
 
-class PlusTrainingConfig(TrainingConfig):
+class PlusTrainingConfig(TaskTrainingConfig):
     """The training loop by maximum likelihood."""
 
     episodes: int = Field(300, ge=1, description="maximum number of episodes (training tasks)")
@@ -69,8 +69,10 @@ class PlusTrainingConfig(TrainingConfig):
         "if there is no meta-train split), or both in equal shares",
     )
     folds: int = Field(4, ge=1, description="groups of pseudo-unseen entities, held out in turn (tasks pseudo or both)")
-    queries_per_entity: int = Field(4, ge=1, description="queries sampled per unseen entity of a training task")
-    learning_rate: float = Field(3e-3, gt=0, description="learning rate of Adam")
+    queries_per_entity: int = Field(
+        4, ge=0, description="queries sampled per unseen entity of a training task; 0 for all"
+    )
+    learning_rate: float = Field(3e-3, gt=0, description="learning rate of the optimizer")
     warmup: int = Field(10, ge=0, description="episodes over which the learning rate rises linearly; 0 for none")
     lr_floor: float = Field(
         0.02, ge=0, le=1, description="the cosine decay stops at this share of the learning rate; 1 keeps it constant"

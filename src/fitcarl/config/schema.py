@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from fitcarl.config.base import Config, TrainingConfig
+from fitcarl.config.base import Config, TaskTrainingConfig, TrainingConfig
 from fitcarl.config.fitcarl import EmbeddingConfig, FitcarlConfig, FitcarlTrainingConfig, NetworkConfig, SearchConfig
 from fitcarl.config.plus import EncoderConfig, FeaturesConfig, PlusConfig, PlusTrainingConfig, PolicyConfig
 from fitcarl.errors import InputError, did_you_mean
@@ -52,6 +52,7 @@ __all__ = [
     "PlusTrainingConfig",
     "PolicyConfig",
     "SearchConfig",
+    "TaskTrainingConfig",
     "TrainingConfig",
     "config_class",
     "parse_config",

@@ -81,6 +81,8 @@ class Report:
     seed: int = 0
     calibration: Calibration | None = None
     """Converts scores to shares; None if the scorer has no calibration."""
+    parameters: int | None = None
+    """Trained parameters of the model; None for a scorer without training."""
 
     @property
     def official(self) -> Draw:
@@ -164,6 +166,7 @@ class Report:
             "signature": str(self.signature),
             "seconds": self.seconds,
             "peak_mb": self.peak_mb,
+            "parameters": self.parameters,
         }
         if ranks:
             document["per_query"] = [draw.to_json() for draw in self.draws]

@@ -79,6 +79,18 @@ class Preparation:
 
 
 @dataclass(frozen=True)
+class Episode:
+    """One training step."""
+
+    task: Task
+    """The training task; empty if ``Config.task_source`` is None."""
+    seed: int
+    """Seed of all random choices in the episode."""
+    number: int = 1
+    """Episodes are numbered from 1, so that a model that is trained on facts knows which mini-batch is next."""
+
+
+@dataclass(frozen=True)
 class EpisodeResult:
     """The outcome of one training step."""
 
@@ -117,8 +129,12 @@ class TrainableModel(Protocol):
         """Saves what ``load`` needs and ``prepare`` did not save."""
         ...
 
-    def training_step(self, task: Task, seed: int) -> EpisodeResult:
-        """The loss of one training task."""
+    def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        """A new optimizer of the trained parameters; the training loop sets its learning rate in every episode."""
+        ...
+
+    def training_step(self, episode: Episode) -> EpisodeResult:
+        """The loss of one episode: of a training task or, for models that are trained on facts, of a mini-batch."""
         ...
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> Explainer:
@@ -141,6 +157,11 @@ class TrainableModel(Protocol):
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> Self:
         """The same weights on another background of the same entities, with all statistics computed on it."""
         ...
+
+
+def adam(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    """Adam with the usual moments, for ``TrainableModel.make_optimizer``."""
+    return torch.optim.Adam(module.parameters(), lr=learning_rate, fused=True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,9 +77,16 @@ def evaluate(
             found=f"{calendar.granularity}, step {calendar.step}",
             expected=f"{run_calendar.granularity}, step {run_calendar.step}",
         )
+    if draws and run.config.official_supports_only:
+        raise InputError(
+            "the run was trained on the support facts of the official draw, so other draws would be a leak",
+            field="draws",
+            found=str(draws),
+            expected="0, or a run that was trained with another value of `sees`",
+        )
     split = default_split(dataset) if split is None else split
     shots = run.config.shots if shots is None else shots
-    return evaluate_scorer(
+    report = evaluate_scorer(
         run.scorer_for(dataset),
         dataset,
         split,
@@ -90,6 +98,7 @@ def evaluate(
         calibration=run.calibration,
         on_progress=on_progress,
     )
+    return replace(report, parameters=run.parameters)
 
 
 def default_split(dataset: Dataset) -> Split:
@@ -97,10 +106,20 @@ def default_split(dataset: Dataset) -> Split:
     return "test" if len(dataset.test) else "valid"
 
 
-def calibrate(scorer: Scorer, dataset: Dataset, shots: int, *, seed: int = 0) -> Calibration:
-    """Fits how a scorer's scores (logarithms) become calibrated shares on meta-validation."""
+def calibrate(
+    scorer: Scorer, dataset: Dataset, shots: int, *, draws: int = CALIBRATION_DRAWS, seed: int = 0
+) -> Calibration:
+    """Fits how a scorer's scores (logarithms) become calibrated shares on meta-validation.
+
+    Args:
+        scorer: The scorer.
+        dataset: The dataset with a meta-validation split.
+        shots: K, support facts per unseen entity.
+        draws: Resampled support sets, besides the official one.
+        seed: Seed of the resampling and of the choice of queries.
+    """
     known = KnownAnswers.of(dataset)
-    tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, CALIBRATION_DRAWS, seed)
+    tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, draws, seed)
     rng = np.random.default_rng(seed)
     listed: list[Scores] = []
     answer = []

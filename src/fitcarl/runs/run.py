@@ -81,6 +81,11 @@ class Run:
         names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"
         return f"Run({str(self.folder.path)!r}, {self.config.preset}, {self.config.shots}-shot, {names})"
 
+    @property
+    def parameters(self) -> int:
+        """The number of trained parameters."""
+        return sum(parameter.numel() for parameter in self.model.module.parameters() if parameter.requires_grad)
+
     def dataset(self) -> Dataset:
         """The dataset it was trained on.
 

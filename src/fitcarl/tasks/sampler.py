@@ -41,14 +41,15 @@ class TaskSampler:
         self._holdout = lru_cache(_KEPT_FOLDS)(self._hold_out)
         self.pseudo_unseen: PseudoUnseen | None = None
         relations = dataset.vocabulary.relation_ids
-        if config.task_source != "pseudo" and not len(official_task(dataset.train, config.shots, relations).queries):
+        from_meta_train = config.task_source in ("meta", "both")
+        if from_meta_train and not len(official_task(dataset.train, config.shots, relations).queries):
             pseudo = ", or --set training.tasks=pseudo" if "pseudo" in config.task_sources else ""
             raise InputError(
                 f"no meta-train entity has more than {config.shots} facts",
                 file=dataset.name,
                 expected="more facts" + pseudo,
             )
-        if config.task_source != "meta":
+        if config.task_source in ("pseudo", "both"):
             self.pseudo_unseen = select_pseudo_unseen(
                 dataset.background,
                 len(dataset.vocabulary.entities),
@@ -68,11 +69,13 @@ class TaskSampler:
         return facts.take(~(held_out[facts.subject] | held_out[facts.object]))
 
     def sample(self, episode: int) -> SampledTask:
-        """The task of an episode."""
+        """The task of an episode; empty if the model is not trained on tasks."""
+        if self._config.task_source is None:
+            return SampledTask(Task.empty(), None)
         seed, relations = self._config.seed, self._dataset.vocabulary.relation_ids
         fold = self._fold(np.random.default_rng([seed, episode, 1]))
         meta = self._dataset.train if fold is None else self._holdout(fold).hidden
-        rng, queries = np.random.default_rng([seed, episode]), self._config.training.queries_per_entity
+        rng, queries = np.random.default_rng([seed, episode]), self._config.queries_per_entity
         return SampledTask(sampled_task(meta, self._config.shots, relations, rng, queries), fold)
 
     def background(self, fold: int) -> TemporalGraph:

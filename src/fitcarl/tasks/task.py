@@ -49,6 +49,12 @@ class Task:
     support: MetaSet
     queries: Queries
 
+    @classmethod
+    def empty(cls) -> Task:
+        """A task without entities and queries."""
+        nothing, facts = np.empty(0, np.int32), Quadruples.empty()
+        return cls(MetaSet(nothing, facts), Queries(nothing, nothing, nothing, nothing))
+
     @property
     def entities(self) -> Ids:
         """int32 [unseen], in order of appearance."""

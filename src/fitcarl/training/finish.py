@@ -5,7 +5,7 @@ from __future__ import annotations
 from fitcarl.core.storage import write_json
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import GraphContext, TrainableModel
-from fitcarl.runs.evaluate import calibrate
+from fitcarl.runs.evaluate import CALIBRATION_DRAWS, calibrate
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.training import trace
@@ -20,7 +20,8 @@ def finish(
     dataset, config = setup.dataset, setup.config
     trace.plot_curve(trace.read(folder.trace), folder.curve)
     folder.load_weights(model.module)
-    calibration = calibrate(model.scorer(), dataset, config.shots, seed=config.seed)
+    draws = 0 if config.official_supports_only else CALIBRATION_DRAWS
+    calibration = calibrate(model.scorer(), dataset, config.shots, draws=draws, seed=config.seed)
     write_json(folder.calibration, calibration.to_json())
     if setup.keep_all_facts:
         graph = open_graph(folder.graph)
@@ -35,7 +36,7 @@ def finish(
             "best_valid_mrr": state.best_mrr,
             "seconds": state.seconds,
             "peak_mb": state.peak_mb,
-            "ended_by": "patience" if state.validations_since_best >= config.training.patience else "episodes",
+            "ended_by": "patience" if config.training.ran_out(state.validations_since_best) else "episodes",
         },
     )
     names = dataset.vocabulary, dataset.calendar, dataset.concepts

@@ -11,7 +11,7 @@ import torch
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.progress import Interrupted, Progress
 from fitcarl.errors import FitcarlError
-from fitcarl.models.base import EpisodeResult, TrainableModel
+from fitcarl.models.base import Episode, EpisodeResult, TrainableModel
 from fitcarl.runs.layout import RunFolder
 from fitcarl.training import trace
 from fitcarl.training.folds import FoldModels
@@ -28,7 +28,7 @@ def run_episodes(setup: TrainingSetup, model: TrainableModel, folder: RunFolder,
         Interrupted: If ``should_stop`` returned True after an episode; the state is saved.
     """
     config, module = setup.config.training, model.module
-    optimizer = torch.optim.Adam(module.parameters(), lr=config.learning_rate, fused=True)
+    optimizer = model.make_optimizer(config.learning_rate)
     state = TrainingState(seconds=model.preparation_seconds)
     if folder.state.exists():
         state = load_state(folder.state, module, optimizer)
@@ -37,10 +37,11 @@ def run_episodes(setup: TrainingSetup, model: TrainableModel, folder: RunFolder,
         folder.result.unlink(missing_ok=True)  # written again at the end
     models, validation = FoldModels(model, setup.sampler), Validation.of(setup.dataset, setup.config.shots)
     start = perf_counter() - state.seconds
-    while state.episode < config.episodes and state.validations_since_best < config.patience:
+    while state.episode < config.episodes and not config.ran_out(state.validations_since_best):
         episode = state.episode + 1
         sampled = setup.sampler.sample(episode)
-        result = models.model_for(sampled.fold).training_step(sampled.task, episode_seed(setup.config.seed, episode))
+        step = Episode(sampled.task, episode_seed(setup.config.seed, episode), episode)
+        result = models.model_for(sampled.fold).training_step(step)
         _update(optimizer, result, episode, learning_rate(episode, config), config.grad_clip)
         state = replace(state, episode=episode, seconds=perf_counter() - start)
         entry = trace.TraceEntry(episode, float(result.loss.detach()), dict(result.metrics), state.seconds)
@@ -74,5 +75,6 @@ def _update(optimizer: torch.optim.Optimizer, result: EpisodeResult, episode: in
     result.loss.backward()
     for group in optimizer.param_groups:
         group["lr"] = rate
-        torch.nn.utils.clip_grad_norm_(group["params"], clip)
+        if clip:
+            torch.nn.utils.clip_grad_norm_(group["params"], clip)
     optimizer.step()

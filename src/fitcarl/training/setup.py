@@ -103,7 +103,7 @@ def log_task_source(setup: TrainingSetup) -> None:
 
 def _hold_out(facts: Facts, config: Config) -> Dataset:
     """Plain facts as a dataset with held-out entities; logs what was done."""
-    meta_train = config.task_source != "pseudo"
+    meta_train = config.task_source in ("meta", "both")
     dataset, held_out = dataset_from_facts(facts, config.shots, config.seed, meta_train=meta_train)
     names, times = facts.vocabulary, facts.calendar
     _log.info(

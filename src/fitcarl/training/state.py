@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.errors import InputError
 
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_WEIGHT = "weight"
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,9 @@ def save_state(file: Path, module: nn.Module, optimizer: torch.optim.Optimizer, 
     """Writes weights, optimizer moments and state to one file, atomically."""
     tensors = {}
     for name, parameter in module.named_parameters():
-        tensors[f"weight/{name}"] = parameter
-        for moment in _MOMENTS:
-            if optimizer.state[parameter]:
-                tensors[f"{moment}/{name}"] = optimizer.state[parameter][moment]
+        tensors[f"{_WEIGHT}/{name}"] = parameter
+        for moment, value in optimizer.state[parameter].items():
+            tensors[f"{moment}/{name}"] = value
     write_tensors(file, tensors, vars(state))
 
 
@@ -52,16 +50,19 @@ def load_state(file: Path, module: nn.Module, optimizer: torch.optim.Optimizer) 
     """Restores weights and optimizer moments in place and returns the state."""
     tensors, about = read_tensors(file)
     fields = {field.name for field in dataclasses.fields(TrainingState)}
+    saved: dict[str, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        kind, _, name = key.partition("/")
+        saved.setdefault(name, {})[kind] = value
     fits = all(
-        f"weight/{name}" in tensors and tensors[f"weight/{name}"].shape == parameter.shape
+        _WEIGHT in saved.get(name, {}) and saved[name][_WEIGHT].shape == parameter.shape
         for name, parameter in module.named_parameters()
     )
     if not fits or not about.keys() <= fields:
         raise InputError("does not fit this run", file=file, expected="the state that `fitcarl train` saved here")
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            parameter.copy_(tensors[f"weight/{name}"])
-            if f"step/{name}" in tensors:
-                moments: dict[str, Any] = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS}
-                optimizer.state[parameter] = moments
+            parameter.copy_(saved[name].pop(_WEIGHT))
+            if saved[name]:
+                optimizer.state[parameter] = saved[name]
     return TrainingState(**about)

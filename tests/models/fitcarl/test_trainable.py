@@ -10,7 +10,7 @@ import torch
 
 from fitcarl.config.fitcarl import EmbeddingConfig, FitcarlConfig, FitcarlTrainingConfig, NetworkConfig, SearchConfig
 from fitcarl.config.settings import configure
-from fitcarl.models.base import GraphContext
+from fitcarl.models.base import Episode, GraphContext
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.trainable import FitcarlModel
 from fitcarl.scoring.scores import Scores
@@ -38,7 +38,7 @@ def model_of(
 
 
 def loss(model: FitcarlModel) -> float:
-    return float(model.training_step(TASK.task(), seed=3).loss.detach())
+    return float(model.training_step(Episode(TASK.task(), seed=3)).loss.detach())
 
 
 def scores(model: FitcarlModel) -> Scores:

@@ -9,7 +9,7 @@ import torch
 from fitcarl.config.settings import configure
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.base import GraphContext
+from fitcarl.models.base import Episode, GraphContext
 from fitcarl.models.plus.action_features import ActionFeatures, action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.policy import log_likelihood
@@ -159,11 +159,11 @@ def test_training_raises_the_likelihood_of_answers(dataset: Dataset, context: Gr
     model = PlusModel(configure("plus"), context)
     relations = dataset.vocabulary.relation_ids
     fixed = sampled_task(dataset.train, 3, relations, np.random.default_rng(99), 4)
-    before = model.training_step(fixed, 0).loss.item()
+    before = model.training_step(Episode(fixed, 0)).loss.item()
     optimizer = torch.optim.Adam(model.module.parameters(), lr=2e-3)
     for number in range(30):
         task = sampled_task(dataset.train, 3, relations, np.random.default_rng(number), 4)
         optimizer.zero_grad()
-        model.training_step(task, number).loss.backward()
+        model.training_step(Episode(task, number)).loss.backward()
         optimizer.step()
-    assert model.training_step(fixed, 0).loss.item() < before - 0.3
+    assert model.training_step(Episode(fixed, 0)).loss.item() < before - 0.3

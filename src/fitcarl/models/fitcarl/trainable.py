@@ -14,14 +14,13 @@ from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import EpisodeResult, GraphContext, Preparation, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
 from fitcarl.models.factorization.cache import embeddings_for
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
 from fitcarl.models.fitcarl.rollout import ConceptPrior
 from fitcarl.models.fitcarl.scorer import FitcarlScorer
-from fitcarl.tasks.task import Task
 
 
 class FitcarlModel:
@@ -59,10 +58,12 @@ class FitcarlModel:
     def save_artifacts(self, artifacts: Artifacts) -> None:
         """Does nothing: ``prepare`` has saved the embeddings."""
 
-    def training_step(self, task: Task, seed: int) -> EpisodeResult:
-        return run_episode(
-            self.module, self._background, task, self._config, self._concept_prior, self._max_delta, seed
-        )
+    def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        return adam(self.module, learning_rate)
+
+    def training_step(self, episode: Episode) -> EpisodeResult:
+        arguments = self._config, self._concept_prior, self._max_delta, episode.seed
+        return run_episode(self.module, self._background, episode.task, *arguments)
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002
         return FitcarlScorer(self.module, self._background, self._config, max(self._max_delta, max_delta))

@@ -19,7 +19,7 @@ from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import EpisodeResult, GraphContext, Preparation, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
 from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
@@ -30,7 +30,6 @@ from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics, event_index
-from fitcarl.tasks.task import Task
 
 _LOG_EVERY = 15.0
 """Seconds between two log messages about the encoder."""
@@ -106,8 +105,12 @@ class PlusModel:
         arrays = self.statistics.arrays().items()
         artifacts.write("statistics", {name: torch.from_numpy(array) for name, array in arrays})
 
-    def training_step(self, task: Task, seed: int) -> EpisodeResult:
+    def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        return adam(self.module, learning_rate)
+
+    def training_step(self, episode: Episode) -> EpisodeResult:
         """The loss over a random subset of the task's queries."""
+        task, seed = episode.task, episode.seed
         order = np.random.default_rng(seed).permutation(len(task.queries))
         queries = task.queries.take(np.sort(order[: self._config.queries_per_episode]))
         graph = self._background.with_facts(task.support.facts)

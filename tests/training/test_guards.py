@@ -19,7 +19,7 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam
 from fitcarl.models.registry import TRAINABLE, trainable_class
 from fitcarl.runs.layout import RunFolder
-from fitcarl.tasks.task import Task
+from fitcarl.tasks.task import Task, official_task
 from fitcarl.training import loop
 from fitcarl.training.loop import run_episodes
 from fitcarl.training.schedule import learning_rate
@@ -108,6 +108,43 @@ def test_gradients_are_clipped_to_the_maximum_norm(
     run(setup_of(tiny, episodes=1, grad_clip=0.25), model, tmp_path, monkeypatch)
     found = float(model.module.weight.grad.norm())
     assert found == pytest.approx(norm, rel=1e-3) if norm is not None else found < 0.25
+
+
+def test_grad_clip_of_zero_is_no_limit(tiny: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Parabola(1000.0)
+    run(setup_of(tiny, episodes=1, grad_clip=0.0), model, tmp_path, monkeypatch)
+    assert float(model.module.weight.grad.norm()) == pytest.approx(2000 * float(TARGET.norm()))
+
+
+def test_patience_of_zero_is_no_limit(tiny: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state, _ = run(setup_of(tiny, episodes=15, patience=0), Parabola(), tmp_path, monkeypatch, [0.9] + [0.1] * 14)
+    assert (state.episode, state.best_episode) == (15, 1)
+
+
+def test_zero_queries_per_entity_are_all(tiny: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Parabola()
+    run(setup_of(tiny, episodes=1, queries_per_entity=0), model, tmp_path, monkeypatch)
+    expected = official_task(tiny.train, 2, tiny.vocabulary.relation_ids)
+    assert len(model.tasks[0].queries) == len(expected.queries)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.Adagrad])
+def test_every_optimizer_resumes_bit_for_bit(
+    tiny: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[torch.optim.Optimizer]
+) -> None:
+    def model() -> Parabola:
+        made = Parabola()
+        monkeypatch.setattr(made, "make_optimizer", lambda rate: kind(made.module.parameters(), lr=rate))
+        return made
+
+    for name in ("whole", "parts"):
+        (tmp_path / name).mkdir()
+    whole, first, second = model(), model(), model()
+    run(setup_of(tiny, episodes=6), whole, tmp_path / "whole", monkeypatch)
+    run(setup_of(tiny, episodes=3), first, tmp_path / "parts", monkeypatch)
+    run(setup_of(tiny, episodes=6), second, tmp_path / "parts", monkeypatch)
+    assert len(second.seeds) == 3
+    assert torch.equal(second.weight, whole.weight)
 
 
 def test_every_episode_has_its_own_seed_and_task(

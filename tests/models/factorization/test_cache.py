@@ -11,7 +11,7 @@ from fitcarl.config.schema import EmbeddingConfig
 from fitcarl.core.progress import Interrupted
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.factorization import complex
+from fitcarl.models.factorization import pretrain as pretraining
 from fitcarl.models.factorization.cache import cache_file, embeddings_for
 from fitcarl.models.factorization.embeddings import Embeddings
 from tests.models.factorization.graphs import ENTITIES, KNOWN, dataset_of, small_background
@@ -23,13 +23,13 @@ QUICK = EmbeddingConfig(dim=8, epochs=1, min_updates=5)
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The seeds of all trainings so far."""
     seeds: list[int] = []
-    original = complex.pretrain
+    original = pretraining.pretrain
 
     def counted(*given: Any) -> Embeddings:
         seeds.append(given[4])
         return original(*given)
 
-    monkeypatch.setattr(complex, "pretrain", counted)
+    monkeypatch.setattr(pretraining, "pretrain", counted)
     return seeds
 
 
@@ -71,6 +71,14 @@ def test_only_background_facts_are_trained_on(tmp_path: Path) -> None:
         extended = embeddings_for(replace(dataset, **{split: held_out}), QUICK, 1, tmp_path / split)
         assert extended == plain
         assert not extended.trained[unseen].any()
+
+
+def test_score_functions_have_separate_files(tmp_path: Path, trainings: list[int]) -> None:
+    dataset = dataset_of(small_background())
+    real, complex_ = (embeddings_for(dataset, QUICK, 1, tmp_path, score=score) for score in ("distmult", "complex"))
+    assert real != complex_
+    assert embeddings_for(dataset, QUICK, 1, tmp_path, score="distmult") == real
+    assert trainings == [1, 1]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied"])

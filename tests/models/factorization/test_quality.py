@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.factorization.complex import pretrain
 from fitcarl.models.factorization.embeddings import Embeddings, import_npy
+from fitcarl.models.factorization.pretrain import pretrain
 from fitcarl.models.factorization.quality import static_filtered_mrr
 
 

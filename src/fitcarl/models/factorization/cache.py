@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from typing import Literal
 
 from fitcarl.config.schema import EmbeddingConfig
 from fitcarl.core.arrays import sha256_of_arrays
@@ -14,6 +15,9 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.errors import InputError
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.factorization.triples import Triples
+
+PretrainingScore = Literal["complex", "distmult"]
+"""Score functions that embeddings are pre-trained with."""
 
 _METHOD = 1
 """Version of the training method; part of the cache key, raised whenever results change."""
@@ -28,8 +32,9 @@ def embeddings_for(
     cache: str | Path | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
+    score: PretrainingScore = "complex",
 ) -> Embeddings:
-    """The ComplEx embeddings of a dataset's background, from the cache or newly trained and stored there.
+    """The embeddings of a dataset's background, from the cache or newly trained and stored there.
 
     A damaged file is replaced, and a cache that cannot be written is not used; both are logged as warnings.
 
@@ -40,23 +45,27 @@ def embeddings_for(
         cache: Cache folder; by default ``embeddings`` in the cache directory.
         on_progress: Called while embeddings are trained.
         should_stop: Polled while embeddings are trained.
+        score: The score function that they are trained with.
 
     Raises:
         Interrupted: If ``should_stop`` returns True; nothing is stored then.
     """
     full = config or EmbeddingConfig()
-    file = cache_file(dataset, full, seed, cache)
+    file = cache_file(dataset, full, seed, cache, score)
     if file.exists():
         try:
             return Embeddings.load(file)
         except InputError as error:
             _log.warning(f"{error}; training the embeddings again")
 
-    from fitcarl.models.factorization.complex import pretrain
+    from fitcarl.models.factorization.complex import ComplEx
+    from fitcarl.models.factorization.distmult import DistMult
+    from fitcarl.models.factorization.pretrain import pretrain
 
     relations = dataset.vocabulary.relation_ids
+    function = ComplEx() if score == "complex" else DistMult()
     embeddings = pretrain(
-        dataset.background, len(dataset.vocabulary.entities), relations, full, seed, on_progress, should_stop
+        dataset.background, len(dataset.vocabulary.entities), relations, full, seed, on_progress, should_stop, function
     )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -66,11 +75,18 @@ def embeddings_for(
     return embeddings
 
 
-def cache_file(dataset: Dataset, config: EmbeddingConfig, seed: int, cache: str | Path | None = None) -> Path:
-    """The cache file of the embeddings of these facts, settings and seed."""
+def cache_file(
+    dataset: Dataset,
+    config: EmbeddingConfig,
+    seed: int,
+    cache: str | Path | None = None,
+    score: PretrainingScore = "complex",
+) -> Path:
+    """The cache file of the embeddings of these facts, settings, seed and score function."""
     triples = Triples.of(dataset.background, dataset.vocabulary.relation_ids)
     counts = [len(dataset.vocabulary.entities), len(dataset.vocabulary.relations)]
-    key = json.dumps([_METHOD, *counts, seed, config.model_dump()], sort_keys=True).encode()
+    other = [] if score == "complex" else [score]  # keys of ComplEx stay those of earlier versions
+    key = json.dumps([_METHOD, *counts, seed, config.model_dump(), *other], sort_keys=True).encode()
     columns = (triples.entity, triples.relation, triples.offsets, triples.answer, triples.count)
     digest = sha256_of_arrays(*columns, header=key, separator=b"\0")
     return Path(cache or cache_dir() / "embeddings") / f"{digest}.safetensors"

@@ -24,7 +24,7 @@ _TENSORS = {"entity": np.float32, "relation": np.float32, "trained": np.bool_}
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Rows of d real numbers: the real parts of d/2 complex numbers, then their imaginary parts."""
+    """Rows of d real numbers; for ComplEx the real parts of d/2 complex numbers, then their imaginary parts."""
 
     entity: EmbeddingRows
     """float32 [E, d]; untrained rows are zero."""

@@ -9,10 +9,15 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 
-def n3_penalty(rows: Tensor) -> Tensor:
-    """The N3 penalty of each row, [rows]: the sum of the cubed moduli of its complex numbers."""
-    real, imaginary = rows.chunk(2, dim=1)
-    return (real.square() + imaginary.square()).pow(1.5).sum(dim=1)
+def n3_penalty(rows: Tensor, components: int = 2) -> Tensor:
+    """The N3 penalty of each row, [rows]: the sum over coordinates of the cubed norm of their components.
+
+    Args:
+        rows: [rows, components · k].
+        components: Real numbers per coordinate, 2 for complex numbers.
+    """
+    first, *others = (part.square() for part in rows.chunk(components, dim=1))
+    return sum(others, start=first).pow(1.5).sum(dim=1)
 
 
 def filtered_softmax(

@@ -1,4 +1,4 @@
-"""How well embeddings fit the facts they were trained on."""
+"""How well ComplEx embeddings fit the facts they were trained on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.factorization.complex import compose
+from fitcarl.models.factorization.complex import complex_product
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.factorization.triples import Triples
 
@@ -48,7 +48,7 @@ def _realistic_ranks(embeddings: Embeddings, triples: Triples, facts: Quadruples
     ranks = []
     for first in range(0, len(facts), _BATCH):
         batch = facts.take(slice(first, first + _BATCH))
-        queries = compose(entity[batch.subject], relation[batch.relation]).double()
+        queries = complex_product(entity[batch.subject], relation[batch.relation]).double()
         scores = (queries @ entity.double().T).numpy()
         target = scores[np.arange(len(batch)), batch.object][:, None]
         query, position = triples.answers(triples.find(batch.subject, batch.relation))

@@ -7,8 +7,10 @@ import torch
 from fitcarl.config.schema import EmbeddingConfig
 from fitcarl.core.progress import Interrupted, Progress
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.factorization.complex import compose, pretrain
+from fitcarl.models.factorization.complex import complex_product
+from fitcarl.models.factorization.distmult import DistMult
 from fitcarl.models.factorization.embeddings import Embeddings
+from fitcarl.models.factorization.pretrain import pretrain
 from fitcarl.models.factorization.quality import static_filtered_mrr
 from tests.models.factorization.graphs import ENTITIES, KNOWN, RELATIONS, small_background
 
@@ -27,7 +29,7 @@ def _score(embeddings: Embeddings, subject: int, relation: int, object: int) -> 
 
 def test_score_of_a_hand_computed_example() -> None:
     # s = 1 + 2i, r = 3 - i, s·r = 5 + 5i; o = 2 + 4i: Re((5 + 5i)(2 - 4i)) = 10 + 20.
-    query = compose(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, -1.0]]))
+    query = complex_product(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, -1.0]]))
     assert query.tolist() == [[5.0, 5.0]]
     assert (query @ torch.tensor([[2.0], [4.0]])).item() == 30.0
 
@@ -36,7 +38,7 @@ def test_score_is_the_real_part_of_the_complex_product() -> None:
     random = np.random.default_rng(0)
     s, r, o = (random.normal(size=(7, 10)) for _ in range(3))
     expected = np.sum(_complex(s) * _complex(r) * np.conj(_complex(o)), axis=1).real
-    found = (compose(torch.from_numpy(s), torch.from_numpy(r)) * torch.from_numpy(o)).sum(dim=1)
+    found = (complex_product(torch.from_numpy(s), torch.from_numpy(r)) * torch.from_numpy(o)).sum(dim=1)
     assert np.allclose(found.numpy(), expected, rtol=1e-12)
 
 
@@ -141,8 +143,21 @@ def test_progress_ends_at_the_last_update() -> None:
 
 
 def test_should_stop_interrupts_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fitcarl.models.factorization.complex._SECONDS_BETWEEN_CALLS", 0.0)
+    monkeypatch.setattr("fitcarl.models.factorization.pretrain._SECONDS_BETWEEN_CALLS", 0.0)
     updates: list[Progress] = []
     with pytest.raises(Interrupted):
         pretrain(small_background(), ENTITIES, RELATIONS, QUICK, on_progress=updates.append, should_stop=lambda: True)
     assert len(updates) == 1
+
+
+def test_distmult_fits_triples_and_scores_both_directions_alike() -> None:
+    facts, config = small_background(), EmbeddingConfig(dim=40, batch_size=16, min_updates=300)
+    embeddings = pretrain(facts, ENTITIES, RELATIONS, config, seed=1, score=DistMult())
+    entity, relation = torch.from_numpy(embeddings.entity), torch.from_numpy(embeddings.relation)
+    scores = (DistMult().compose(entity[facts.subject], relation[facts.relation]) @ entity.T)[:, :KNOWN]
+    answer = torch.from_numpy(facts.object.astype(np.int64))
+    better = (scores > scores.gather(1, answer[:, None])).sum(dim=1).float()
+    assert better.mean() < 2  # several answers of one query rank above each other
+    assert embeddings.about["origin"] == "DistMult"
+    swapped = DistMult().compose(entity[facts.object], relation[facts.relation])
+    assert torch.allclose((swapped * entity[facts.subject]).sum(dim=1), scores.gather(1, answer[:, None])[:, 0], 1e-4)

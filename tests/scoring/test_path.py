@@ -9,8 +9,7 @@ import pytest
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.models.fitcarl.beam import BeamPaths, BeamStep
-from fitcarl.models.fitcarl.explanation import best_paths_to, explanation_path
+from fitcarl.models.paths import BeamPaths, BeamStep, best_paths_to, explanation_path
 from fitcarl.scoring.path import ExplanationPath, PathStep, make_step
 
 VOCABULARY = Vocabulary(("Ann", "Bob", "Cy"), ("meets", "sues"))

@@ -29,7 +29,8 @@ from fitcarl.models.base import EpisodeResult
 from fitcarl.models.fitcarl.entity_encoder import AttentionLayer
 from fitcarl.models.fitcarl.network import Fitcarl
 from fitcarl.models.fitcarl.rewards import reward
-from fitcarl.models.fitcarl.rollout import ConceptPrior, sample_actions
+from fitcarl.models.fitcarl.rollout import ConceptPrior
+from fitcarl.models.sampling import sample_actions
 from fitcarl.tasks.task import Queries, Task
 
 

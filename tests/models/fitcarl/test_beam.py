@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from fitcarl.models.fitcarl import beam as beam_module
-from fitcarl.models.fitcarl.beam import BeamPaths, BeamStep, beam_search, entity_scores
+from fitcarl.models.fitcarl.beam import beam_search
 from fitcarl.models.fitcarl.network import Fitcarl
+from fitcarl.models.paths import BeamPaths, BeamStep, entity_scores
 from tests.models.fitcarl.paper.reference import Edge, ReferenceModel, weights_of
 from tests.models.fitcarl.paper.tiny import Query, Tiny, build, opened, random_task
 

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.models.fitcarl.rollout import sample_actions, sample_rollout
+from fitcarl.models.fitcarl.rollout import sample_rollout
+from fitcarl.models.sampling import sample_actions
 from tests.models.fitcarl.paper.reference import concept_probability, concepts_given_relation, divergence
 from tests.models.fitcarl.paper.tiny import build, opened, random_task
 from tests.models.fitcarl.paper.walks import by_policy, walk

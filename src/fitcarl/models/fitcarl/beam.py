@@ -1,62 +1,17 @@
-"""Beam search: the most probable paths of every query, and the scores of the entities where they end."""
+"""Beam search: the most probable paths of every query."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from fitcarl.data.quadruples import Ids
 from fitcarl.models.fitcarl.network import Fitcarl, SearchState, TaskContext
-from fitcarl.scoring.scores import Scores
+from fitcarl.models.paths import BeamPaths, BeamStep
 from fitcarl.tasks.task import Queries
 
 _MAX_STATES = 4096  # bounds memory: a state costs about 20 kB at d = 100 and 51 actions
-
-
-@dataclass(frozen=True, eq=False)
-class BeamStep:
-    """One step of every kept path."""
-
-    relation: Ids
-    """int32 [queries, paths]."""
-    entity: Ids
-    """int32 [queries, paths], the entity that the step leads to."""
-    time: Ids
-    """int32 [queries, paths]."""
-    log_probability: NDArray[np.float64]
-    """float64 [queries, paths], log π of the step."""
-    confidence: NDArray[np.float64]
-    """float64 [queries, paths], conf_{a|q}; nan if the confidence learner is off."""
-
-    def take(self, path: NDArray[np.int64]) -> BeamStep:
-        """The selected paths of each query; ``path`` is int64 [queries, selected]."""
-        return BeamStep(
-            np.take_along_axis(self.relation, path, axis=1),
-            np.take_along_axis(self.entity, path, axis=1),
-            np.take_along_axis(self.time, path, axis=1),
-            np.take_along_axis(self.log_probability, path, axis=1),
-            np.take_along_axis(self.confidence, path, axis=1),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class BeamPaths:
-    """The paths that a beam search keeps for every query, best first."""
-
-    score: NDArray[np.float64]
-    """float64 [queries, paths], log-probability of the whole path; -inf if a query has fewer paths."""
-    steps: list[BeamStep]
-    """One entry per step."""
-
-    @property
-    def entity(self) -> Ids:
-        """int32 [queries, paths], the last entity of each path."""
-        return self.steps[-1].entity
 
 
 @torch.no_grad()
@@ -117,24 +72,3 @@ def _drop_empty_columns(score: Tensor, extension: Tensor) -> tuple[Tensor, Tenso
     """Removes the trailing columns that hold no path of any query (all -inf)."""
     width = int(torch.isfinite(score).any(0).sum())
     return score[:, :width], extension[:, :width]
-
-
-def entity_scores(paths: BeamPaths, aggregate: str) -> Scores:
-    """Scores of the distinct entities where the paths of each query end.
-
-    Args:
-        paths: The result of a beam search.
-        aggregate: "max" scores an entity by the log-probability of its best path, "sum" by that of all its paths.
-    """
-    row, column = np.nonzero(np.isfinite(paths.score))
-    entity, score = paths.entity[row, column], paths.score[row, column]
-    order = np.lexsort((-score, entity, row))
-    row, entity, score = row[order], entity[order], score[order]
-    first = np.append(True, (row[1:] != row[:-1]) | (entity[1:] != entity[:-1]))[: len(row)]
-    start = np.flatnonzero(first)
-    best = score[start]
-    if aggregate == "sum" and len(start):
-        relative = np.exp(score - np.repeat(best, np.diff(np.append(start, len(score)))))
-        best = best + np.log(np.add.reduceat(relative, start))
-    offsets = np.searchsorted(row[start], np.arange(len(paths.score) + 1)).astype(np.int64)
-    return Scores(offsets, entity[start], best)

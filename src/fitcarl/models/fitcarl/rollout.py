@@ -13,6 +13,7 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.fitcarl.concepts import concept_divergence, concept_fit
 from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
+from fitcarl.models.sampling import sample_actions
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,3 @@ def sample_rollout(
                 context, encoded, state, space.relation[chosen], space.entity[chosen], space.time[chosen]
             )
     return out
-
-
-def sample_actions(log_policy: Tensor, generator: torch.Generator) -> Tensor:
-    """int64 [states]: one action per state, sampled from π by inverting its cumulative distribution."""
-    cumulative = log_policy.double().exp().cumsum(-1)
-    point = torch.rand(len(log_policy), 1, dtype=torch.float64, generator=generator) * cumulative[:, -1:]
-    # The point lies strictly below the total, so padding, which has probability 0 and comes last, is never sampled.
-    return torch.searchsorted(cumulative, point, right=True).squeeze(1)

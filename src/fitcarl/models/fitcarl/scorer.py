@@ -11,9 +11,9 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.fitcarl.beam import beam_search, entity_scores
-from fitcarl.models.fitcarl.explanation import best_paths_to, explanation_path
+from fitcarl.models.fitcarl.beam import beam_search
 from fitcarl.models.fitcarl.network import Fitcarl, TaskContext
+from fitcarl.models.paths import best_paths_to, entity_scores, explanation_path
 from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.models.fitcarl.beam import beam_search, entity_scores
+from fitcarl.models.fitcarl.beam import beam_search
 from fitcarl.models.fitcarl.network import Fitcarl
+from fitcarl.models.paths import entity_scores
 from tests.models.fitcarl.paper.reference import Edge
 from tests.models.fitcarl.paper.tiny import Query, Tiny, build, opened, random_task
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from fitcarl.graph.actions import ActionSpace
 from fitcarl.models.fitcarl.network import EncodedQueries, Fitcarl, TaskContext
 from fitcarl.models.fitcarl.policy import PolicyStep
-from fitcarl.models.fitcarl.rollout import sample_actions
+from fitcarl.models.sampling import sample_actions
 from tests.models.fitcarl.paper.reference import Edge
 
 Choice = Callable[[PolicyStep, ActionSpace], Tensor]

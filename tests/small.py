@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fitcarl.config.presets import find_preset
 from fitcarl.data.io.dataset_folder import write_dataset
 from fitcarl.data.split import split_facts
 from fitcarl.synthetic import generate_world
@@ -28,7 +29,7 @@ SMALL_PAPER = (
 
 def small(preset: str) -> tuple[str, ...]:
     """Small settings for a preset."""
-    return SMALL_PAPER if preset == "paper" else SMALL
+    return SMALL_PAPER if find_preset(preset).model == "fitcarl" else SMALL
 
 
 def write_tiny(folder: Path, seed: int = 7) -> Path:

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from fitcarl.config.presets import PRESETS
-from fitcarl.config.schema import CONFIGS, FitcarlConfig, NetworkConfig, PlusConfig, parse_config
+from fitcarl.config.schema import (
+    CONFIGS,
+    FitcarlConfig,
+    FitcarlTrainingConfig,
+    NetworkConfig,
+    PlusConfig,
+    parse_config,
+)
 from fitcarl.config.settings import configure, describe_settings, flatten
 from fitcarl.errors import InputError
 
@@ -29,10 +36,39 @@ def test_preset_paper_has_the_values_of_the_paper() -> None:
     assert (network.hops, network.action_space, network.heads, network.layers) == (3, 50, 2, 2)
     assert (training.kl_weight, training.reward_margin, training.gamma) == (1e-9, 5.0, 0.95)
     assert (training.learning_rate, training.grad_clip, training.queries_per_entity) == (1e-3, 5.0, 10)
-    assert (training.reward, training.baseline, training.entropy_coef) == ("step", False, 0.0)
-    assert (training.warmup, training.lr_floor) == (0, 1.0)
+    assert (training.reward, training.baseline, training.entropy_coef) == ("step", "none", 0.0)
+    assert (training.warmup, training.lr_floor, training.episodes, training.patience) == (0, 1.0, 200, 10)
+    assert (network.attention_scale, network.policy, network.self_loop_history) == ("head", "softmax", True)
     assert (config.search.beam, config.search.aggregate) == (100, "max")
     assert not network.finetune
+
+
+def changed(preset: str) -> dict[str, Any]:
+    """The settings in which a preset differs from preset ``paper``."""
+    paper, other = (flatten(configure(name).model_dump()) for name in ("paper", preset))
+    return {name: other[name] for name in paper if paper[name] != other[name] and name != "preset"}
+
+
+def test_presets_of_the_paper_differ_only_in_what_they_say() -> None:
+    assert changed("paper-full") == {
+        "training.episodes": 1000,
+        "training.patience": 0,
+        "training.queries_per_entity": 0,
+    }
+    assert configure("paper-full").queries_per_entity is None
+    assert changed("paper-product") == {"network.policy": "product"}
+    assert changed("authors") == {
+        "network.self_loop_history": False,
+        "training.reward": "return",
+        "training.baseline": "standardise",
+        "training.entropy_coef": 0.01,
+        "training.entropy_decay": 0.9,
+    }
+
+
+@pytest.mark.parametrize(("before", "now"), [(False, "none"), (True, "mean")])
+def test_baseline_of_earlier_runs_is_understood(before: bool, now: str) -> None:
+    assert FitcarlTrainingConfig.model_validate({"baseline": before}).baseline == now
 
 
 @pytest.mark.parametrize("preset", PRESETS)

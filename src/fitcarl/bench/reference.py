@@ -203,9 +203,12 @@ class _Search:
 
         core = torch.einsum("qi,ijk->qjk", start, model.confidence.core)
         psi = (torch.einsum("qj,qjk->qk", h_r, core).unsqueeze(1) * node).sum(-1)
-        confidence = psi.masked_fill(~mask, float("-inf")).softmax(-1)
-        product = log_probability.exp().double() * confidence.double()
-        return product.masked_fill(~mask, float("-inf")).log_softmax(-1), mask
+        log_confidence = psi.masked_fill(~mask, float("-inf")).log_softmax(-1)
+        if model.config.policy == "product":
+            logit = log_probability.double() + log_confidence.double()
+        else:
+            logit = log_probability.exp().double() * log_confidence.exp().double()
+        return logit.masked_fill(~mask, float("-inf")).log_softmax(-1), mask
 
     def advance(self, action: Tensor) -> None:
         """Takes the chosen actions and updates the history (Eq. 3)."""
@@ -213,7 +216,10 @@ class _Search:
         relation, self.entity, self.time = (column[position] for column in self.space[:3])
         since = self.model.time(long_tensor(self.queries.time - self.time))
         step = torch.cat([self._relation(relation), self.embed(self.entity), since], 1)
-        self.history = self.model.history.cell(step, self.history)
+        history = self.model.history.cell(step, self.history)
+        stays = torch.from_numpy(relation == self.model.relations.self_loop).unsqueeze(1)
+        keeps = stays & (not self.model.config.self_loop_history)
+        self.history = torch.where(keeps, self.history, history)
 
     def divergence(self, log_policy: Tensor, mask: Tensor, concept_prior: ConceptPrior) -> Tensor:
         """L_KL [queries], by Eq. 10 and 11."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fitcarl.config.base import Config, Section, TaskTrainingConfig
 
@@ -15,12 +15,20 @@ class NetworkConfig(Section):
     heads: int = Field(2, ge=1, description="attention heads of the time-aware Transformer")
     layers: int = Field(2, ge=1, description="layers of the time-aware Transformer")
     feedforward: int = Field(200, ge=1, description="width of the Transformer's feed-forward layers")
+    attention_scale: Literal["head", "model"] = Field(
+        "head", description="scale of attention scores: 1/√(d / heads), as usual, or 1/√d, as printed in the paper"
+    )
     hops: int = Field(3, ge=1, description="L, steps of a path")
     action_space: int = Field(50, ge=1, description="n, edges in an action space besides the self-loop")
     sampling: Literal["adaptive", "random", "nearest"] = Field(
         "adaptive",
         description="which edges are in an action space: by time score, random (ablation A1) or nearest in time (A2)",
     )
+    policy: Literal["softmax", "product"] = Field(
+        "softmax",
+        description="π from P and the confidence: softmax(P · conf), as in the paper, or P · conf / Σ (P · conf)",
+    )
+    self_loop_history: bool = Field(True, description="a self-loop updates the search history like any other step")
     confidence: bool = Field(True, description="the confidence learner; off is ablation B")
     concepts: bool = Field(True, description="the concept regulariser; off is ablation C")
     time_bias: bool = Field(True, description="time differences in the Transformer's attention; off is ablation D")
@@ -55,8 +63,25 @@ class FitcarlTrainingConfig(TaskTrainingConfig):
     reward: Literal["step", "return"] = Field(
         "step", description="weight of a step: its own reward, as in the paper, or the discounted return"
     )
-    baseline: bool = Field(False, description="subtract the batch mean from the weight of a step")
-    entropy_coef: float = Field(0.0, ge=0, description="weight of an entropy bonus")
+    baseline: Literal["none", "mean", "standardise"] = Field(
+        "none",
+        description="weights of steps: as they are, minus the mean of their step over the queries, or with mean 0 and "
+        "deviation 1 over all steps and queries",
+    )
+    entropy_coef: float = Field(0.0, ge=0, description="weight of an entropy bonus in the first episode")
+    entropy_decay: float = Field(
+        1.0, ge=0, le=1, description="factor of the entropy bonus from one episode to the next"
+    )
+
+    def entropy_bonus(self, episode: int) -> float:
+        """Weight of the entropy bonus in an episode; the first is number 1."""
+        return self.entropy_coef * self.entropy_decay ** (episode - 1)
+
+    @field_validator("baseline", mode="before")
+    @classmethod
+    def _baseline_of_earlier_runs(cls, value: Any) -> Any:
+        """Runs that were trained before there was a choice say whether there is a baseline, the mean."""
+        return ("mean" if value else "none") if isinstance(value, bool) else value
 
 
 class SearchConfig(Section):

@@ -20,9 +20,24 @@ class Preset:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+_PAPER_BUDGET = {"training.episodes": 1000, "training.patience": 0, "training.queries_per_entity": 0}
+"""The length of training in the paper: all episodes, and all other facts of an entity as queries."""
+
+_AUTHORS = {
+    "network.self_loop_history": False,
+    "training.reward": "return",
+    "training.baseline": "standardise",
+    "training.entropy_coef": 0.01,
+    "training.entropy_decay": 0.9,
+}
+"""What the authors' code does and their text does not say."""
+
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "paper": Preset("fitcarl", "as published"),
+        "paper-full": Preset("fitcarl", "with the training length of the paper", _PAPER_BUDGET),
+        "paper-product": Preset("fitcarl", "normalises P · conf instead of Eq. 9", {"network.policy": "product"}),
+        "authors": Preset("fitcarl", "as in the authors' code", _AUTHORS),
         "plus": Preset("plus", "accurate, fast"),
         "plus+names": Preset("plus", "uses names too", {"features.names": True}),
     }

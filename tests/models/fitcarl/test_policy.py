@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fitcarl.models.fitcarl.policy import PolicyNetwork, masked_log_softmax
+from fitcarl.models.fitcarl.policy import Combination, PolicyNetwork, masked_log_softmax
 
 
 def numbers(values: object) -> Tensor:
@@ -38,11 +38,36 @@ def test_policy_equals_equation_9() -> None:
     assert step.log_policy.exp()[0].tolist() == pytest.approx([0.5208213, 0.4791787], abs=1e-6)
 
 
+def test_product_is_normalised() -> None:
+    # P = (3/4, 1/4) and conf = (1/3, 2/3) as above: the products 1/4 and 1/6 sum up to 5/12.
+    score = [math.log(3), 0.0]
+    dots, zero = numbers([[[0, 0], score, [0, 0], score]]), numbers([[0.0, 0.0]])
+    step = PolicyNetwork.step(dots, zero, zero, numbers([[0.0, math.log(2)]]), torch.ones(1, 2).bool(), "product")
+    assert step.log_policy.exp()[0].tolist() == pytest.approx([3 / 5, 2 / 5])
+    assert step.probability[0].tolist() == pytest.approx([0.75, 0.25])
+
+
+def test_product_keeps_what_the_networks_are_sure_of() -> None:
+    """Eq. 9 bounds log π's spread by 1; the product has no bound, and small probabilities stay distinct."""
+    sure = torch.zeros(1, 51)
+    sure[0, 7], sure[0, 8] = 80, -80
+    zero = torch.zeros(1, 51)
+    dots = torch.stack([zero, sure, zero, sure], 1)
+    step = PolicyNetwork.step(dots, zero, zero, sure, torch.ones(1, 51).bool(), "product")
+    assert step.log_policy.dtype == torch.float64
+    assert step.log_policy[0, 7].exp().item() == pytest.approx(1)
+    assert (step.log_policy[0, 7] - step.log_policy[0, 8]).item() == pytest.approx(320, rel=1e-6)
+    bounded = PolicyNetwork.step(dots, zero, zero, sure, torch.ones(1, 51).bool(), "softmax").log_policy
+    assert (bounded.max() - bounded.min()).item() <= 1
+
+
 ROWS = st.lists(st.lists(st.floats(-30, 30), min_size=6, max_size=6), min_size=1, max_size=4)
 
 
-@given(ROWS, st.data())
-def test_padding_has_zero_probability_and_gradient(rows: list[list[float]], data: st.DataObject) -> None:
+@given(ROWS, st.data(), st.sampled_from(["softmax", "product"]))
+def test_padding_has_zero_probability_and_gradient(
+    rows: list[list[float]], data: st.DataObject, combine: Combination
+) -> None:
     mask = torch.ones(len(rows), 6, dtype=torch.bool)
     for row in range(len(rows)):
         mask[row, data.draw(st.integers(1, 6)) :] = False
@@ -50,7 +75,7 @@ def test_padding_has_zero_probability_and_gradient(rows: list[list[float]], data
     dots = torch.stack([base, -base, base * 0.5, base * 0.3], 1).requires_grad_()
     psi = (base * 0.2).requires_grad_()
     history, query = base.clone().requires_grad_(), (-base).requires_grad_()
-    step = PolicyNetwork.step(dots, history, query, psi, mask)
+    step = PolicyNetwork.step(dots, history, query, psi, mask, combine)
     assert step.confidence is not None
     for distribution in (step.log_policy.exp(), step.probability, step.confidence):
         assert (distribution[~mask] == 0).all()

@@ -46,7 +46,7 @@ def test_without_the_concept_regulariser_no_divergence_enters_the_loss() -> None
 def test_baseline_subtracts_the_mean_reward_of_each_step() -> None:
     rollout, rewards = two_queries_two_steps()
     bare = Rollout(rollout.log_policy, [], [], [])
-    loss = task_loss(bare, rewards, FitcarlTrainingConfig(gamma=1.0, baseline=True))
+    loss = task_loss(bare, rewards, FitcarlTrainingConfig(gamma=1.0, baseline="mean"))
     first = 1.0 * (0.5 - 0.375) + 3.0 * (1.0 - 0.5)
     second = 2.0 * (0.25 - 0.375) + 4.0 * (0.0 - 0.5)
     assert math.isclose(float(loss), (first + second) / 2, rel_tol=1e-6)

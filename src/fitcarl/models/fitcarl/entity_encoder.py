@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from fitcarl.models.fitcarl.time import TimeTable
+
+AttentionScale = Literal["head", "model"]
+"""Attention scores are divided by the square root of the width of a head, or of that of the model."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,12 @@ class Neighbourhood:
 class AttentionLayer(nn.Module):
     """A Transformer layer whose attention scores have a bias for the time between two tokens (Eq. 2)."""
 
-    def __init__(self, dimension: int, heads: int, feedforward: int) -> None:
+    def __init__(self, dimension: int, heads: int, feedforward: int, scale: AttentionScale = "head") -> None:
         super().__init__()
         if dimension % heads:
             raise ValueError(f"the dimension {dimension} is not divisible by {heads} heads")
         self.heads = heads
+        self.scale = (dimension if scale == "model" else dimension // heads) ** -0.5
         self.query = nn.Linear(dimension, dimension, bias=False)
         self.key = nn.Linear(dimension, dimension, bias=False)
         self.value = nn.Linear(dimension, dimension, bias=False)
@@ -49,9 +54,12 @@ class AttentionLayer(nn.Module):
         self.feedforward_norm = nn.LayerNorm(dimension)
 
     def scores(self, queries: Tensor, tokens: Tensor) -> Tensor:
-        """(W_Q h_u)ᵀ(W_K h_v) / sqrt(d_head) of query tokens u and all tokens v, [batch, heads, queries, tokens]."""
+        """(W_Q h_u)ᵀ(W_K h_v), scaled, of query tokens u and all tokens v, [batch, heads, queries, tokens].
+
+        The scale is 1/sqrt(d_head), or 1/sqrt(d) as printed in Eq. 2.
+        """
         query, key = self._split(self.query(queries)), self._split(self.key(tokens))
-        return query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+        return query @ key.transpose(-1, -2) * self.scale
 
     def values(self, tokens: Tensor) -> Tensor:
         """[batch, heads, tokens, d_head]."""
@@ -71,11 +79,13 @@ class AttentionLayer(nn.Module):
 class EntityEncoder(nn.Module):
     """h_e' of every query (Eq. 2): a time-aware Transformer over f(h_ẽ ‖ h_r) of support facts and [CLS] at t_q."""
 
-    def __init__(self, dimension: int, heads: int, layers: int, feedforward: int) -> None:
+    def __init__(
+        self, dimension: int, heads: int, layers: int, feedforward: int, scale: AttentionScale = "head"
+    ) -> None:
         super().__init__()
         self.meta = nn.Linear(2 * dimension, dimension)
         self.cls = nn.Parameter(torch.randn(dimension) * dimension**-0.5)
-        self.layers = nn.ModuleList(AttentionLayer(dimension, heads, feedforward) for _ in range(layers))
+        self.layers = nn.ModuleList(AttentionLayer(dimension, heads, feedforward, scale) for _ in range(layers))
 
     def forward(
         self, neighbours: Neighbourhood, unseen_row: Tensor, query_time: Tensor, time: TimeTable, biased: bool = True

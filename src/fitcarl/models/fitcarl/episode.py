@@ -24,6 +24,7 @@ def run_episode(
     concept_prior: ConceptPrior | None,
     max_delta: int,
     seed: int,
+    number: int = 1,
 ) -> EpisodeResult:
     """Encodes the task, samples one path per query and computes the loss (Eq. 12).
 
@@ -35,17 +36,18 @@ def run_episode(
         concept_prior: Input of the concept regularizer; None switches it off.
         max_delta: The largest time difference, in ticks.
         seed: Seed of the sampled actions, and of the action spaces in ablation A1.
+        number: Number of the episode, from 1.
     """
     context = model.encode_task(background, task.support, max_delta, seed)
     encoded = model.encode_queries(context, task.queries)
     generator = torch.Generator().manual_seed(seed)
     rollout = sample_rollout(
-        model, context, encoded, generator, concept_prior, with_entropy=config.training.entropy_coef > 0
+        model, context, encoded, generator, concept_prior, with_entropy=config.training.entropy_bonus(number) > 0
     )
     rewards = step_rewards(context, encoded, task.queries, rollout, config.training.reward_margin)
     hit_rate = (rollout.entity[-1] == task.queries.answer).mean()
     metrics = {"reward": float(rewards[-1].mean()), "hit_rate": float(hit_rate)}
-    return EpisodeResult(task_loss(rollout, rewards, config.training), metrics)
+    return EpisodeResult(task_loss(rollout, rewards, config.training, number), metrics)
 
 
 @torch.no_grad()

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from fitcarl.config.schema import FitcarlTrainingConfig
-from fitcarl.models.fitcarl.rewards import returns
+from fitcarl.models.fitcarl.rewards import returns, standardise
 from fitcarl.models.fitcarl.rollout import Rollout
 
 
-def task_loss(rollout: Rollout, rewards: Tensor, config: FitcarlTrainingConfig) -> Tensor:
+def task_loss(rollout: Rollout, rewards: Tensor, config: FitcarlTrainingConfig, episode: int = 1) -> Tensor:
     """L_T (Eq. 12): the mean over queries of Σ_l γˡ (η L_KL - log π(a) R).
 
     The paper weights a step by its own reward; ``reward = "return"``, the baseline and the entropy bonus are additions.
@@ -19,14 +19,17 @@ def task_loss(rollout: Rollout, rewards: Tensor, config: FitcarlTrainingConfig) 
         rollout: Sampled actions with log π(a) and, if the regularizer is on, L_KL of every step.
         rewards: [steps, queries].
         config: γ is ``gamma``, η is ``kl_weight``.
+        episode: Number of the episode, from 1; the entropy bonus fades with it.
     """
     weight = returns(rewards, config.gamma) if config.reward == "return" else rewards
-    if config.baseline:
+    if config.baseline == "mean":
         weight = weight - weight.mean(1, keepdim=True)
+    elif config.baseline == "standardise":
+        weight = standardise(weight)
     per_step = -torch.stack(rollout.log_policy) * weight.detach()
     if rollout.divergence:
         per_step = per_step + config.kl_weight * torch.stack(rollout.divergence)
     if rollout.entropy:
-        per_step = per_step - config.entropy_coef * torch.stack(rollout.entropy)
+        per_step = per_step - config.entropy_bonus(episode) * torch.stack(rollout.entropy)
     discount = config.gamma ** torch.arange(len(per_step), dtype=per_step.dtype)
     return (discount @ per_step).mean()

@@ -114,7 +114,7 @@ class Fitcarl(nn.Module):
                 self.register_buffer(name, table)
         self.special_relations = nn.Parameter(torch.randn(2, d) * d**-0.5)  # self-loop, dummy
         self.time = TimeEncoding(d)
-        self.encoder = EntityEncoder(d, config.heads, config.layers, config.feedforward)
+        self.encoder = EntityEncoder(d, config.heads, config.layers, config.feedforward, config.attention_scale)
         self.history = HistoryEncoder(d)
         self.policy = PolicyNetwork(d)
         self.confidence = ConfidenceLearner(d) if config.confidence else None
@@ -186,6 +186,7 @@ class Fitcarl(nn.Module):
             _lookup(context.time_score, to_query + max_delta),
             dots[:, 4] if self.confidence is not None else None,
             torch.from_numpy(space.mask),
+            self.config.policy,
         )
 
     def advance(
@@ -201,6 +202,9 @@ class Fitcarl(nn.Module):
             context.embeddings.time,
             long_tensor(encoded.time - time + context.time.max_delta),
         )
+        if not self.config.self_loop_history:
+            stays = torch.from_numpy(relation == self.relations.self_loop).unsqueeze(1)
+            history = torch.where(stays, state.history, history)
         return SearchState(entity, time, history)
 
     def _neighbourhood(self, support: MetaSet) -> Neighbourhood:

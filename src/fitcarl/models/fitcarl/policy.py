@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+
+Combination = Literal["softmax", "product"]
+"""softmax(P · conf), as in Eq. 9, or P · conf divided by its sum."""
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,7 @@ class PolicyStep:
     """The policy over the actions of one step and its factors; padding has probability exactly 0."""
 
     log_policy: Tensor
-    """log π(a | s), [states, actions] (Eq. 9; without confidence learner π is P); -inf on padding."""
+    """log π(a | s), [states, actions] (Eq. 9 or its variant; without confidence learner π is P); -inf on padding."""
     probability: Tensor
     """P(a | s, hist), [states, actions] (Eq. 7)."""
     confidence: Tensor | None
@@ -50,7 +54,14 @@ class PolicyNetwork(nn.Module):
         return (state @ torch.cat([attend, score]).T).unflatten(-1, (2, -1))
 
     @staticmethod
-    def step(dots: Tensor, history_time: Tensor, query_time: Tensor, psi: Tensor | None, mask: Tensor) -> PolicyStep:
+    def step(
+        dots: Tensor,
+        history_time: Tensor,
+        query_time: Tensor,
+        psi: Tensor | None,
+        mask: Tensor,
+        combine: Combination = "softmax",
+    ) -> PolicyStep:
         """The policy of every state.
 
         Args:
@@ -59,6 +70,7 @@ class PolicyNetwork(nn.Module):
             query_time: [states, actions], w_Δtᵀ h_{t_a - t_q}.
             psi: [states, actions], ψ_{a|q} (Eq. 8), or None without confidence learner.
             mask: bool [states, actions], false on padding.
+            combine: How π follows from P and the confidence: "softmax" is Eq. 9, "product" is P · conf, normalised.
         """
         to_history, score_history, to_query, score_query = dots.unbind(1)
         attention = torch.sigmoid(to_history + history_time - to_query - query_time)
@@ -66,9 +78,13 @@ class PolicyNetwork(nn.Module):
         log_probability = masked_log_softmax(logit, mask)
         if psi is None:
             return PolicyStep(log_probability, log_probability.exp(), None)
-        probability, confidence = log_probability.exp(), masked_log_softmax(psi, mask).exp()
-        # The product lies in [0, 1], so Eq. 9 gives nearly equal probabilities, which need float64 to stay distinct.
-        log_policy = masked_log_softmax(probability.double() * confidence.double(), mask)
+        log_confidence = masked_log_softmax(psi, mask)
+        probability, confidence = log_probability.exp(), log_confidence.exp()
+        if combine == "product":
+            log_policy = masked_log_softmax(log_probability.double() + log_confidence.double(), mask)
+        else:
+            # The product lies in [0, 1], so Eq. 9 gives nearly equal probabilities, distinct only in float64.
+            log_policy = masked_log_softmax(probability.double() * confidence.double(), mask)
         return PolicyStep(log_policy, probability, confidence)
 
 

@@ -23,3 +23,8 @@ def returns(rewards: Tensor, gamma: float) -> Tensor:
     for step in range(len(rewards) - 2, -1, -1):
         out[step] += gamma * out[step + 1]
     return out
+
+
+def standardise(weights: Tensor) -> Tensor:
+    """The same weights, shifted and scaled to mean 0 and deviation 1 over all steps and queries."""
+    return (weights - weights.mean()) / (weights.std() + 1e-6)

@@ -53,10 +53,11 @@ def meta_representation(w: Weights, entity: Tensor, relation: Tensor) -> Tensor:
 
 
 def attention(
-    w: Weights, layer: str, tokens: Sequence[Tensor], times: Sequence[int], heads: int, biased: bool
+    w: Weights, layer: str, tokens: Sequence[Tensor], times: Sequence[int], heads: int, biased: bool, scale: str
 ) -> list[list[Tensor]]:
     """Eq. 2: att_{u,v} as [head][u], a vector over v."""
     size = len(tokens[0]) // heads
+    divisor = math.sqrt(len(tokens[0])) if scale == "model" else math.sqrt(size)
     query = [w[f"{layer}.query.weight"] @ token for token in tokens]
     key = [w[f"{layer}.key.weight"] @ token for token in tokens]
     out = []
@@ -66,7 +67,7 @@ def attention(
         for u in range(len(tokens)):
             scores = []
             for v in range(len(tokens)):
-                alpha = query[u][part] @ key[v][part] / math.sqrt(size)
+                alpha = query[u][part] @ key[v][part] / divisor
                 if biased:
                     alpha = alpha + w[f"{layer}.position"] @ time_encoding(w, times[u] - times[v])
                 scores.append(alpha)
@@ -82,11 +83,17 @@ def layer_norm(w: Weights, name: str, x: Tensor) -> Tensor:
 
 
 def transformer_layer(
-    w: Weights, layer: str, tokens: Sequence[Tensor], times: Sequence[int], heads: int, biased: bool
+    w: Weights,
+    layer: str,
+    tokens: Sequence[Tensor],
+    times: Sequence[int],
+    heads: int,
+    biased: bool,
+    scale: str = "head",
 ) -> list[Tensor]:
     """Attention and feed-forward, each added to its input and normalised, as in Vaswani et al."""
     size = len(tokens[0]) // heads
-    weights = attention(w, layer, tokens, times, heads, biased)
+    weights = attention(w, layer, tokens, times, heads, biased, scale)
     values = torch.stack([w[f"{layer}.value.weight"] @ token for token in tokens])
     out = []
     for u in range(len(tokens)):
@@ -116,8 +123,10 @@ def confidence_score(w: Weights, start: Tensor, relation: Tensor, node: Tensor) 
     return torch.einsum("ijk,i,j,k->", core, start, relation, node)
 
 
-def policy(probability: Tensor, confidence: Tensor) -> Tensor:
-    """Eq. 9."""
+def policy(probability: Tensor, confidence: Tensor, combine: str = "softmax") -> Tensor:
+    """Eq. 9, or the normalised product."""
+    if combine == "product":
+        return probability * confidence / (probability * confidence).sum()
     return softmax(list(probability * confidence))
 
 
@@ -176,7 +185,8 @@ class ReferenceModel:
             biased = self.config.time_bias and self.config.temporal
             for number in range(self.config.layers):
                 layer = f"encoder.layers.{number}"
-                tokens = transformer_layer(self.w, layer, tokens, times, self.config.heads, biased)
+                choices = self.config.heads, biased, self.config.attention_scale
+                tokens = transformer_layer(self.w, layer, tokens, times, *choices)
             self.known[entity, at] = tokens[0]
         return self.known[entity, at]
 
@@ -204,6 +214,8 @@ class ReferenceModel:
         start = torch.cat([self.relation(2 * self.task.relations + 1), self.node(query.entity, query.time, query)])
         hidden = gru(self.w, start, torch.zeros(3 * len(self.w["time.omega"])).to(start))
         for edge in path:
+            if edge.relation == 2 * self.task.relations and not self.config.self_loop_history:
+                continue
             step = torch.cat([self.relation(edge.relation), self.node(edge.entity, edge.time, query)])
             hidden = gru(self.w, step, hidden)
         return hidden
@@ -254,7 +266,7 @@ class ReferenceModel:
         if not self.config.confidence:
             return Distribution(probability, None, probability)
         confidence = softmax(psi)
-        return Distribution(probability, confidence, policy(probability, confidence))
+        return Distribution(probability, confidence, policy(probability, confidence, self.config.policy))
 
     # Loss (Eq. 12)
 

@@ -32,6 +32,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "D no time bias": {"time_bias": False},
     "E no time": {"temporal": False},
     "finetune": {"finetune": True},
+    "1/√d, four heads": {"attention_scale": "model", "heads": 4},
+    "product": {"policy": "product"},
+    "product without confidence": {"policy": "product", "confidence": False},
+    "self-loops not in the history": {"self_loop_history": False},
     "finetune without confidence": {"finetune": True, "confidence": False, "action_space": 4},
 }
 SHOTS = {"1-shot": (1, 1, 1), "3-shot": (3, 3, 3), "unequal": (3, 1, 2, 4)}
@@ -48,7 +52,9 @@ def reference_model(model: Fitcarl, task: Tiny) -> ReferenceModel:
 
 
 @pytest.mark.parametrize("shots", SHOTS.values(), ids=SHOTS)
-@pytest.mark.parametrize("variant", ["paper", "one layer", "three layers, four heads", "D no time bias", "E no time"])
+@pytest.mark.parametrize(
+    "variant", ["paper", "one layer", "three layers, four heads", "1/√d, four heads", "D no time bias", "E no time"]
+)
 def test_entity_encoder_equals_equation_2(shots: tuple[int, ...], variant: str) -> None:
     task = random_task(1, shots)
     model = build(task, **VARIANTS[variant])
@@ -61,7 +67,7 @@ def test_entity_encoder_equals_equation_2(shots: tuple[int, ...], variant: str) 
     assert_near(context.embeddings.unseen_embeddings, torch.stack(unseen_embeddings))
 
 
-@pytest.mark.parametrize("variant", ["paper", "E no time", "finetune"])
+@pytest.mark.parametrize("variant", ["paper", "E no time", "finetune", "self-loops not in the history"])
 def test_history_encoder_equals_equation_3(variant: str) -> None:
     task = random_task(2, queries=1)
     model = build(task, **VARIANTS[variant])

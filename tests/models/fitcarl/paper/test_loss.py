@@ -11,7 +11,7 @@ import torch
 from fitcarl.config.schema import FitcarlTrainingConfig
 from fitcarl.models.fitcarl.episode import step_rewards
 from fitcarl.models.fitcarl.loss import task_loss
-from fitcarl.models.fitcarl.rewards import reward
+from fitcarl.models.fitcarl.rewards import reward, standardise
 from fitcarl.models.fitcarl.rollout import Rollout
 from tests.models.fitcarl.paper import reference
 from tests.models.fitcarl.paper.tiny import build, opened, random_task
@@ -80,8 +80,38 @@ def test_options_beyond_the_paper() -> None:
     config = FitcarlTrainingConfig(gamma=0.9, reward="return")
     assert task_loss(bare, REWARDS, config).item() == pytest.approx(0.725 + 0.9 * 0.55)
     # less the mean reward: ±.125 and ∓.05: (.125 - .25)/2 = -.0625 and (-.15 + .2)/2 = .025
-    config = FitcarlTrainingConfig(gamma=0.9, baseline=True)
+    config = FitcarlTrainingConfig(gamma=0.9, baseline="mean")
     assert task_loss(bare, REWARDS, config).item() == pytest.approx(-0.0625 + 0.9 * 0.025)
     # less a hundredth of the entropies' means, 2 and 6
     config = FitcarlTrainingConfig(gamma=0.9, entropy_coef=0.01)
     assert task_loss(bare, REWARDS, config).item() == pytest.approx(0.995 - 0.01 * (2 + 0.9 * 6))
+
+
+def test_standardised_weights_have_mean_0_and_deviation_1_over_all_steps_and_queries() -> None:
+    # .5, .25, .1, .2 have mean .2625; their squared deviations sum up to .0884..., over three degrees of freedom
+    scale = math.sqrt((0.2375**2 + 0.0125**2 + 0.1625**2 + 0.0625**2) / 3)
+    bare = Rollout(ROLLOUT.log_policy, [], [], [])
+    config = FitcarlTrainingConfig(gamma=0.9, baseline="standardise")
+    first, second = (0.2375 - 2 * 0.0125) / 2, (-3 * 0.1625 - 4 * 0.0625) / 2
+    assert task_loss(bare, REWARDS, config).item() == pytest.approx((first + 0.9 * second) / scale, rel=1e-4)
+    weights = standardise(REWARDS)
+    assert weights.mean().item() == pytest.approx(0, abs=1e-12)
+    assert weights.std().item() == pytest.approx(1, rel=1e-4)
+    assert not standardise(torch.ones(3, 4)).any()  # equal rewards give no gradient instead of a division by zero
+
+
+def test_returns_are_standardised_after_discounting() -> None:
+    bare = Rollout(ROLLOUT.log_policy, [], [], [])
+    both = FitcarlTrainingConfig(gamma=0.9, reward="return", baseline="standardise")
+    only = FitcarlTrainingConfig(gamma=0.9, baseline="standardise")
+    following = numbers([[0.59, 0.43], [0.1, 0.2]])
+    assert task_loss(bare, REWARDS, both).item() == pytest.approx(task_loss(bare, following, only).item(), rel=1e-12)
+
+
+@pytest.mark.parametrize(("episode", "weight"), [(1, 0.02), (2, 0.018), (11, 0.02 * 0.9**10)])
+def test_entropy_bonus_fades_from_episode_to_episode(episode: int, weight: float) -> None:
+    bare = Rollout(ROLLOUT.log_policy, [], [numbers([1.0, 3.0]), numbers([5.0, 7.0])], [])
+    config = FitcarlTrainingConfig(gamma=0.9, entropy_coef=0.02, entropy_decay=0.9)
+    assert config.entropy_bonus(episode) == pytest.approx(weight)
+    loss = task_loss(bare, REWARDS, config, episode).item()
+    assert loss == pytest.approx(0.995 - weight * (2 + 0.9 * 6))

@@ -41,7 +41,10 @@ def assert_same(literal: EpisodeResult, fast: EpisodeResult, model: Fitcarl, tol
 
 @pytest.mark.parametrize(
     "config",
-    [{}, {"action_space": 3}, {"confidence": False}, {"concepts": False}, {"finetune": True}, {"layers": 1}],
+    [
+        *({}, {"action_space": 3}, {"confidence": False}, {"concepts": False}, {"finetune": True}, {"layers": 1}),
+        {"policy": "product", "self_loop_history": False, "attention_scale": "model"},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("shots", [(1, 1, 1), (3, 3), (2, 1, 4)], ids=str)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ def logged_messages() -> Iterator[list[str]]:
 def train_in_process(job: TrainingJob, _lock: int) -> None:
     """Trains in this process, which is faster."""
     if job.state == "new":
-        settings = {"shots": job.shots, "preset": job.preset, "seed": job.seed}
+        settings = {"shots": job.shots, "preset": job.preset, "model": job.model, "seed": job.seed}
         train(job.source, out=job.folder, settings=job.settings, **settings)  # type: ignore[arg-type]
     else:
         resume(job.folder)
@@ -84,7 +85,7 @@ def copy(finished: tuple[Path, list[Row], list[str]], tmp_path: Path) -> Path:
 
 def test_every_combination_has_runs_and_a_row(finished: tuple[Path, list[Row], list[str]]) -> None:
     out, rows, messages = finished
-    assert {path.name for path in out.iterdir() if path.is_dir()} == {
+    assert {path.name for path in out.iterdir() if (path / "config.json").exists()} == {
         *("tiny-1shot-paper-0", "tiny-1shot-paper-1", "tiny-2shot-paper-0", "tiny-2shot-paper-1")
     }
     assert [(row.shots, row.seeds) for row in rows if row.kind == "trained"] == [(1, (0, 1)), (2, (0, 1))]
@@ -126,13 +127,13 @@ def test_second_call_reuses_all_runs(plan: ReproductionPlan, finished: tuple[Pat
 
 
 def test_unfinished_run_is_resumed(plan: ReproductionPlan, copy: Path) -> None:
-    last = plan.groups(copy)[-1][-1]
+    last = plan.cells(copy)[-1].jobs[-1]
     shutil.rmtree(last.folder)
     with pytest.raises(TrainingInterrupted):
         train(
             last.source, out=last.folder, shots=2, preset="paper", seed=1, settings=SETTINGS, should_stop=lambda: True
         )
-    assert {job.state for job in plan.groups(copy)[-1]} == {"finished", "unfinished"}
+    assert {job.state for job in plan.cells(copy)[-1].jobs} == {"finished", "unfinished"}
     assert last.command == ["train", "--resume", str(last.folder)]
     trained = []
 
@@ -174,14 +175,44 @@ def test_rows_of_earlier_calls_are_kept(
     assert [row.seeds for row in rows if row.kind == "trained"] == [(0, 1), (0,)]
 
 
-def test_concurrent_reproduction_in_one_folder_is_rejected(plan: ReproductionPlan, copy: Path) -> None:
-    shutil.rmtree(copy / "tiny-2shot-paper-1")
+def test_two_processes_share_the_runs(plan: ReproductionPlan, copy: Path) -> None:
+    last = plan.cells(copy)[-1].jobs[-1]
+    shutil.rmtree(last.folder)
+    trained: list[Path] = []
 
-    def meanwhile(_job: TrainingJob, _lock: int) -> None:
-        reproduce(plan, copy, train=never_train)
+    def slowly(job: TrainingJob, lock: int) -> None:
+        trained.append(job.folder)
+        time.sleep(0.3)
+        train_in_process(job, lock)
 
-    with pytest.raises(InputError, match="is in use by another"):
-        reproduce(plan, copy, train=meanwhile)
+    def other() -> None:
+        rows.append(reproduce(plan, copy, train=slowly))
+
+    rows: list[list[Row]] = []
+    threads = [threading.Thread(target=other) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert trained == [last.folder]
+    assert len(rows) == 2
+    assert {row.seeds for row in rows[0] if row.kind == "trained"} == {(0, 1)}
+    assert rows[0] == rows[1]
+
+
+def test_failed_run_does_not_stop_the_others(plan: ReproductionPlan, copy: Path) -> None:
+    first, last = plan.cells(copy)[0].jobs[0], plan.cells(copy)[-1].jobs[-1]
+    for job in (first, last):
+        shutil.rmtree(job.folder)
+
+    def fail_once(job: TrainingJob, lock: int) -> None:
+        if job.folder == first.folder:
+            raise TrainingError(job.folder, 1)
+        train_in_process(job, lock)
+
+    with pytest.raises(TrainingError, match="tiny-1shot-paper-0"):
+        reproduce(plan, copy, train=fail_once)
+    assert last.state == "finished"
 
 
 def test_damaged_results_file_is_rejected(plan: ReproductionPlan, copy: Path) -> None:
@@ -199,7 +230,7 @@ def test_failed_training_process_raises_its_exit_code(
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
     with pytest.raises(TrainingError, match="again to resume") as failed:
-        train_in_subprocess(plan.groups(tmp_path)[0][0], 0)
+        train_in_subprocess(plan.cells(tmp_path)[0].jobs[0], 0)
     assert failed.value.code == code
 
 

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -38,6 +38,8 @@ SplitOption = Annotated[
     str | None,
     typer.Option("--split", help="train, valid or test. [default: test; valid for a run on plain facts]"),
 ]
+
+Choice = TypeVar("Choice", bound=str)
 
 _WIDE = 10_000
 """Width for files and pipes: wider than any table."""
@@ -106,9 +108,26 @@ def reject_options(context: typer.Context, options: dict[str, str], problem: str
         expected: What to do instead.
     """
     for name, option in options.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+        if was_given(context, name):
             raise InputError(problem, field=option, expected=expected)
+
+
+def was_given(context: typer.Context, name: str) -> bool:
+    """Whether a parameter was given on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def parse_choice(value: str, choices: Sequence[Choice], option: str) -> Choice:
+    """The choice that was given.
+
+    Raises:
+        InputError: If there is no such choice.
+    """
+    for choice in choices:
+        if choice == value:
+            return choice
+    raise InputError("no such choice", field=option, found=value, expected=", ".join(choices))
 
 
 def check_image_path(option: str, file: Path | None, endings: Sequence[str]) -> None:

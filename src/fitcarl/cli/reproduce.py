@@ -1,46 +1,107 @@
-"""``fitcarl reproduce``: train and evaluate all runs of a results table."""
+"""``fitcarl reproduce``: train and evaluate all runs of a results table, and make the tables of the paper."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fitcarl.cli import console
 from fitcarl.errors import InputError
 
+if TYPE_CHECKING:
+    from fitcarl.experiments.cells import Order
+    from fitcarl.experiments.reproduce import ReproductionPlan, TableNumber
+
+_TABLES: tuple[TableNumber, ...] = ("2", "3")
+_ORDERS: tuple[Order, ...] = ("cost", "table")
+_BENCHMARKS = ("icews14-oog", "icews18-oog", "icews0515-oog")
+
 
 def reproduce_results(
+    context: typer.Context,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", metavar="DATA", help="A folder or a name; may be repeated. [default: icews14-oog]"),
+        typer.Option(
+            "--data",
+            metavar="DATA,…",
+            help="Folders or names; may be repeated. [default: icews14-oog; for a table all three benchmarks]",
+        ),
     ] = None,
     shots: Annotated[str, typer.Option("--shots", metavar="K,…", help="Support facts per new entity.")] = "1,3",
     preset: Annotated[str, typer.Option("--preset", metavar="NAME,…", help="Presets.")] = "paper",
+    models: Annotated[
+        str | None,
+        typer.Option(
+            "--models",
+            metavar="NAME,…",
+            help="Models, presets and heuristics, instead of presets; a transductive model stands for its variants, "
+            "complex:fold-in for one of them.",
+        ),
+    ] = None,
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,…", help="Seeds; one run each.")] = "0,1,2",
+    table: Annotated[
+        str | None,
+        typer.Option("--table", metavar="TABLE", help="A table of the paper: 2 (results) or 3 (ablations)."),
+    ] = None,
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, help="Maximum number of training episodes.")
     ] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
     ] = None,
+    order: Annotated[
+        str, typer.Option("--order", help="Order of the work for a table: cost (first seeds, cheap runs) or table.")
+    ] = "cost",
+    no_train: Annotated[
+        bool, typer.Option("--no-train", help="Train and evaluate nothing; make the table of what is there.")
+    ] = False,
+    plan_only: Annotated[
+        bool, typer.Option("--list", help="List the runs of the table and their states, in order, and do nothing.")
+    ] = False,
+    evaluate_again: Annotated[
+        bool, typer.Option("--evaluate-again", help="Evaluate finished runs again instead of reading their reports.")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the runs and the table.")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Train all combinations that are not trained yet, evaluate them on test, write a table; run it again to resume."""
-    numbers = {"--shots": _numbers(shots, "--shots"), "--seeds": _numbers(seeds, "--seeds")}
-    from fitcarl.experiments.reproduce import ReproductionPlan, reproduce
+    """Train all combinations that are not trained yet, evaluate them on test, write a table; run it again to resume.
+
+    Several processes that run the same command share the work.
+    """
+    shot_numbers, seed_numbers = _numbers(shots, "--shots"), _numbers(seeds, "--seeds")
+    limit = [] if episodes is None else [f"training.episodes={episodes}"]
+    settings = (*(setting or ()), *limit)
+    number = None if table is None else console.parse_choice(table, _TABLES, "--table")
+    chosen_order = console.parse_choice(order, _ORDERS, "--order")
+    names = [] if models is None else _parts(models)
+    if models is not None:
+        console.reject_options(context, {"preset": "--preset"}, "cannot be combined with --models", "one of them")
+    sets = [part for text in data or () for part in _parts(text)]
+    from fitcarl.experiments.reproduce import ReproductionPlan, table_plan
+
+    if number is None:
+        options = {"no_train": "--no-train", "plan_only": "--list", "evaluate_again": "--evaluate-again"}
+        console.reject_options(context, options, "belongs to a table of the paper", "--table 2 or 3 too")
+        chosen = tuple(names or _parts(preset))
+        plan = ReproductionPlan(tuple(sets or _BENCHMARKS[:1]), shot_numbers, chosen, seed_numbers, settings)
+        _results(plan, out, json)
+        return
+    if number == "3" or console.was_given(context, "preset"):
+        names = names or _parts(preset)
+    plan = table_plan(sets or _BENCHMARKS, shot_numbers, names, seed_numbers, settings)
+    if plan_only:
+        _list(plan, out, number, chosen_order, json)
+    else:
+        _table(plan, out, number, chosen_order, json, no_train, evaluate_again)
+
+
+def _results(plan: ReproductionPlan, out: Path, json: bool) -> None:
+    """The results table of all presets, the heuristic baselines and the published figures."""
+    from fitcarl.experiments.reproduce import reproduce
     from fitcarl.experiments.results import render_results
 
-    limit = [] if episodes is None else [f"training.episodes={episodes}"]
-    plan = ReproductionPlan(
-        tuple(data or ["icews14-oog"]),
-        numbers["--shots"],
-        tuple(_parts(preset)),
-        numbers["--seeds"],
-        (*(setting or ()), *limit),
-    )
     with console.training_processes():
         rows = reproduce(plan, out)
     if json:
@@ -48,6 +109,42 @@ def reproduce_results(
     else:
         console.show(render_results(rows).rstrip())
     console.log.info(f"written to {out / 'results.md'} and {out / 'results.json'}")
+
+
+def _table(
+    plan: ReproductionPlan,
+    out: Path,
+    table: TableNumber,
+    order: Order,
+    json: bool,
+    no_train: bool,
+    again: bool,
+) -> None:
+    """Table 2 or 3 of the paper."""
+    from fitcarl.experiments.jobs import train_in_subprocess
+    from fitcarl.experiments.reproduce import TITLES, reproduce_table
+    from fitcarl.experiments.system_table import render_system_table
+
+    with console.training_processes():
+        train = None if no_train else train_in_subprocess
+        rows = reproduce_table(plan, out, table, train=train, order=order, again=again)
+    if json:
+        console.show_json({"rows": [row.to_json() for row in rows]})
+    else:
+        console.show(render_system_table(rows, TITLES[table]).rstrip())
+    console.log.info(f"written to {out / f'table{table}.md'} and {out / f'table{table}.json'}")
+
+
+def _list(plan: ReproductionPlan, out: Path, table: TableNumber, order: Order, json: bool) -> None:
+    """The runs of a table in the order of the work."""
+    from fitcarl.experiments.reproduce import list_runs
+
+    runs = list_runs(plan, out, table, order)
+    if json:
+        console.show_json({"runs": runs})
+        return
+    for run in runs:
+        console.show(f"{run['state']:<10}  {run['expected_minutes']:7.1f} min  {run['run']}")
 
 
 def _parts(text: str) -> list[str]:

@@ -10,6 +10,10 @@ from pathlib import Path
 from fitcarl.errors import InputError
 
 
+class FolderInUseError(InputError):
+    """Another process holds the lock of a folder."""
+
+
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[int]:
     """Locks a folder for this process and for children that inherit the yielded descriptor.
@@ -19,7 +23,7 @@ def lock_folder(folder: Path) -> Iterator[int]:
     nothing is locked and the descriptor is -1.
 
     Raises:
-        InputError: If another process holds the lock.
+        FolderInUseError: If another process holds the lock.
     """
     if os.name != "posix":
         yield -1
@@ -32,7 +36,7 @@ def lock_folder(folder: Path) -> Iterator[int]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             problem = "is in use by another fitcarl process"
-            raise InputError(problem, file=folder, expected="one process at a time") from None
+            raise FolderInUseError(problem, file=folder, expected="one process at a time") from None
         except OSError:
             yield -1
             return

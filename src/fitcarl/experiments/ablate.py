@@ -15,7 +15,6 @@ import numpy as np
 from fitcarl.config.presets import DEFAULT_PRESET
 from fitcarl.config.schema import FeaturesConfig
 from fitcarl.config.settings import configure
-from fitcarl.core.lock import lock_folder
 from fitcarl.core.storage import write_atomically, write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset, resolve_source
@@ -27,10 +26,11 @@ from fitcarl.evaluation.report import Report, mrr_difference
 from fitcarl.experiments.jobs import (
     TrainFunction,
     TrainingJob,
-    ensure_trained,
+    TrainingUnit,
     mean_training_minutes,
     train_in_subprocess,
 )
+from fitcarl.experiments.sharing import work_through
 from fitcarl.reporting.markdown import markdown_table
 from fitcarl.runs.evaluate import evaluate
 
@@ -215,20 +215,23 @@ def ablate(plan: AblationPlan, out: str | Path, *, train: TrainFunction = train_
     done, total = 0, len(variants) * plan.seeds
     full: list[Report] = []
     found: list[Variant] = []
-    with lock_folder(out) as lock:
-        for ablation, jobs in variants:
-            name = f"{dataset.name}, {plan.shots}-shot, {plan.preset}, {ablation.name}"
-            for job in jobs:
-                done += 1
-                ensure_trained(job, dataset, lock, train, f"run {done} of {total}: {name}, seed {job.seed}")
-            _log.info("%s: evaluating", name)
-            reports = _evaluate_all(jobs, dataset, plan.draws, known)
-            full = full or reports
-            found.append(_variant(ablation, reports, full, mean_training_minutes(jobs)))
-            signature = str(replace(full[0].signature, seeds=plan.seeds))
-            table = AblationTable(signature, tuple(found))
-            write_json(out / "ablation.json", table.to_json())
-            write_atomically(out / "ablation.md", table.markdown().encode())
+    for ablation, jobs in variants:
+        name = f"{dataset.name}, {plan.shots}-shot, {plan.preset}, {ablation.name}"
+        units = []
+        for job in jobs:
+            done += 1
+            label = f"run {done} of {total}: {name}, seed {job.seed}"
+            units.append(TrainingUnit(job, dataset, train, label))
+        for _ in work_through(units):
+            pass
+        _log.info("%s: evaluating", name)
+        reports = _evaluate_all(jobs, dataset, plan.draws, known)
+        full = full or reports
+        found.append(_variant(ablation, reports, full, mean_training_minutes(jobs)))
+        signature = str(replace(full[0].signature, seeds=plan.seeds))
+        table = AblationTable(signature, tuple(found))
+        write_json(out / "ablation.json", table.to_json())
+        write_atomically(out / "ablation.md", table.markdown().encode())
     return table
 
 

@@ -18,6 +18,7 @@ from fitcarl.config.settings import configure, flatten
 from fitcarl.core.storage import read_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import FitcarlError, InputError
+from fitcarl.experiments.sharing import lock_path
 from fitcarl.runs.layout import RunFolder
 from fitcarl.training.api import TrainingInterrupted
 
@@ -43,16 +44,19 @@ class TrainingJob:
 
     source: str
     """The name of a registered dataset, or the absolute path of a dataset folder."""
-    preset: str
+    preset: str | None
+    """The preset; None for a model with its defaults."""
     shots: int
     seed: int
     settings: tuple[str, ...]
-    """``name=value`` assignments on top of the preset."""
+    """``name=value`` assignments on top of the preset or the model."""
     folder: Path
+    model: str | None = None
+    """The model, if there is no preset."""
 
     @cached_property
     def config(self) -> Config:
-        return configure(self.preset, self.settings, shots=self.shots, seed=self.seed)
+        return configure(self.preset, self.settings, model=self.model, shots=self.shots, seed=self.seed)
 
     @property
     def state(self) -> Literal["new", "unfinished", "finished"]:
@@ -66,7 +70,8 @@ class TrainingJob:
         """Arguments of ``fitcarl`` that start or resume this run."""
         if self.state != "new":
             return ["train", "--resume", str(self.folder)]
-        options = ["--shots", str(self.shots), "--preset", self.preset, "--seed", str(self.seed)]
+        chosen = ["--model", str(self.model)] if self.preset is None else ["--preset", self.preset]
+        options = ["--shots", str(self.shots), *chosen, "--seed", str(self.seed)]
         settings = [part for setting in self.settings for part in ("--set", setting)]
         return ["train", self.source, *options, *settings, "--out", str(self.folder)]
 
@@ -137,17 +142,41 @@ TrainFunction = Callable[[TrainingJob, int], None]
 _STATUS = {"new": "training", "unfinished": "resuming training", "finished": "already trained"}
 
 
-def ensure_trained(job: TrainingJob, dataset: Dataset, lock: int, train: TrainFunction, label: str) -> None:
-    """Trains a job unless it is finished."""
-    _log.info("%s: %s", label, _STATUS[job.state])
-    job.check(dataset)
-    if job.state != "finished":
-        train(job, lock)
+@dataclass(frozen=True)
+class TrainingUnit:
+    """Training a job, as a unit of work that several processes share."""
+
+    job: TrainingJob
+    dataset: Dataset
+    train: TrainFunction
+    label: str
+    """What is trained, for messages."""
+
+    @property
+    def lock(self) -> Path:
+        """The folder that is locked during the work."""
+        return lock_path(self.job.folder.parent, self.job.folder.name)
+
+    def is_done(self) -> bool:
+        return self.job.state == "finished"
+
+    def run(self, lock: int) -> None:
+        """Trains the job unless it is finished."""
+        _log.info("%s: %s", self.label, _STATUS[self.job.state])
+        self.job.check(self.dataset)
+        if not self.is_done():
+            self.train(self.job, lock)
 
 
 def mean_training_minutes(jobs: Sequence[TrainingJob]) -> float:
     """Mean training time of finished runs, in minutes."""
     return sum(_result(job)["seconds"] for job in jobs) / len(jobs) / 60
+
+
+def mean_cpu_minutes(jobs: Sequence[TrainingJob]) -> float | None:
+    """Mean processor time of the training of finished runs, in minutes; None if it was not recorded."""
+    found = [_result(job).get("cpu_seconds") for job in jobs]
+    return None if None in found else sum(found) / len(jobs) / 60
 
 
 def max_training_mb(jobs: Sequence[TrainingJob]) -> float | None:

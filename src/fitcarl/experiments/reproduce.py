@@ -3,62 +3,179 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 from fitcarl.config.settings import configure, flatten
-from fitcarl.core.lock import lock_folder
 from fitcarl.core.storage import read_json, write_atomically, write_json
-from fitcarl.data.dataset import Dataset
-from fitcarl.data.io.registry import load_dataset, resolve_source
-from fitcarl.errors import InputError
-from fitcarl.evaluation.filtering import KnownAnswers
-from fitcarl.evaluation.protocol import evaluate_scorer
+from fitcarl.errors import FitcarlError, InputError
+from fitcarl.evaluation.report import Report
+from fitcarl.experiments.ablate import ABLATIONS
+from fitcarl.experiments.cells import (
+    Cell,
+    EvaluationUnit,
+    Order,
+    check_cells,
+    complete_cells,
+    load_datasets,
+    make_cells,
+    plan_units,
+)
 from fitcarl.experiments.jobs import (
     TrainFunction,
     TrainingJob,
-    ensure_trained,
     max_training_mb,
     mean_training_minutes,
     train_in_subprocess,
 )
+from fitcarl.experiments.published import Key, PublishedFigures, published_ablations, published_systems
 from fitcarl.experiments.results import Row, merge_rows, published_rows, render_results, row_of_reports
-from fitcarl.models.registry import HEURISTIC, heuristic
-from fitcarl.runs.evaluate import evaluate
+from fitcarl.experiments.sharing import exclusive
+from fitcarl.experiments.system_rows import SystemRow, rows_of_cell
+from fitcarl.experiments.system_table import SystemTable
+from fitcarl.experiments.systems import TABLE_2, System, find_systems
+from fitcarl.models.registry import HEURISTIC
 from fitcarl.runs.layout import RunFolder
 
 _log = logging.getLogger(__name__)
 
+TableNumber = Literal["2", "3"]
+TITLES: Mapping[TableNumber, str] = {"2": "Table 2: results on test", "3": "Table 3: ablations on test"}
+
 
 @dataclass(frozen=True)
 class ReproductionPlan:
-    """Datasets, shots, presets and seeds; every combination is one run."""
+    """Datasets, shots, systems and seeds; every combination is one run."""
 
     data: tuple[str, ...]
     shots: tuple[int, ...] = (1, 3)
-    presets: tuple[str, ...] = ("paper",)
+    models: tuple[str, ...] = ("paper",)
+    """Models, presets and heuristics."""
     seeds: tuple[int, ...] = (0, 1, 2)
     settings: tuple[str, ...] = ()
 
-    def groups(self, out: Path) -> list[list[TrainingJob]]:
-        """The runs behind each row, one per seed. Folders have the names that ``fitcarl train`` gives them."""
-        sources = dict.fromkeys(resolve_source(data) for data in self.data)
-        rows = [(source, preset, shots) for source in sources for shots in self.shots for preset in self.presets]
-        return [
-            [
-                TrainingJob(*row, seed, self.settings, out / f"{Path(row[0]).name}-{row[2]}shot-{row[1]}-{seed}")
-                for seed in self.seeds
-            ]
-            for row in rows
+    def cells(self, out: Path, systems: Sequence[System] | None = None) -> list[Cell]:
+        """The cells of the table; by default those of ``models``."""
+        chosen = find_systems(self.models, self.settings) if systems is None else systems
+        return make_cells(chosen, self.data, self.shots, self.seeds, self.settings, out)
+
+
+def table_plan(
+    data: Sequence[str], shots: Sequence[int], models: Sequence[str], seeds: Sequence[int], settings: Sequence[str]
+) -> ReproductionPlan:
+    """The plan of Table 2; without ``models`` all systems of the paper, and ``plus``."""
+    return ReproductionPlan(tuple(data), tuple(shots), tuple(models or TABLE_2), tuple(seeds), tuple(settings))
+
+
+def table_systems(plan: ReproductionPlan, table: TableNumber) -> list[System]:
+    """The systems of a table: those of the plan, or for Table 3 the ablations of its presets.
+
+    Raises:
+        InputError: If a name is unknown, or if Table 3 is asked for a model that is not the paper's.
+    """
+    systems = find_systems(plan.models, plan.settings)
+    if table == "2":
+        return systems
+    found = []
+    for system in systems:
+        if system.model_name != "fitcarl":
+            expected = "a preset of model fitcarl, such as paper"
+            raise InputError("Table 3 is about the model of the paper", found=system.name, expected=expected)
+        found.append(system)
+        found += [
+            replace(
+                system,
+                name=ablation.name if system.name == "paper" else f"{system.name} {ablation.name}",
+                settings=ablation.settings,
+                published=ablation.name,
+                folder_part=f"-{ablation.name}",
+            )
+            for ablation in ABLATIONS["fitcarl"]
         ]
+    return found
+
+
+def reproduce_table(
+    plan: ReproductionPlan,
+    out: str | Path,
+    table: TableNumber = "2",
+    *,
+    train: TrainFunction | None = train_in_subprocess,
+    order: Order = "cost",
+    again: bool = False,
+) -> list[SystemRow]:
+    """Trains and evaluates all runs of a table of the paper on meta-test.
+
+    Finished runs are reused and unfinished ones resumed. Several processes may work in one folder. ``table2.json`` and
+    ``table2.md`` in ``out`` are updated after every run; rows of earlier calls are kept.
+
+    Args:
+        plan: The runs.
+        out: Folder of the runs and tables.
+        table: The number of the table.
+        train: Trains one job; None to train and evaluate nothing and show what is there.
+        order: ``table``, or ``cost``: the first seeds first, and among those the cheapest runs.
+        again: Evaluate again what was evaluated earlier.
+
+    Returns:
+        The rows of the plan; those without results have status ``not run``.
+
+    Raises:
+        InputError: If a setting is invalid or a folder holds another run; checked before anything is trained.
+        FitcarlError: If a run failed; all others were done.
+    """
+    out = Path(out)
+    cells = plan.cells(out, table_systems(plan, table))
+    datasets = load_datasets(cells)
+    check_cells(cells, datasets)
+    out.mkdir(parents=True, exist_ok=True)
+    file = SystemTable(out, f"table{table}", TITLES[table])
+    published = table_figures(table)
+
+    def rows_of(cell: Cell) -> list[SystemRow]:
+        return rows_of_cell(cell, cell.saved_reports(out, datasets[cell.source]), published, plan.settings)
+
+    rows = {cell: rows_of(cell) for cell in cells}
+    file.read()  # a damaged file is reported before hours of training
+    file.add([row for cell in cells for row in rows[cell]])
+    if train is not None:
+        errors: list[FitcarlError] = []
+        for cell in complete_cells(cells, datasets, out, train, order=order, again=again, on_error=_collect(errors)):
+            rows[cell] = rows_of(cell)
+            file.add(rows[cell])
+        if errors:
+            raise errors[0]
+    return [row for cell in cells for row in rows[cell]]
+
+
+def list_runs(plan: ReproductionPlan, out: str | Path, table: TableNumber, order: Order) -> list[dict[str, Any]]:
+    """The runs of a table in the order of the work, with their states and rough training times on an idle machine."""
+    out = Path(out)
+    cells = plan.cells(out, table_systems(plan, table))
+    datasets = load_datasets(cells)
+    check_cells(cells, datasets)
+    return [
+        {
+            "run": unit.name,
+            "state": "evaluated" if unit.is_done() else "heuristic" if unit.job is None else unit.job.state,
+            "expected_minutes": unit.cost,
+        }
+        for unit in plan_units(cells, datasets, out, order=order)
+    ]
+
+
+def table_figures(table: TableNumber) -> Mapping[Key, PublishedFigures]:
+    """The published figures of a table; those of the full model are in both."""
+    return published_systems() if table == "2" else {**published_systems(), **published_ablations()}
 
 
 def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction = train_in_subprocess) -> list[Row]:
-    """Trains and evaluates all runs of a plan on meta-test.
+    """Trains and evaluates all runs of a plan on meta-test, beside the heuristic baselines.
 
-    Finished runs are reused and unfinished ones resumed. ``results.json`` and ``results.md`` in ``out`` are updated
-    after every row; rows of earlier calls are kept.
+    Finished runs are reused and unfinished ones resumed. Several processes may work in one folder. ``results.json`` and
+    ``results.md`` in ``out`` are updated after every row; rows of earlier calls are kept.
 
     Args:
         plan: The runs.
@@ -70,74 +187,78 @@ def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction =
 
     Raises:
         InputError: If a setting is invalid or a folder holds another run; checked before anything is trained.
+        FitcarlError: If a run failed; all others were done.
     """
     out = Path(out)
-    groups = plan.groups(out)
-    datasets = {source: load_dataset(source) for source in {jobs[0].source: None for jobs in groups}}
-    for job in (job for jobs in groups for job in jobs):
-        job.check(datasets[job.source])  # all of them first, so that mistakes are reported before hours of training
+    trained = [cell for cell in plan.cells(out) if cell.system.kind == "trained"]
+    cells = [*plan.cells(out, find_systems(HEURISTIC)), *trained]
+    datasets = load_datasets(cells)
+    check_cells(cells, datasets)
     out.mkdir(parents=True, exist_ok=True)
     table = _ResultsFile(out)
-    done, total = 0, len(groups) * len(plan.seeds)
-    heuristics_done: set[tuple[str, int]] = set()
-    with lock_folder(out) as lock:
-        for jobs in groups:
-            dataset, shots, preset = datasets[jobs[0].source], jobs[0].shots, jobs[0].preset
-            known = KnownAnswers.of(dataset)
-            if (jobs[0].source, shots) not in heuristics_done:
-                heuristics_done.add((jobs[0].source, shots))
-                _log.info("%s, %d-shot: heuristic baselines", dataset.name, shots)
-                table.add(*heuristic_rows(dataset, shots, known), *published_rows(dataset.name, shots))
-            for job in jobs:
-                done += 1
-                label = f"run {done} of {total}: {dataset.name}, {shots}-shot, {preset}, seed {job.seed}"
-                ensure_trained(job, dataset, lock, train, label)
-            _log.info("%s, %d-shot, %s: evaluating", dataset.name, shots, preset)
-            table.add(trained_row(jobs, dataset, known))
+    errors: list[FitcarlError] = []
+    for cell in complete_cells(cells, datasets, out, train, on_error=_collect(errors)):
+        reports = cell.saved_reports(out, datasets[cell.source])
+        if cell.system.kind == "heuristic":
+            row = row_of_reports(list(reports.values()), cell.system.name)
+            table.add(row, *published_rows(cell.data, cell.shots))
+        elif len(reports) == len(cell.jobs):
+            table.add(trained_row(cell, reports))
+    if errors:
+        raise errors[0]
     return table.rows
 
 
-def heuristic_rows(dataset: Dataset, shots: int, known: KnownAnswers | None = None) -> list[Row]:
-    """The rows of the heuristic baselines."""
-    scorers = ((name, heuristic(name, dataset)) for name in HEURISTIC)
-    return [
-        row_of_reports([evaluate_scorer(scorer, dataset, "test", shots, known=known)], name) for name, scorer in scorers
-    ]
-
-
-def trained_row(jobs: Sequence[TrainingJob], dataset: Dataset, known: KnownAnswers | None = None) -> Row:
+def trained_row(cell: Cell, reports: Mapping[int, Report]) -> Row:
     """The row of finished runs that differ only in their seed."""
-    reports = [evaluate(job.folder, data=dataset, shots=job.shots, known=known) for job in jobs]
-    row = row_of_reports(reports, _label(jobs[0]), [job.seed for job in jobs])
+    row = row_of_reports(list(reports.values()), _label(cell.jobs[0]), list(reports))
     return replace(
         row,
-        minutes=mean_training_minutes(jobs),
-        peak_mb=max_training_mb(jobs),
-        cores=read_json(RunFolder(jobs[0].folder).environment)["cores"],
+        minutes=mean_training_minutes(cell.jobs),
+        peak_mb=max_training_mb(cell.jobs),
+        cores=read_json(RunFolder(cell.jobs[0].folder).environment)["cores"],
     )
+
+
+def _collect(errors: list[FitcarlError]) -> Callable[[EvaluationUnit, Exception], None]:
+    """Collects the errors of failed runs, so that the others are done; anything else is raised."""
+
+    def on_error(unit: EvaluationUnit, error: Exception) -> None:
+        if not isinstance(error, FitcarlError):
+            raise error
+        _log.error("%s: failed: %s", unit.name, error)
+        errors.append(error)
+
+    return on_error
 
 
 class _ResultsFile:
     """``results.json`` and ``results.md`` of a folder, written whenever rows are added."""
 
     def __init__(self, out: Path) -> None:
-        self.json, self.page = out / "results.json", out / "results.md"
-        self.rows: list[Row] = []
-        if self.json.exists():
-            try:
-                self.rows = [Row.from_json(row) for row in read_json(self.json)["rows"]]
-            except (KeyError, TypeError) as error:
-                problem = f"is not a table of results that this version can read ({error})"
-                raise InputError(problem, file=self.json, expected="a file that `fitcarl reproduce` wrote") from None
+        self.out, self.json, self.page = out, out / "results.json", out / "results.md"
+        self.rows = self._read()
+
+    def _read(self) -> list[Row]:
+        if not self.json.exists():
+            return []
+        try:
+            return [Row.from_json(row) for row in read_json(self.json)["rows"]]
+        except (KeyError, TypeError) as error:
+            problem = f"is not a table of results that this version can read ({error})"
+            raise InputError(problem, file=self.json, expected="a file that `fitcarl reproduce` wrote") from None
 
     def add(self, *rows: Row) -> None:
-        self.rows = merge_rows(self.rows, rows)
-        write_json(self.json, {"rows": [row.to_json() for row in self.rows]})
-        write_atomically(self.page, render_results(self.rows).encode())
+        with exclusive(self.out, "results"):
+            self.rows = merge_rows(self._read(), rows)
+            write_json(self.json, {"rows": [row.to_json() for row in self.rows]})
+            write_atomically(self.page, render_results(self.rows).encode())
 
 
 def _label(job: TrainingJob) -> str:
-    """The label of a model: its preset and the settings that differ from it."""
-    own, default = flatten(job.config.model_dump()), flatten(configure(job.preset).model_dump())
-    changed = [f"{name}={value}" for name, value in own.items() if "." in name and default[name] != value]
-    return f"fitcarl ({', '.join([job.preset, *changed])})"
+    """The label of a model: its preset or name, and the settings that differ from it."""
+    own, default = (flatten(config.model_dump()) for config in (job.config, configure(job.preset, model=job.model)))
+    fixed = ("model", "preset", "shots", "seed")
+    changed = [f"{name}={value}" for name, value in own.items() if name not in fixed and default[name] != value]
+    chosen = ", ".join([job.preset or str(job.model), *changed])
+    return f"fitcarl ({chosen})"

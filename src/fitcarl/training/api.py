@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from time import process_time
 
 from fitcarl.config.settings import configure
 from fitcarl.core.lock import lock_folder
@@ -169,9 +170,10 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run
     )
     if folder.weights.exists() and not folder.state.exists():
         _log.warning("%s: is missing, so training starts again", folder.state)
+    cpu_start = process_time()
     try:
         model = trainable_class(config.model).prepare(preparation)
-        state = run_episodes(setup, model, folder, callbacks)
+        state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start)
     except Interrupted as interrupted:
         reason = str(interrupted) or "stopped before the first episode"
         raise TrainingInterrupted(f"{reason}; `fitcarl train --resume {folder.path}` continues") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import replace
-from time import perf_counter
+from time import perf_counter, process_time
 
 import torch
 
@@ -21,22 +21,31 @@ from fitcarl.training.state import TrainingState, load_state, save_state
 from fitcarl.training.validation import Validation
 
 
-def run_episodes(setup: TrainingSetup, model: TrainableModel, folder: RunFolder, calls: Callbacks) -> TrainingState:
+def run_episodes(
+    setup: TrainingSetup, model: TrainableModel, folder: RunFolder, calls: Callbacks, preparation_cpu: float = 0.0
+) -> TrainingState:
     """Trains until the last episode or until patience runs out; the folder holds the best weights and the state.
+
+    Args:
+        setup: Dataset, settings and tasks.
+        model: The prepared model.
+        folder: The run folder.
+        calls: Callbacks of the caller.
+        preparation_cpu: Processor time that the preparation took, in seconds.
 
     Raises:
         Interrupted: If ``should_stop`` returned True after an episode; the state is saved.
     """
     config, module = setup.config.training, model.module
     optimizer = model.make_optimizer(config.learning_rate)
-    state = TrainingState(seconds=model.preparation_seconds)
+    state = TrainingState(seconds=model.preparation_seconds, cpu_seconds=preparation_cpu)
     if folder.state.exists():
         state = load_state(folder.state, module, optimizer)
     trace.truncate(folder.trace, state.episode)
     if state.episode < config.episodes:
         folder.result.unlink(missing_ok=True)  # written again at the end
     models, validation = FoldModels(model, setup.sampler), Validation.of(setup.dataset, setup.config.shots)
-    start = perf_counter() - state.seconds
+    start, cpu_start = perf_counter() - state.seconds, process_time() - state.cpu_seconds
     while state.episode < config.episodes and not config.ran_out(state.validations_since_best):
         episode = state.episode + 1
         sampled = setup.sampler.sample(episode)
@@ -53,7 +62,7 @@ def run_episodes(setup: TrainingSetup, model: TrainableModel, folder: RunFolder,
         trace.append(folder.trace, entry)
         stop = calls.should_stop()
         if entry.valid_mrr is not None or stop:
-            state = replace(state, peak_mb=max(state.peak_mb, peak_mb()))
+            state = replace(state, peak_mb=max(state.peak_mb, peak_mb()), cpu_seconds=process_time() - cpu_start)
             save_state(folder.state, module, optimizer, state)
         left = (config.episodes - episode) * (state.seconds - model.preparation_seconds) / episode
         values = entry.values() | ({"best_mrr": state.best_mrr} if state.best_episode else {})

@@ -26,6 +26,8 @@ class TrainingState:
     validations_since_best: int = 0
     seconds: float = 0.0
     """Training time so far, over all sessions."""
+    cpu_seconds: float = 0.0
+    """Processor time of all threads, over all sessions."""
     peak_mb: float = 0.0
     """Peak memory of a process, over all sessions."""
 

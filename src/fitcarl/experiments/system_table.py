@@ -1,0 +1,118 @@
+"""Tables 2 and 3 as files: JSON rows, and a Markdown document with one table per dataset and number of shots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fitcarl.core.storage import read_json, write_atomically, write_json
+from fitcarl.errors import InputError
+from fitcarl.evaluation.formatting import format_metric
+from fitcarl.experiments.sharing import exclusive
+from fitcarl.experiments.system_rows import PROTOCOLS, Protocol, SystemRow, merge_system_rows
+from fitcarl.reporting.markdown import markdown_table
+
+_FIGURES = ("mrr", "hits@1", "hits@3", "hits@10")
+_HEAD = [
+    *("system", "seeds", "MRR", "95 % interval", "H@1", "H@3", "H@10", "MRR, time-unaware"),
+    *("paper: MRR", "H@1", "H@3", "H@10", "published: MRR", "H@1", "H@3", "H@10"),
+    *("coverage", "parameters", "minutes", "CPU minutes", "peak MB"),
+]
+_NOTES = (
+    "MRR and H@k: realistic ranks, time-aware filter, all entities are candidates; means over seeds, ± is the standard "
+    "deviation between seeds. 95 % interval: bootstrap over entities, with the ranks of all seeds pooled. "
+    "MRR, time-unaware: realistic ranks, true answers at any time filtered.",
+    "paper: optimistic ranks, true answers at any time filtered, unlisted answers last; only for comparison with "
+    "published tables. published: figures printed in the paper (\\* a misprint); for a model with variants in "
+    "parentheses, the paper does not say which one it ran.",
+    "(paper): trained on background and meta-train facts, so that the row of an unseen entity stays untrained. "
+    "(+support): the support facts of the official draw are trained on too. (fold-in): everything is frozen, and the "
+    "row of an unseen entity is computed from its support facts.",
+    "Parameters: trained parameters. Minutes: training time, and processor time of all threads; means over seeds. "
+    "Peak MB: largest peak memory of the training processes. Not run: no run in this folder.",
+)
+
+
+class SystemTable:
+    """``NAME.json`` and ``NAME.md`` of a folder; several processes may add rows."""
+
+    def __init__(self, out: Path, name: str, title: str) -> None:
+        self.out, self.name, self.title = out, name, title
+        self.json, self.page = out / f"{name}.json", out / f"{name}.md"
+
+    def read(self) -> list[SystemRow]:
+        """The rows of the file; none if there is no file."""
+        if not self.json.exists():
+            return []
+        try:
+            return [SystemRow.from_json(row) for row in read_json(self.json)["rows"]]
+        except (KeyError, TypeError) as error:
+            problem = f"is not a table of results that this version can read ({error})"
+            raise InputError(problem, file=self.json, expected="a file that `fitcarl reproduce` wrote") from None
+
+    def add(self, rows: Sequence[SystemRow]) -> None:
+        """Adds rows to those that are in the file now, and writes both files."""
+        with exclusive(self.out, self.name):
+            merged = merge_system_rows(self.read(), rows)
+            write_json(self.json, {"rows": [row.to_json() for row in merged]})
+            write_atomically(self.page, render_system_table(merged, self.title).encode())
+
+
+def render_system_table(rows: Sequence[SystemRow], title: str) -> str:
+    """The Markdown document, aligned to be readable as plain text."""
+    parts = [f"# {title}"]
+    for data, shots in dict.fromkeys((row.data, row.shots) for row in rows):
+        group: dict[tuple[Any, ...], dict[Protocol, SystemRow]] = {}
+        for row in rows:
+            if (row.data, row.shots) == (data, shots):
+                group.setdefault(row.key[:-1], {})[row.protocol] = row
+        lines = [_cells(found) for found in group.values() if len(found) == len(PROTOCOLS)]
+        parts += [f"## {data}, {shots}-shot", markdown_table([_HEAD, *lines], left=(0, 1))]
+    signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
+    parts += [*_NOTES, *(["```\n" + "\n".join(signatures) + "\n```"] if signatures else [])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(found: dict[Protocol, SystemRow]) -> list[str]:
+    row, unaware, paper = (found[name] for name in PROTOCOLS)
+    missing = f" ({','.join(map(str, row.missing_seeds))} not run)" if row.seeds and row.missing_seeds else ""
+    return [
+        row_label(row),
+        (",".join(map(str, row.seeds)) or "–") + missing,
+        with_spread(row.mrr, row.std) if row.has_results else row.status,
+        "–" if row.interval is None else f"{format_metric(row.interval[0])} – {format_metric(row.interval[1])}",
+        *_hits(row),
+        with_spread(unaware.mrr, unaware.std),
+        with_spread(paper.mrr, paper.std),
+        *_hits(paper),
+        *published_cells(row),
+        "–" if row.coverage is None else f"{row.coverage:.1%}",
+        "–" if row.parameters is None else f"{row.parameters:,}",
+        *("–" if value is None else f"{value:.1f}" for value in (row.minutes, row.cpu_minutes)),
+        "–" if row.peak_mb is None else f"{row.peak_mb:,.0f}",
+    ]
+
+
+def row_label(row: SystemRow) -> str:
+    """The system with its variant and the settings of the table."""
+    variant = {None: "", "support": " (+support)"}.get(row.sees, f" ({row.sees})")
+    return f"{row.system}{variant}" + (f" [{', '.join(row.settings)}]" if row.settings else "")
+
+
+def with_spread(mean: float | None, std: float | None) -> str:
+    """A mean with its standard deviation, if there is one."""
+    return format_metric(mean) + ("" if std is None else f" ± {format_metric(std)}")
+
+
+def published_cells(row: SystemRow) -> list[str]:
+    """The figures of the paper; a misprint is marked."""
+    if row.published is None:
+        return ["–"] * len(_FIGURES)
+    note = row.published.get("note", "")
+    return [format_metric(row.published[name]) + ("\\*" if note.startswith(name) else "") for name in _FIGURES]
+
+
+def _hits(row: SystemRow) -> list[str]:
+    spread = row.hits_std or (None, None, None)
+    return [with_spread(*pair) for pair in zip((row.hits_1, row.hits_3, row.hits_10), spread, strict=True)]

@@ -13,8 +13,9 @@ from fitcarl.errors import InputError
 if TYPE_CHECKING:
     from fitcarl.experiments.cells import Order
     from fitcarl.experiments.reproduce import ReproductionPlan, TableNumber
+    from fitcarl.experiments.summary_tables import SummaryName
 
-_TABLES: tuple[TableNumber, ...] = ("2", "3")
+_TABLES: tuple[TableNumber | SummaryName, ...] = ("2", "3", "data", "parameters", "cost")
 _ORDERS: tuple[Order, ...] = ("cost", "table")
 _BENCHMARKS = ("icews14-oog", "icews18-oog", "icews0515-oog")
 
@@ -43,7 +44,7 @@ def reproduce_results(
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,…", help="Seeds; one run each.")] = "0,1,2",
     table: Annotated[
         str | None,
-        typer.Option("--table", metavar="TABLE", help="A table of the paper: 2 (results) or 3 (ablations)."),
+        typer.Option("--table", metavar="TABLE", help=f"A table of the paper: {', '.join(_TABLES)}."),
     ] = None,
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, help="Maximum number of training episodes.")
@@ -83,7 +84,7 @@ def reproduce_results(
 
     if number is None:
         options = {"no_train": "--no-train", "plan_only": "--list", "evaluate_again": "--evaluate-again"}
-        console.reject_options(context, options, "belongs to a table of the paper", "--table 2 or 3 too")
+        console.reject_options(context, options, "belongs to a table of the paper", "--table too")
         chosen = tuple(names or _parts(preset))
         plan = ReproductionPlan(tuple(sets or _BENCHMARKS[:1]), shot_numbers, chosen, seed_numbers, settings)
         _results(plan, out, json)
@@ -91,7 +92,9 @@ def reproduce_results(
     if number == "3" or console.was_given(context, "preset"):
         names = names or _parts(preset)
     plan = table_plan(sets or _BENCHMARKS, shot_numbers, names, seed_numbers, settings)
-    if plan_only:
+    if number == "data" or number == "parameters" or number == "cost":
+        _summary(plan, out, number, json)
+    elif plan_only:
         _list(plan, out, number, chosen_order, json)
     else:
         _table(plan, out, number, chosen_order, json, no_train, evaluate_again)
@@ -133,6 +136,27 @@ def _table(
     else:
         console.show(render_system_table(rows, TITLES[table]).rstrip())
     console.log.info(f"written to {out / f'table{table}.md'} and {out / f'table{table}.json'}")
+
+
+def _summary(plan: ReproductionPlan, out: Path, name: SummaryName, json: bool) -> None:
+    """Table 1, and the tables of parameters and of cost of the runs in the folder."""
+    from fitcarl.data.io.registry import load_dataset
+    from fitcarl.experiments.reproduce import reproduce_table
+    from fitcarl.experiments.summary_tables import cost_table, data_table, parameter_table
+
+    if name == "data":
+        table = data_table(plan.data)
+    else:
+        rows = reproduce_table(plan, out, train=None)
+        sets = [load_dataset(data) for data in plan.data]
+        entities = {dataset.name: len(dataset.vocabulary.entities) for dataset in sets}
+        table = cost_table(rows) if name == "cost" else parameter_table(rows, entities)
+    table.write(out)
+    if json:
+        console.show_json({"rows": list(table.rows)})
+    else:
+        console.show(table.markdown().rstrip())
+    console.log.info(f"written to {out / f'table-{name}.md'} and {out / f'table-{name}.json'}")
 
 
 def _list(plan: ReproductionPlan, out: Path, table: TableNumber, order: Order, json: bool) -> None:

@@ -26,6 +26,13 @@ SMALL_PAPER = (
 )
 """For model fitcarl."""
 
+_SMALL_FACTORIZATION = ("embedding.dim=16", "training.batch_size=64", "training.validate_every=2")
+
+SMALL_MODELS = {
+    **dict.fromkeys(("complex", "bique", "tntcomplex", "telm", "tero"), _SMALL_FACTORIZATION),
+}
+"""For models without a preset."""
+
 
 def small(preset: str) -> tuple[str, ...]:
     """Small settings for a preset."""

@@ -29,6 +29,11 @@ _TRAINING = (
     *("training.lr_floor=1", "shots=2"),
 )
 
+_FACTORIZATION = (
+    *("training.episodes=2", "training.validate_every=1", "training.batch_size=20", "shots=2"),
+    *("embedding.dim=8", "training.negatives=20"),
+)
+
 BASE: dict[str, tuple[str, ...]] = {
     "fitcarl": (
         *_TRAINING,
@@ -42,6 +47,7 @@ BASE: dict[str, tuple[str, ...]] = {
         *("policy.train_candidates=10", "policy.queries_per_episode=20", "encoder.dim=4", "encoder.max_updates=2"),
         *("encoder.min_updates=1", "encoder.batch_size=16"),
     ),
+    **dict.fromkeys(("complex", "bique", "tntcomplex", "telm", "tero"), _FACTORIZATION),
 }
 """Small settings of each model."""
 
@@ -57,6 +63,18 @@ _SHARED = {
     "training.validate_every": "2",
     "training.patience": "1",
 }
+
+_FACTORIZATION_CHANGES = {
+    **{name: value for name, value in _SHARED.items() if name != "training.queries_per_entity"},
+    "sees": "paper",
+    "embedding.dim": "16",
+    "training.batch_size": "10",
+    "training.negatives": "10",
+    "fold_in.steps": "3",
+    "fold_in.learning_rate": "0.2",
+}
+_SOFTMAX_CHANGES = {**_FACTORIZATION_CHANGES, "embedding.init_std": "0.2", "training.n3_weight": "1"}
+_TEMPORAL_CHANGES = {**_SOFTMAX_CHANGES, "training.smoothness_weight": "1"}
 
 CHANGES: dict[str, dict[str, str]] = {
     "fitcarl": {
@@ -114,6 +132,11 @@ CHANGES: dict[str, dict[str, str]] = {
         **{f"features.{name}": "off" for name, on in flatten(configure("plus").model_dump()["features"]).items() if on},
         "features.names": "on",
     },
+    "complex": _SOFTMAX_CHANGES,
+    "bique": _SOFTMAX_CHANGES,
+    "tntcomplex": _TEMPORAL_CHANGES,
+    "telm": {**_TEMPORAL_CHANGES, "training.first_stage": "1"},
+    "tero": {**_FACTORIZATION_CHANGES, "training.margin": "10"},
 }
 """Another value for every setting."""
 
@@ -123,6 +146,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "training.folds": ("training.tasks=pseudo", "training.folds=3"),
     "encoder.min_updates": ("encoder.batch_size=100000",),
     "encoder.name_dropout": ("features.names=on",),
+    "fold_in.steps": ("sees=fold-in",),
+    "fold_in.learning_rate": ("sees=fold-in",),
 }
 """Settings under which a setting has an effect, where the base is not enough."""
 

@@ -186,6 +186,11 @@ def test_floor_of_one_keeps_the_learning_rate_constant() -> None:
     assert {learning_rate(episode, config) for episode in range(1, 51)} == {0.003}
 
 
+_FACTORIZATION = (
+    *("embedding.dim=32", "training.batch_size=100", "training.episodes=100"),
+    "training.validate_every=100",
+)
+
 QUICK = {
     "fitcarl": (
         *("embedding.dim=16", "network.feedforward=16", "network.action_space=20", "search.beam=20"),
@@ -196,6 +201,11 @@ QUICK = {
         *("features.encoder=off", "policy.train_candidates=40", "training.episodes=25"),
         "training.validate_every=25",
     ),
+    "complex": _FACTORIZATION,
+    "bique": (*_FACTORIZATION, "embedding.dim=64"),
+    "tntcomplex": _FACTORIZATION,
+    "telm": (*_FACTORIZATION, "training.first_stage=50"),
+    "tero": (*_FACTORIZATION, "training.margin=20"),
 }
 
 

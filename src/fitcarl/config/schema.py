@@ -7,11 +7,22 @@ from types import MappingProxyType
 from typing import Any
 
 from fitcarl.config.base import Config, TaskTrainingConfig, TrainingConfig
+from fitcarl.config.factorization import BiqueConfig, ComplexConfig, TelmConfig, TeroConfig, TntComplexConfig
 from fitcarl.config.fitcarl import EmbeddingConfig, FitcarlConfig, FitcarlTrainingConfig, NetworkConfig, SearchConfig
 from fitcarl.config.plus import EncoderConfig, FeaturesConfig, PlusConfig, PlusTrainingConfig, PolicyConfig
 from fitcarl.errors import InputError, did_you_mean
 
-CONFIGS: Mapping[str, type[Config]] = MappingProxyType({"fitcarl": FitcarlConfig, "plus": PlusConfig})
+CONFIGS: Mapping[str, type[Config]] = MappingProxyType(
+    {
+        "fitcarl": FitcarlConfig,
+        "plus": PlusConfig,
+        "complex": ComplexConfig,
+        "bique": BiqueConfig,
+        "tntcomplex": TntComplexConfig,
+        "telm": TelmConfig,
+        "tero": TeroConfig,
+    }
+)
 """Model name → config class."""
 
 

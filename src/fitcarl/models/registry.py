@@ -18,6 +18,11 @@ TRAINABLE: Mapping[str, str] = MappingProxyType(
     {
         "fitcarl": "fitcarl.models.fitcarl.trainable:FitcarlModel",
         "plus": "fitcarl.models.plus.trainable:PlusModel",
+        "complex": "fitcarl.models.factorization.trainable:FactorizationModel",
+        "bique": "fitcarl.models.factorization.trainable:FactorizationModel",
+        "tntcomplex": "fitcarl.models.factorization.trainable:FactorizationModel",
+        "telm": "fitcarl.models.factorization.trainable:FactorizationModel",
+        "tero": "fitcarl.models.factorization.trainable:FactorizationModel",
     }
 )
 """Name → class (``module:name``) of the models that ``fitcarl train`` trains."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
+
+from fitcarl.models.factorization.loss import n3_penalty
+from fitcarl.models.factorization.score_function import Tables
 
 
 def complex_product(left: Tensor, right: Tensor) -> Tensor:
@@ -17,8 +22,20 @@ def complex_product(left: Tensor, right: Tensor) -> Tensor:
 class ComplEx:
     """Re⟨s, r, conj(o)⟩ is the real dot product of s ∘ r and o."""
 
-    name = "ComplEx"
-    components = 2
+    name: ClassVar[str] = "ComplEx"
+    components: ClassVar[int] = 2
+    relation_parts: ClassVar[int] = 1
+    temporal: ClassVar[bool] = False
+    drifts: ClassVar[bool] = False
 
-    def compose(self, entity: Tensor, relation: Tensor) -> Tensor:
+    def compose(self, entity: Tensor, relation: Tensor, time: Tensor | None = None) -> Tensor:  # noqa: ARG002
         return complex_product(entity, relation)
+
+    def query_penalty(self, entity: Tensor, relation: Tensor, time: Tensor | None = None) -> Tensor:  # noqa: ARG002
+        return n3_penalty(entity) + n3_penalty(relation)
+
+    def answer_penalty(self, entity: Tensor) -> Tensor:
+        return n3_penalty(entity)
+
+    def time_penalty(self, tables: Tables) -> Tensor:
+        return tables.entity.new_zeros(())

@@ -1,4 +1,4 @@
-"""The training loss of factorization models: a softmax per answer that excludes the other answers, and N3."""
+"""Training losses of factorization models: softmax over candidates, with or without the other answers, and N3."""
 
 from __future__ import annotations
 
@@ -63,6 +63,59 @@ class _FilteredSoftmax(torch.autograd.Function):
         gradient[row, column] = -pull
         ctx.save_for_backward(gradient, queries, candidates)
         return (weight * softplus(margin)).sum()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        gradient, queries, candidates = ctx.saved_tensors
+        upstream = gradients[0]
+        return upstream * (gradient @ candidates), upstream * (gradient.T @ queries), None, None, None, None
+
+
+def softmax_cross_entropy(
+    queries: Tensor, candidates: Tensor, row: Tensor, column: Tensor, weight: Tensor, log_weight: Tensor | None = None
+) -> Tensor:
+    """The weighted sum over answers a of -log(exp s_a / Σ exp s_c over all candidates c).
+
+    Args:
+        queries: [queries, d].
+        candidates: [candidates, d]; a score is the dot product of a query and a candidate.
+        row: int64 [answers], the query of each answer.
+        column: int64 [answers], the candidate of each answer; (row, column) pairs are distinct.
+        weight: [answers].
+        log_weight: [candidates], the logarithm of the number of entities that a candidate stands for (a sampled one
+            stands for several); 0 for answers, and 0 for all if None.
+
+    Returns:
+        A scalar.
+    """
+    loss: Tensor = _SoftmaxCrossEntropy.apply(queries, candidates, row, column, weight, log_weight)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _SoftmaxCrossEntropy(torch.autograd.Function):
+    """Explicit backward pass: all scores are kept once."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        queries: Tensor,
+        candidates: Tensor,
+        row: Tensor,
+        column: Tensor,
+        weight: Tensor,
+        log_weight: Tensor | None,
+    ) -> Tensor:
+        scores = queries @ candidates.T
+        positive = scores[row, column]
+        if log_weight is not None:
+            scores += log_weight
+        top = scores.amax(dim=1, keepdim=True)
+        mass = scores.sub_(top).exp_().sum(dim=1, keepdim=True)
+        total = torch.zeros(len(queries), dtype=weight.dtype).index_add_(0, row, weight)
+        gradient = scores.mul_(total.unsqueeze(1) / mass)
+        gradient[row, column] -= weight
+        ctx.save_for_backward(gradient, queries, candidates)
+        return (total * (top + mass.log()).squeeze(1)).sum() - (weight * positive).sum()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

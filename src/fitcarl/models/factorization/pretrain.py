@@ -19,7 +19,7 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.models.factorization.complex import ComplEx
 from fitcarl.models.factorization.embeddings import Embeddings, trained_entities
 from fitcarl.models.factorization.loss import filtered_softmax, n3_penalty
-from fitcarl.models.factorization.score_function import BilinearScore
+from fitcarl.models.factorization.score_function import ScoreFunction
 from fitcarl.models.factorization.triples import Triples
 
 _SECONDS_BETWEEN_CALLS = 0.5
@@ -33,7 +33,7 @@ def pretrain(
     seed: int = 0,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
-    score: BilinearScore | None = None,
+    score: ScoreFunction | None = None,
 ) -> Embeddings:
     """Trains embeddings of all entities and relations of the background; other rows are zero.
 
@@ -79,7 +79,7 @@ class _Training:
         row_of_entity: Positions,
         entities: int,
         config: EmbeddingConfig,
-        score: BilinearScore,
+        score: ScoreFunction,
         generator: torch.Generator,
     ) -> None:
         self.config = config

@@ -1,4 +1,4 @@
-"""The background without times: the answers of every (e, r, ?) and their counts."""
+"""Training facts as queries: the answers of every (e, r, ?), or of every (e, r, ?, t), and their counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from fitcarl.data.relations import RelationIds
 
 @dataclass(frozen=True, eq=False)
 class Triples:
-    """Distinct (e, r) pairs of both directions in ascending order, each with its distinct answers."""
+    """Distinct (e, r) pairs of both directions in ascending order, each with its distinct answers.
+
+    With times, distinct (e, r, t) are listed instead.
+    """
 
     relations: RelationIds
     entity: Positions
@@ -26,18 +29,25 @@ class Triples:
     """int64 [triples], ascending within a pair."""
     count: Positions
     """int64 [triples], at least 1: the number of facts of this triple, which differ in time only."""
+    time: Positions
+    """int64 [pairs], ticks; all 0 without times."""
 
     @classmethod
-    def of(cls, facts: Quadruples, relations: RelationIds) -> Triples:
+    def of(cls, facts: Quadruples, relations: RelationIds, *, temporal: bool = False) -> Triples:
+        """The triples of facts, whose times are dropped unless ``temporal``."""
         both = facts.both_directions(relations)
         entities = int(both.subject.max(initial=-1)) + 1
+        ticks = int(both.time.max(initial=0)) + 1 if temporal else 1
         pair = both.subject.astype(np.int64) * relations.directed + both.relation
+        if temporal:
+            pair = pair * ticks + both.time
         triple, count = np.unique(pair * entities + both.object, return_counts=True)
         pair, answer = np.divmod(triple, max(1, entities))
         pair, first = np.unique(pair, return_index=True)
+        pair, time = np.divmod(pair, ticks)
         entity, relation = np.divmod(pair, max(1, relations.directed))
         offsets = np.append(first, len(triple)).astype(np.int64)
-        return cls(relations, entity, relation, offsets, answer, count.astype(np.int64))
+        return cls(relations, entity, relation, offsets, answer, count.astype(np.int64), time)
 
     def __len__(self) -> int:
         """The number of (e, r) pairs."""

@@ -1,0 +1,95 @@
+"""Fold-in: the rows of entities that were not trained, solved from their support facts with all else frozen."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fitcarl.config.factorization import FoldInConfig
+from fitcarl.core.arrays import Positions
+from fitcarl.data.dataset import MetaSet
+from fitcarl.data.quadruples import Ids
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.factorization.objective import Objective, SupportBatch
+from fitcarl.models.factorization.score_function import Tables
+from fitcarl.models.factorization.seen_facts import SeenFacts
+
+
+class FoldIn:
+    """Solves rows in a frozen model."""
+
+    def __init__(
+        self, objective: Objective, tables: Tables, seen: SeenFacts, graph: TemporalGraph, config: FoldInConfig
+    ) -> None:
+        self._objective, self._tables, self._seen = objective, tables, seen
+        self._graph = graph
+        self._config = config
+
+    def rows(self, support: MetaSet, entities: Ids) -> Tensor:
+        """The rows of some entities of a support set, [entities, d].
+
+        Each starts at the mean row of the trained entities that occur with the relations of its support facts, and is
+        then moved by a few steps of Adagrad on the loss of these facts. Facts whose neighbour has no trained row do not
+        count there. The order of facts does not matter.
+
+        Args:
+            support: Support facts.
+            entities: int32, distinct and in ascending order; each has a support fact.
+        """
+        relations = self._graph.relations
+        chosen = np.isin(support.entity_of_fact, entities)
+        facts = support.facts.take(chosen).seen_from(support.entity_of_fact[chosen], relations)
+        # Rows of equal facts in another order would differ by rounding.
+        facts = facts.take(np.lexsort((facts.time, facts.object, facts.relation, facts.subject)))
+        owner = np.searchsorted(entities, facts.subject)
+        rows = self._start(owner, facts.relation, len(entities))
+
+        free = self._seen.entity.copy()
+        free[entities[entities < len(free)]] = False
+        candidates = np.flatnonzero(free)
+        position = np.full(max(len(free), self._graph.entities), -1, dtype=np.int64)
+        position[candidates] = np.arange(len(candidates))
+        usable = position[facts.object] >= 0
+        if not usable.any() or not self._config.steps:
+            return rows
+        ticks = self._seen.tick_rows(facts.time[usable]) if self._objective.temporal else np.zeros(usable.sum())
+        batch = SupportBatch(
+            torch.from_numpy(owner[usable]),
+            torch.from_numpy(facts.relation[usable].astype(np.int64)),
+            torch.from_numpy(position[facts.object[usable]]),
+            torch.from_numpy(ticks.astype(np.int64)),
+            torch.from_numpy(candidates),
+        )
+        return self._solve(rows, batch)
+
+    def _solve(self, rows: Tensor, batch: SupportBatch) -> Tensor:
+        """Adagrad, written out: optimizer objects would be made for every task."""
+        with torch.no_grad():
+            loss = self._objective.support_loss(self._tables, batch)
+        squared_sum = torch.zeros_like(rows)
+        for _ in range(self._config.steps):
+            leaf = rows.detach().requires_grad_()
+            with torch.enable_grad():
+                [gradient] = torch.autograd.grad(loss(leaf), leaf)
+            squared_sum.addcmul_(gradient, gradient)
+            rows = rows - self._config.learning_rate * gradient / (squared_sum.sqrt() + 1e-10)
+        return rows
+
+    def _start(self, owner: Positions, relation: Ids, count: int) -> Tensor:
+        """[count, d]: the mean over an entity's facts of the mean row of entities that occur with the relation."""
+        table, trained = self._tables.entity, self._seen.entity
+        base, inverse = self._graph.base, self._graph.relations.inverse(relation)
+        distinct, which = np.unique(inverse, return_inverse=True)
+        means = torch.empty(len(distinct), table.shape[1], dtype=table.dtype)
+        for row, directed in enumerate(distinct):
+            occurs = np.unique(base.target[base.relation == directed])
+            occurs = occurs[occurs < len(trained)]
+            occurs = occurs[trained[occurs]] if len(occurs) else occurs
+            if not len(occurs):
+                occurs = np.flatnonzero(trained)
+            means[row] = table[torch.from_numpy(occurs.astype(np.int64))].mean(dim=0)
+        index = torch.from_numpy(owner)
+        total = torch.zeros(count, table.shape[1], dtype=table.dtype)
+        total.index_add_(0, index, means[torch.from_numpy(which)])
+        return total / torch.bincount(index, minlength=count).unsqueeze(1)

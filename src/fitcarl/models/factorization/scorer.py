@@ -1,0 +1,131 @@
+"""A scorer with trained embedding tables, which folds in the entities that were not trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fitcarl.config.factorization import FactorizationConfig
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.dataset import MetaSet
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.errors import InputError
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.factorization.fold_in import FoldIn
+from fitcarl.models.factorization.objective import Objective, QueryBatch
+from fitcarl.models.factorization.score_function import Tables
+from fitcarl.models.factorization.seen_facts import SeenFacts
+from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.scores import Scores
+from fitcarl.tasks.task import Queries, Task
+
+_CHUNK = 256
+
+
+class FactorizationScorer:
+    """Scores all entities that have a row."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        tables: Tables,
+        seen: SeenFacts,
+        graph: TemporalGraph,
+        config: FactorizationConfig,
+    ) -> None:
+        self.name = f"{config.model} ({config.sees})"
+        self._objective, self._seen, self._graph = objective, seen, graph
+        self._sees = config.sees
+        self._fold_in = FoldIn(objective, tables, seen, graph, config.fold_in)
+        self._tables = tables
+        self._last: tuple[MetaSet, Tables, NDArray[np.bool_]] | None = None
+
+    @torch.no_grad()
+    def score(self, task: Task, queries: Queries) -> Scores:
+        """Scores of all entities but new ones without support facts, in float64."""
+        tables, listed = self._task_tables(task.support)
+        parts = []
+        for first in range(0, len(queries), _CHUNK):
+            part = queries.take(slice(first, first + _CHUNK))
+            tick = self._seen.tick_rows(part.time) if self._objective.temporal else np.zeros(len(part))
+            columns = (torch.from_numpy(column.astype(np.int64)) for column in (part.entity, part.relation, tick))
+            scores = self._objective.scores(tables, QueryBatch(*columns)).numpy()
+            scores[:, ~listed] = -np.inf
+            parts.append(Scores.from_dense(scores))
+        return Scores.concat(parts)
+
+    def explain(
+        self,
+        task: Task,  # noqa: ARG002
+        query: Queries,  # noqa: ARG002
+        entities: Sequence[int],
+        vocabulary: Vocabulary,  # noqa: ARG002
+        calendar: Calendar,  # noqa: ARG002
+        limit: int = 3,  # noqa: ARG002
+    ) -> list[list[ExplanationPath]]:
+        """No paths: the scores are products of rows."""
+        return [[] for _ in entities]
+
+    def _task_tables(self, support: MetaSet) -> tuple[Tables, NDArray[np.bool_]]:
+        """float64 tables with the rows of the task's entities, and which entities have a row; kept for further calls
+        with the same support set."""
+        if self._last is None or self._last[0] is not support:
+            trained = self._tables
+            rows = torch.zeros(max(self._graph.entities, len(trained.entity)), trained.entity.shape[1]).double()
+            rows[: len(trained.entity)] = trained.entity
+            listed = np.arange(len(rows)) < len(trained.entity)
+            entities = self._entities_to_fold_in(support)
+            if len(entities):
+                rows[torch.from_numpy(entities.astype(np.int64))] = self._fold_in.rows(support, entities).double()
+                listed[entities] = True
+            time = None if trained.time is None else trained.time.double()
+            self._last = support, Tables(rows, trained.relation.double(), time), listed
+        return self._last[1:]
+
+    def _entities_to_fold_in(self, support: MetaSet) -> NDArray[np.int32]:
+        """int32, ascending: the entities of a task whose row is not used as it was trained.
+
+        Raises:
+            InputError: If a row was trained on facts of its entity that are not in the task's support, which would
+                leak them; or if an entity has no row and the model does not fold in.
+        """
+        known = len(self._tables.entity)
+        fold_in = []
+        for entity in np.unique(support.entity_of_fact):
+            if entity < known and self._graph.base.degree(np.array([entity]))[0]:
+                fold_in.append(entity)  # asked about a known entity: only the given facts count
+                continue
+            trained = self._seen.of_entity(int(entity))
+            given = set(support.facts.take(support.entity_of_fact == entity))
+            if not trained <= given:
+                raise InputError(
+                    "the run was trained on facts of this entity that are not in its support, which would be a leak",
+                    field="entity",
+                    found=int(entity),
+                    expected="the official support facts, or a run that was trained with sees=fold-in",
+                )
+            if trained != given:
+                fold_in.append(entity)
+        if self._sees != "paper":
+            return np.array(fold_in, dtype=np.int32)
+        if any(entity >= known for entity in fold_in):
+            raise InputError(
+                "the run has no row for an entity that its data do not have",
+                field="sees",
+                found="paper",
+                expected="a run that was trained with sees=support or sees=fold-in",
+            )
+        return np.empty(0, dtype=np.int32)
+
+
+def frozen(tables: Tables) -> Tables:
+    """The tables without gradients."""
+
+    def detached(table: Tensor | None) -> Tensor | None:
+        return None if table is None else table.detach()
+
+    return Tables(tables.entity.detach(), tables.relation.detach(), detached(tables.time), detached(tables.drift))

@@ -1,0 +1,156 @@
+"""The factorization models as trainable models: one trainer for all score functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from fitcarl.config.factorization import (
+    BiqueConfig,
+    ComplexConfig,
+    FactorizationConfig,
+    TelmConfig,
+    TelmTrainingConfig,
+    TeroConfig,
+    TntComplexConfig,
+)
+from fitcarl.config.schema import Config
+from fitcarl.core.arrays import Positions
+from fitcarl.core.storage import Artifacts
+from fitcarl.data.concepts import Concepts
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.errors import InputError
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation
+from fitcarl.models.factorization.adagrad import RestartedAdagrad
+from fitcarl.models.factorization.bique import BiQUE
+from fitcarl.models.factorization.complex import ComplEx
+from fitcarl.models.factorization.objective import FactBatch, Objective, QueryBatch, TableModule
+from fitcarl.models.factorization.scorer import FactorizationScorer, frozen
+from fitcarl.models.factorization.seen_facts import SeenFacts, training_facts
+from fitcarl.models.factorization.softmax import SoftmaxObjective
+from fitcarl.models.factorization.telm import TeLM
+from fitcarl.models.factorization.tero import TeroObjective
+from fitcarl.models.factorization.tntcomplex import TNTComplEx
+from fitcarl.models.factorization.triples import Triples
+
+
+def objective_of(config: FactorizationConfig) -> Objective:
+    """The training objective of a model."""
+    match config:
+        case ComplexConfig():
+            return SoftmaxObjective(ComplEx(), config)
+        case BiqueConfig():
+            return SoftmaxObjective(BiQUE(), config)
+        case TntComplexConfig():
+            return SoftmaxObjective(TNTComplEx(), config)
+        case TelmConfig():
+            return SoftmaxObjective(TeLM(), config)
+        case TeroConfig():
+            return TeroObjective(config)
+    raise ValueError(f"{config.model} is no factorization model")
+
+
+class FactorizationModel:
+    """Embedding tables that are trained on facts; an episode is one mini-batch."""
+
+    artifacts: ClassVar[tuple[str, ...]] = ("seen_facts",)
+    preparation_seconds = 0.0
+
+    def __init__(
+        self, config: FactorizationConfig, graph: TemporalGraph, seen: SeenFacts, facts: Quadruples | None = None
+    ) -> None:
+        self._config, self._graph, self._seen = config, graph, seen
+        self._objective = objective_of(config)
+        sizes = len(seen.entity), graph.relations.directed, len(seen.ticks)
+        generator = torch.Generator().manual_seed(config.seed)
+        self.module = TableModule(self._objective.initial_tables(*sizes, generator))
+        self._batches = None if facts is None else FactBatches(facts, graph, seen, self._objective.temporal, config)
+
+    @classmethod
+    def prepare(cls, preparation: Preparation) -> FactorizationModel:
+        """Chooses the training facts by ``sees`` and records them."""
+        config = preparation.config
+        assert isinstance(config, FactorizationConfig)
+        facts, seen = training_facts(preparation.dataset, config)
+        seen.write(preparation.artifacts)
+        return cls(config, preparation.context.graph, seen, facts)
+
+    @classmethod
+    def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> FactorizationModel:
+        assert isinstance(config, FactorizationConfig)
+        seen = SeenFacts.read(artifacts)
+        if len(seen.entity) != context.graph.entities:
+            expected = f"{context.graph.entities} entities"
+            raise InputError("does not fit the names", file=artifacts.path("seen_facts"), expected=expected)
+        return cls(config, context.graph, seen)
+
+    def save_artifacts(self, artifacts: Artifacts) -> None:
+        """Does nothing: ``prepare`` has saved the record of training facts."""
+
+    def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        training = self._config.training
+        first_stage = training.first_stage if isinstance(training, TelmTrainingConfig) else 0
+        return RestartedAdagrad(self.module.parameters(), learning_rate, first_stage)
+
+    def training_step(self, episode: Episode) -> EpisodeResult:
+        assert self._batches is not None
+        generator = torch.Generator().manual_seed(episode.seed)
+        self._objective.begin_episode(self.module.tables, episode.number, generator)
+        batch = self._batches.get(episode.number)
+        loss, metrics = self._objective.loss(self.module.tables, batch, generator)
+        return EpisodeResult(loss, {**metrics, "epoch": episode.number / self._batches.per_epoch})
+
+    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> FactorizationScorer:  # noqa: ARG002
+        tables = frozen(self.module.tables)
+        return FactorizationScorer(self._objective, tables, self._seen, self._graph, self._config)
+
+    def with_capacity(self, context: GraphContext) -> FactorizationModel:
+        """New entities have no row until a task's support facts give them one."""
+        return self.with_graph(context.graph)
+
+    def with_graph(self, graph: TemporalGraph) -> FactorizationModel:
+        other = copy(self)
+        other._graph = graph
+        return other
+
+    def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> FactorizationModel:  # noqa: ARG002
+        """There are no statistics: everything is in the weights."""
+        return self.with_graph(graph)
+
+
+class FactBatches:
+    """The mini-batches of all epochs; each epoch has its own order, which follows from the seed."""
+
+    def __init__(
+        self, facts: Quadruples, graph: TemporalGraph, seen: SeenFacts, temporal: bool, config: FactorizationConfig
+    ) -> None:
+        self._triples = Triples.of(facts, graph.relations, temporal=temporal)
+        self._tick = seen.tick_rows(self._triples.time.astype(np.int32)) if temporal else self._triples.time
+        self._size = config.training.batch_size
+        self._order: Callable[[int], Positions] = lru_cache(1)(
+            lambda epoch: np.random.default_rng([config.seed, epoch]).permutation(len(self._triples))
+        )
+
+    @property
+    def per_epoch(self) -> int:
+        """Mini-batches per epoch."""
+        return -(-len(self._triples) // self._size)
+
+    def get(self, number: int) -> FactBatch:
+        """The mini-batch of an episode, counted from 1."""
+        epoch, place = divmod(number - 1, self.per_epoch)
+        chosen = self._order(epoch)[place * self._size : (place + 1) * self._size]
+        row, position = self._triples.answers(chosen)
+        ids = (self._triples.entity[chosen], self._triples.relation[chosen], self._tick[chosen])
+        return FactBatch(
+            QueryBatch(*map(torch.from_numpy, ids)),
+            torch.from_numpy(row),
+            torch.from_numpy(self._triples.answer[position]),
+            torch.from_numpy(self._triples.count[position].astype(np.float32)),
+        )

@@ -34,12 +34,17 @@ _FACTORIZATION = (
     *("embedding.dim=8", "training.negatives=20"),
 )
 
+_EMBEDDING = (
+    *("embedding.dim=8", "embedding.epochs=1", "embedding.min_updates=1", "embedding.batch_size=100"),
+    "embedding.negatives=20",
+)
+
 BASE: dict[str, tuple[str, ...]] = {
     "fitcarl": (
         *_TRAINING,
         *("network.feedforward=8", "network.layers=1", "network.hops=2", "network.action_space=5"),
-        *("embedding.dim=8", "embedding.epochs=1", "embedding.min_updates=1", "embedding.batch_size=100"),
-        *("embedding.negatives=20", "training.kl_weight=1", "search.beam=10"),
+        *_EMBEDDING,
+        *("training.kl_weight=1", "search.beam=10"),
     ),
     "plus": (
         *_TRAINING,
@@ -48,6 +53,8 @@ BASE: dict[str, tuple[str, ...]] = {
         *("encoder.min_updates=1", "encoder.batch_size=16"),
     ),
     **dict.fromkeys(("complex", "bique", "tntcomplex", "telm", "tero"), _FACTORIZATION),
+    "gen": (*_TRAINING, *_EMBEDDING, "network.bases=3", "training.negatives=4", "training.entities_per_task=5"),
+    "filt": (*_TRAINING, *_EMBEDDING, "training.negatives=4", "training.entities_per_task=5"),
 }
 """Small settings of each model."""
 
@@ -76,6 +83,24 @@ _FACTORIZATION_CHANGES = {
 _SOFTMAX_CHANGES = {**_FACTORIZATION_CHANGES, "embedding.init_std": "0.2", "training.n3_weight": "1"}
 _TEMPORAL_CHANGES = {**_SOFTMAX_CHANGES, "training.smoothness_weight": "1"}
 
+_PRETRAINING = {
+    "embedding.dim": "4",
+    "embedding.epochs": "2",
+    "embedding.min_updates": "100",
+    "embedding.batch_size": "50",
+    "embedding.negatives": "10",
+    "embedding.learning_rate": "0.2",
+    "embedding.n3_weight": "0.1",
+    "embedding.init_std": "0.2",
+}
+
+_RANKING = {
+    "training.entities_per_task": "4",
+    "training.negatives": "5",
+    "training.margin": "0.01",
+    "training.dropout": "0.5",
+}
+
 CHANGES: dict[str, dict[str, str]] = {
     "fitcarl": {
         **_SHARED,
@@ -100,14 +125,7 @@ CHANGES: dict[str, dict[str, str]] = {
         "network.time_bias": "off",
         "network.temporal": "off",
         "network.finetune": "on",
-        "embedding.dim": "4",
-        "embedding.epochs": "2",
-        "embedding.min_updates": "100",
-        "embedding.batch_size": "50",
-        "embedding.negatives": "10",
-        "embedding.learning_rate": "0.2",
-        "embedding.n3_weight": "0.1",
-        "embedding.init_std": "0.2",
+        **_PRETRAINING,
         "search.beam": "3",
         "search.aggregate": "sum",
     },
@@ -137,6 +155,20 @@ CHANGES: dict[str, dict[str, str]] = {
     "tntcomplex": _TEMPORAL_CHANGES,
     "telm": {**_TEMPORAL_CHANGES, "training.first_stage": "1"},
     "tero": {**_FACTORIZATION_CHANGES, "training.margin": "10"},
+    "gen": {
+        **_SHARED,
+        **_PRETRAINING,
+        **_RANKING,
+        "training.start_shots": "0",
+        "network.bases": "4",
+    },
+    "filt": {
+        **_SHARED,
+        **_PRETRAINING,
+        **_RANKING,
+        "network.concepts": "off",
+        "network.concepts_every": "1",
+    },
 }
 """Another value for every setting."""
 
@@ -144,6 +176,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "training.patience": ("training.episodes=4", "training.learning_rate=1e-12"),
     "training.entropy_decay": ("training.entropy_coef=0.1",),
     "training.folds": ("training.tasks=pseudo", "training.folds=3"),
+    "training.start_shots": ("training.episodes=4",),
     "encoder.min_updates": ("encoder.batch_size=100000",),
     "encoder.name_dropout": ("features.names=on",),
     "fold_in.steps": ("sees=fold-in",),

@@ -82,7 +82,8 @@ def test_model_has_its_default_settings(model: str) -> None:
     config = configure(model=model)
     assert config.model == model
     assert config == CONFIGS[model](preset=config.preset)
-    assert config == configure(config.preset)
+    if config.preset in PRESETS:
+        assert config == configure(config.preset)
 
 
 def test_preset_and_model_are_not_combined() -> None:

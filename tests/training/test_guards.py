@@ -191,6 +191,11 @@ _FACTORIZATION = (
     "training.validate_every=100",
 )
 
+_RANKING = (
+    *("embedding.dim=16", "training.learning_rate=0.01", "training.episodes=60"),
+    "training.validate_every=60",
+)
+
 QUICK = {
     "fitcarl": (
         *("embedding.dim=16", "network.feedforward=16", "network.action_space=20", "search.beam=20"),
@@ -206,6 +211,8 @@ QUICK = {
     "tntcomplex": _FACTORIZATION,
     "telm": (*_FACTORIZATION, "training.first_stage=50"),
     "tero": (*_FACTORIZATION, "training.margin=20"),
+    "gen": (*_RANKING, "network.bases=4"),
+    "filt": _RANKING,
 }
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from fitcarl.config.base import Config, TaskTrainingConfig, TrainingConfig
 from fitcarl.config.factorization import BiqueConfig, ComplexConfig, TelmConfig, TeroConfig, TntComplexConfig
+from fitcarl.config.filt import FiltConfig
 from fitcarl.config.fitcarl import EmbeddingConfig, FitcarlConfig, FitcarlTrainingConfig, NetworkConfig, SearchConfig
+from fitcarl.config.gen import GenConfig
 from fitcarl.config.plus import EncoderConfig, FeaturesConfig, PlusConfig, PlusTrainingConfig, PolicyConfig
 from fitcarl.errors import InputError, did_you_mean
 
@@ -21,6 +23,8 @@ CONFIGS: Mapping[str, type[Config]] = MappingProxyType(
         "tntcomplex": TntComplexConfig,
         "telm": TelmConfig,
         "tero": TeroConfig,
+        "gen": GenConfig,
+        "filt": FiltConfig,
     }
 )
 """Model name → config class."""
@@ -56,8 +60,10 @@ __all__ = [
     "EmbeddingConfig",
     "EncoderConfig",
     "FeaturesConfig",
+    "FiltConfig",
     "FitcarlConfig",
     "FitcarlTrainingConfig",
+    "GenConfig",
     "NetworkConfig",
     "PlusConfig",
     "PlusTrainingConfig",

@@ -23,6 +23,8 @@ TRAINABLE: Mapping[str, str] = MappingProxyType(
         "tntcomplex": "fitcarl.models.factorization.trainable:FactorizationModel",
         "telm": "fitcarl.models.factorization.trainable:FactorizationModel",
         "tero": "fitcarl.models.factorization.trainable:FactorizationModel",
+        "gen": "fitcarl.models.gen.trainable:GenModel",
+        "filt": "fitcarl.models.filt.trainable:FiltModel",
     }
 )
 """Name → class (``module:name``) of the models that ``fitcarl train`` trains."""

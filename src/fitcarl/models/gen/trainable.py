@@ -1,0 +1,121 @@
+"""GEN as a trainable model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy, deepcopy
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn.functional import dropout, embedding
+
+from fitcarl.config.gen import GenConfig
+from fitcarl.config.schema import Config
+from fitcarl.core.storage import Artifacts
+from fitcarl.data.concepts import Concepts
+from fitcarl.data.quadruples import Ids
+from fitcarl.errors import InputError
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+from fitcarl.models.dense_scorer import DotProductScorer
+from fitcarl.models.factorization.cache import embeddings_for
+from fitcarl.models.factorization.embeddings import Embeddings
+from fitcarl.models.gen.network import Gen
+from fitcarl.models.gen.shots import training_shots, with_more_support
+from fitcarl.models.ranking import entities_in_training, margin_ranking_loss, ranking_batch
+from fitcarl.models.support import SupportFacts, support_rows
+from fitcarl.tasks.task import Queries, Task
+
+
+class GenModel:
+    """DistMult embeddings that are trained further, and an encoder of support facts without times."""
+
+    artifacts: ClassVar[tuple[str, ...]] = ("embeddings",)
+    preparation_seconds = 0.0
+
+    def __init__(self, config: GenConfig, embeddings: Embeddings) -> None:
+        self._config = config
+        self.module = Gen(embeddings, config.network.bases)
+        self._entities_in_training: Ids = np.flatnonzero(embeddings.trained).astype(np.int32)
+
+    @classmethod
+    def prepare(cls, preparation: Preparation) -> GenModel:
+        """Pre-trains the embeddings on the background, or reads them from the cache."""
+        config, artifacts = preparation.config, preparation.artifacts
+        assert isinstance(config, GenConfig)
+        if not artifacts.exists("embeddings"):
+            embeddings_for(
+                preparation.dataset,
+                config.embedding,
+                config.seed,
+                on_progress=preparation.on_progress,
+                should_stop=preparation.should_stop,
+                score="distmult",
+            ).save(artifacts.path("embeddings"))
+        model = cls.load(config, preparation.context, artifacts)
+        model._entities_in_training = entities_in_training(preparation.dataset)
+        return model
+
+    @classmethod
+    def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> GenModel:
+        assert isinstance(config, GenConfig)
+        embeddings = Embeddings.load(artifacts.path("embeddings"))
+        expected = context.graph.entities, context.graph.relations.directed
+        if (len(embeddings.entity), len(embeddings.relation)) != expected:
+            raise InputError("does not fit the names", file=artifacts.path("embeddings"), expected=f"{expected} rows")
+        with seeded(config.seed):
+            return cls(config, embeddings)
+
+    def save_artifacts(self, artifacts: Artifacts) -> None:
+        """Does nothing: ``prepare`` has saved the embeddings."""
+
+    def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        return adam(self.module, learning_rate)
+
+    def training_step(self, episode: Episode) -> EpisodeResult:
+        config, module = self._config.training, self.module
+        rng = np.random.default_rng(episode.seed)
+        batch = ranking_batch(episode.task, self._entities_in_training, module.relations, config, rng)
+        shots = training_shots(episode.number, config.episodes, self._config.shots, config.start_shots)
+        batch = with_more_support(batch, shots)
+        with seeded(episode.seed):
+            embedded = dropout(module(batch.support), config.dropout)
+        rows = module.query_rows(embedded[torch.from_numpy(batch.row)], batch.queries.relation)
+        candidates = embedding(torch.from_numpy(batch.candidate), module.entity_rows)
+        scores = (candidates @ rows.unsqueeze(2)).squeeze(2)
+        weight = torch.from_numpy(batch.query_weight).to(scores.dtype)
+        beaten = (scores[:, :1] > scores[:, 1:]).all(dim=1)
+        loss = margin_ranking_loss(scores, weight, config.margin)
+        return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())})
+
+    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> DotProductScorer:  # noqa: ARG002
+        """A scorer in float64."""
+        module = deepcopy(self.module).double()
+
+        @torch.no_grad()
+        def query_rows(task: Task, queries: Queries) -> NDArray[np.float64]:
+            embedded = module(SupportFacts.of_entities(task.support, module.relations))
+            row = torch.from_numpy(support_rows(task.support, queries.entity))
+            return module.query_rows(embedded[row], queries.relation).numpy()
+
+        return DotProductScorer("gen", query_rows, module.entity_rows.detach().numpy())
+
+    def with_capacity(self, context: GraphContext) -> GenModel:
+        """The same model with zero rows for more entities."""
+        extended = copy(self)
+        extended.module = deepcopy(self.module)
+        rows = self.module.entity_rows.detach()
+        extra = rows.new_zeros(context.graph.entities - len(rows), rows.shape[1])
+        extended.module.entity_rows = nn.Parameter(torch.cat([rows, extra]))
+        return extended
+
+    def with_graph(self, graph: TemporalGraph) -> GenModel:  # noqa: ARG002
+        """The model uses no fact but those of the support."""
+        return self
+
+    def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> GenModel:  # noqa: ARG002
+        """The embeddings are not refitted: they belong to the weights."""
+        return self

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from fitcarl.core.progress import OnProgress, Progress
-from fitcarl.errors import FitcarlError, InputError, did_you_mean
+from fitcarl.errors import FitcarlError, InputError, did_you_mean, require_extra
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,6 +138,11 @@ def check_image_path(option: str, file: Path | None, endings: Sequence[str]) -> 
         raise InputError("unsupported image format", field=option, found=file.name, expected=" or ".join(endings))
     if not file.parent.is_dir():
         raise InputError("no such folder", field=option, found=str(file.parent), expected="an existing folder")
+
+
+def require_plot(option: str) -> None:
+    """Raises a MissingExtraError if figures cannot be drawn."""
+    require_extra("plot", "matplotlib", needed_by=option)
 
 
 def program_name() -> str:

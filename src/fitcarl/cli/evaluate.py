@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from fitcarl.cli import console
-from fitcarl.errors import InputError, require_extra
+from fitcarl.errors import InputError
 
 _IMAGES = (".svg", ".png", ".pdf")
 
 
 def evaluate_run(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder made by 'fitcarl train'.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN…", help="Run folders made by 'fitcarl train'; several share the figures."),
+    ],
     split: console.SplitOption = None,
     data: Annotated[
         str | None, typer.Option("--data", metavar="DATA", help="Another dataset with the same names.")
@@ -41,16 +44,23 @@ def evaluate_run(
     for option, file in (("--figure", figure), ("--reliability", diagram)):
         console.check_image_path(option, file, _IMAGES)
         if file is not None:
-            require_extra("plot", "matplotlib", needed_by=option)
+            console.require_plot(option)
     with console.progress() as bar:
-        report = evaluate(run, split=chosen, data=data, draws=draws, seed=seed, on_progress=bar)
+        reports = [evaluate(run, split=chosen, data=data, draws=draws, seed=seed, on_progress=bar) for run in runs]
+    labels = None if len(runs) == 1 else [run.resolve().name for run in runs]
     if figure is not None:
-        performance_over_time(report, figure)
+        if not all(report.official.has_same_queries(reports[0].official) for report in reports):
+            raise InputError("the runs have other queries", field="--figure", expected="the same data, split and shots")
+        performance_over_time(reports, figure, labels)
     if diagram is not None:
-        if report.calibration_report is None:
-            raise InputError("has no calibration", file=run, expected=f"'fitcarl train --resume {run}' first")
-        reliability_diagram(report, diagram)
+        for run, report in zip(runs, reports, strict=True):
+            if report.calibration_report is None:
+                raise InputError("has no calibration", file=run, expected=f"'fitcarl train --resume {run}' first")
+        reliability_diagram(reports, diagram)
     if json:
-        console.show_json(report.to_json())
+        documents = [report.to_json() for report in reports]
+        found = [{"run": str(run)} | document for run, document in zip(runs, documents, strict=True)]
+        console.show_json(documents[0] if len(runs) == 1 else {"reports": found})
     else:
-        console.show(render_report(report))
+        for report in reports:
+            console.show(render_report(report))

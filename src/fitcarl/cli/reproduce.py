@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from fitcarl.experiments.cells import Order
     from fitcarl.experiments.reproduce import ReproductionPlan, TableNumber
     from fitcarl.experiments.summary_tables import SummaryName
+    from fitcarl.experiments.system_rows import Protocol
 
 _TABLES: tuple[TableNumber | SummaryName, ...] = ("2", "3", "data", "parameters", "cost")
+_FIGURES = ("4", "5")
+_PROTOCOLS: tuple[Protocol, ...] = ("realistic", "time-unaware", "paper")
 _ORDERS: tuple[Order, ...] = ("cost", "table")
 _BENCHMARKS = ("icews14-oog", "icews18-oog", "icews0515-oog")
 
@@ -46,6 +49,17 @@ def reproduce_results(
         str | None,
         typer.Option("--table", metavar="TABLE", help=f"A table of the paper: {', '.join(_TABLES)}."),
     ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            "--figure",
+            metavar="FIGURE",
+            help="A figure of the paper, from the runs in DIR: 4 (MRR over time) or 5 (one query, explained twice).",
+        ),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option("--protocol", help=f"Ranks of figure 4: {', '.join(_PROTOCOLS)}.")
+    ] = "realistic",
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, help="Maximum number of training episodes.")
     ] = None,
@@ -74,6 +88,10 @@ def reproduce_results(
     shot_numbers, seed_numbers = _numbers(shots, "--shots"), _numbers(seeds, "--seeds")
     limit = [] if episodes is None else [f"training.episodes={episodes}"]
     settings = (*(setting or ()), *limit)
+    chosen_figure = None if figure is None else console.parse_choice(figure, _FIGURES, "--figure")
+    ranks = console.parse_choice(protocol, _PROTOCOLS, "--protocol")
+    if table is not None and figure is not None:
+        raise InputError("cannot be combined with --table", field="--figure", expected="one of them")
     number = None if table is None else console.parse_choice(table, _TABLES, "--table")
     chosen_order = console.parse_choice(order, _ORDERS, "--order")
     names = [] if models is None else _parts(models)
@@ -82,6 +100,17 @@ def reproduce_results(
     sets = [part for text in data or () for part in _parts(text)]
     from fitcarl.experiments.reproduce import ReproductionPlan, table_plan
 
+    if chosen_figure is not None:
+        console.require_plot("--figure")
+        names = names or (_parts(preset) if console.was_given(context, "preset") else [])
+        if chosen_figure == "4":
+            systems = names or ["paper", "filt", "gen", "plus"]
+            plan = table_plan(sets or _BENCHMARKS, shot_numbers, systems, seed_numbers, settings)
+            _over_time(plan, out, ranks, json)
+        else:
+            plan = table_plan(sets or _BENCHMARKS[:1], shot_numbers, names or ["paper"], seed_numbers, settings)
+            _case_study(plan, out, json)
+        return
     if number is None:
         options = {"no_train": "--no-train", "plan_only": "--list", "evaluate_again": "--evaluate-again"}
         console.reject_options(context, options, "belongs to a table of the paper", "--table too")
@@ -157,6 +186,33 @@ def _summary(plan: ReproductionPlan, out: Path, name: SummaryName, json: bool) -
     else:
         console.show(table.markdown().rstrip())
     console.log.info(f"written to {out / f'table-{name}.md'} and {out / f'table-{name}.json'}")
+
+
+def _over_time(plan: ReproductionPlan, out: Path, protocol: Protocol, json: bool) -> None:
+    """Figure 4."""
+    from fitcarl.experiments.over_time import reproduce_over_time
+
+    document = reproduce_over_time(plan, out, protocol)
+    if json:
+        console.show_json(document)
+    else:
+        for panel in document["panels"]:
+            for line in panel["lines"]:
+                found = "not run" if line["mrr"] is None else f"MRR {line['overall']:.3f}"
+                console.show(f"{panel['data']}, {panel['shots']}-shot, {line['system']}: {found}")
+    console.log.info(f"written to {document['image']}")
+
+
+def _case_study(plan: ReproductionPlan, out: Path, json: bool) -> None:
+    """Figure 5, for the last number of shots and the first seed."""
+    from fitcarl.experiments.case_study import reproduce_case_study
+
+    study = reproduce_case_study(plan, out)
+    if json:
+        console.show_json(study.to_json())
+    else:
+        console.show(*study.lines())
+    console.log.info(f"written to {out / 'figure5.svg'}, {out / 'figure5.html'} and {out / 'figure5.json'}")
 
 
 def _list(plan: ReproductionPlan, out: Path, table: TableNumber, order: Order, json: bool) -> None:

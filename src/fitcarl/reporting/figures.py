@@ -6,18 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fitcarl.errors import require_extra
 from fitcarl.evaluation.metrics import Summary
 from fitcarl.evaluation.report import Report
 from fitcarl.evaluation.slices import TIMES, Slice
-
-_COLOURS = ("#1f5fa8", "#d1662c", "#2f8f5b", "#8b4fa3", "#b8902a", "#5f6b77")
-_BARS = "#e8ebef"
-_INK = "#333a42"
-_FAINT = "#8a939d"
+from fitcarl.reporting.canvas import BARS, COLOURS, FAINT, GRID, INK, new_figure, save_figure
 
 
-def performance_over_time(reports: Report | Sequence[Report], path: str | Path) -> None:
+def performance_over_time(
+    reports: Report | Sequence[Report], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
     """Plots the MRR (realistic ranks, time-aware filter) by month or year of the query time.
 
     Bands are 95 % intervals over entities, bars the number of queries.
@@ -25,6 +22,7 @@ def performance_over_time(reports: Report | Sequence[Report], path: str | Path) 
     Args:
         reports: One report, or several on the same queries.
         path: Output file; the suffix selects svg, png or pdf.
+        labels: Names of the lines; by default those of the scorers.
 
     Raises:
         ValueError: If the reports have different periods.
@@ -35,31 +33,32 @@ def performance_over_time(reports: Report | Sequence[Report], path: str | Path) 
     if any([part.value for part, _ in other] != names for other in periods):
         raise ValueError("a figure needs reports on the same queries")
 
-    figure = _canvas(8.4, 3.8)
+    figure = new_figure(8.4, 3.8)
     counts = figure.subplots()
     scores = counts.twinx()
     _queries(counts, [row.queries for _, row in periods[0]])
-    for report, parts, colour in zip(shown, periods, _COLOURS * len(shown), strict=False):
-        _line(scores, report, [row for _, row in parts], colour, band=len(shown) <= 2)
+    lines = [report.scorer for report in shown] if labels is None else labels
+    for report, name, parts, colour in zip(shown, lines, periods, COLOURS * len(shown), strict=False):
+        _line(scores, report, name, [row for _, row in parts], colour, band=len(shown) <= 2)
 
     scores.set_ylim(0, _ceiling(periods))
     scores.yaxis.tick_left()
     scores.yaxis.set_label_position("left")
-    scores.set_ylabel("MRR, realistic ranks", color=_INK)
-    scores.grid(axis="y", color="#d5dae0", linewidth=0.6)
+    scores.set_ylabel("MRR, realistic ranks", color=INK)
+    scores.grid(axis="y", color=GRID, linewidth=0.6)
     scores.set_axisbelow(True)
     counts.set_xticks(range(len(names)), names, rotation=45 if len(names) > 8 else 0)
     counts.set_xlim(-0.6, len(names) - 0.4)
     for axes in (counts, scores):
         axes.spines[:].set_visible(False)
-        axes.tick_params(length=0, colors=_INK, labelsize=8.5)
-    counts.tick_params(axis="y", colors=_FAINT)
+        axes.tick_params(length=0, colors=INK, labelsize=8.5)
+    counts.tick_params(axis="y", colors=FAINT)
     sign = shown[0].signature
     scores.set_title(
         f"Performance over time: {sign.data}, meta-{sign.split}, {sign.shots}-shot",
         loc="left",
         fontsize=11,
-        color=_INK,
+        color=INK,
         pad=28,
     )
     scores.legend(
@@ -70,9 +69,9 @@ def performance_over_time(reports: Report | Sequence[Report], path: str | Path) 
         fontsize=8.5,
         borderaxespad=0.2,
         handlelength=1.4,
-        labelcolor=_INK,
+        labelcolor=INK,
     )
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def reliability_diagram(reports: Report | Sequence[Report], path: str | Path) -> None:
@@ -89,10 +88,10 @@ def reliability_diagram(reports: Report | Sequence[Report], path: str | Path) ->
         ValueError: If a report has no calibration.
     """
     shown = [reports] if isinstance(reports, Report) else list(reports)
-    figure = _canvas(4.6, 4.6)
+    figure = new_figure(4.6, 4.6)
     axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], color=_FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
-    for report, colour in zip(shown, _COLOURS * len(shown), strict=False):
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.9, linestyle=(0, (4, 3)))
+    for report, colour in zip(shown, COLOURS * len(shown), strict=False):
         if report.calibration_report is None:
             raise ValueError(f"{report.scorer} has no calibration")
         dots = report.calibration_report.bins
@@ -101,40 +100,19 @@ def reliability_diagram(reports: Report | Sequence[Report], path: str | Path) ->
         if report is shown[0]:
             spread = [1.96 * (part.share * (1 - part.share) / part.queries) ** 0.5 for part in dots]
             low, high = ([p + sign * s for p, s in zip(places[0], spread, strict=True)] for sign in (-1, 1))
-            axes.fill_between(places[0], low, high, color=_BARS, linewidth=0)
+            axes.fill_between(places[0], low, high, color=BARS, linewidth=0)
         axes.plot(*places, color=colour, linewidth=1.4, marker="o", markersize=5, label=label)
     sign = shown[0].signature
-    axes.set_title(f"{sign.data}, meta-{sign.split}, {sign.shots}-shot", loc="left", fontsize=11, color=_INK)
-    axes.set_xlabel("share of the top prediction", color=_INK)
-    axes.set_ylabel("accuracy", color=_INK)
+    axes.set_title(f"{sign.data}, meta-{sign.split}, {sign.shots}-shot", loc="left", fontsize=11, color=INK)
+    axes.set_xlabel("share of the top prediction", color=INK)
+    axes.set_ylabel("accuracy", color=INK)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    axes.grid(color="#d5dae0", linewidth=0.6)
+    axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, colors=_INK, labelsize=8.5)
-    axes.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor=_INK)
-    _save(figure, path)
-
-
-def _canvas(width: float, height: float) -> Any:
-    """A figure without pyplot: no global state, no window."""
-    require_extra("plot", "matplotlib", needed_by="a figure")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=160, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _save(figure: Any, path: str | Path) -> None:
-    """Writes the figure without date and random ids, so that equal reports give equal files."""
-    from matplotlib import rc_context
-
-    suffix = Path(path).suffix.lower()
-    metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
-    with rc_context({"svg.hashsalt": "fitcarl"}):
-        figure.savefig(path, metadata=metadata)
+    axes.tick_params(length=0, colors=INK, labelsize=8.5)
+    axes.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor=INK)
+    save_figure(figure, path)
 
 
 def _periods(report: Report) -> list[tuple[Slice, Summary]]:
@@ -142,22 +120,22 @@ def _periods(report: Report) -> list[tuple[Slice, Summary]]:
 
 
 def _queries(axes: Any, counts: list[int]) -> None:
-    axes.bar(range(len(counts)), counts, width=0.82, color=_BARS)
+    axes.bar(range(len(counts)), counts, width=0.82, color=BARS)
     axes.set_ylim(0, 3 * max(counts))  # bars stay in the lower third
     axes.yaxis.tick_right()
     axes.yaxis.set_label_position("right")
     axes.set_yticks([0, max(counts)])
-    axes.set_ylabel("queries", color=_FAINT, loc="bottom")
+    axes.set_ylabel("queries", color=FAINT, loc="bottom")
 
 
-def _line(axes: Any, report: Report, rows: list[Summary], colour: str, band: bool) -> None:
+def _line(axes: Any, report: Report, name: str, rows: list[Summary], colour: str, band: bool) -> None:
     x = range(len(rows))
     if band:
         axes.fill_between(
             x, [row.ci_low for row in rows], [row.ci_high for row in rows], color=colour, alpha=0.13, linewidth=0
         )
     axes.axhline(report.realistic.mrr, color=colour, linewidth=0.9, linestyle=(0, (4, 3)), alpha=0.8)
-    label = f"{report.scorer} (all {report.realistic.mrr:.3f})"
+    label = f"{name} (all {report.realistic.mrr:.3f})"
     axes.plot(x, [row.mrr for row in rows], color=colour, linewidth=1.8, marker="o", markersize=4, label=label)
 
 

@@ -21,7 +21,7 @@ _MARGIN, _GAP = 28, 250
 _NODE, _LETTERS = 176, 22
 """Width of a node, and characters per line in it."""
 _EDGE_LETTERS, _LABEL_LINES = 34, 2
-_LANE, _HEAD, _PANEL_GAP = 112, 84, 36
+_LANE, _HEAD, _PANEL_GAP, _TITLE = 112, 84, 36, 40
 _LINE_HEIGHT = 16
 
 
@@ -38,20 +38,43 @@ def draw_paths(query: Query, answers: Sequence[Answer]) -> str:
     Returns:
         The SVG document.
     """
-    panels = [_Panel(query, answer) for answer in answers]
-    width = max((panel.width for panel in panels), default=600)
-    top, parts = _MARGIN, []
-    for panel in panels:
-        parts.append(f'<g transform="translate(0 {top})">{panel.svg(width)}</g>')
-        top += panel.height + _PANEL_GAP
-    height = top - _PANEL_GAP + _MARGIN if panels else 2 * _MARGIN
-    words = " ".join(answer.paths[0].text for answer in answers if answer.paths)
+    return draw_explanations(query, [("", answers)])
+
+
+def draw_explanations(query: Query, columns: Sequence[tuple[str, Sequence[Answer]]]) -> str:
+    """Draws the explanations of several models for one query side by side, each as in ``draw_paths``.
+
+    Args:
+        query: The query.
+        columns: Title and answers of each model; an empty title takes no room.
+
+    Returns:
+        The SVG document.
+    """
+    parts, words, left, height = [], [], 0, 2 * _MARGIN
+    for title, answers in columns:
+        panels = [_Panel(query, answer) for answer in answers]
+        width = max((panel.width for panel in panels), default=600)
+        top = _MARGIN
+        if title:
+            parts.append(
+                f'<text x="{left + _MARGIN}" y="{top + 4}" font-size="20" font-weight="700" fill="{_BLUE}">'
+                f"{_text(title)}</text>"
+            )
+            top += _TITLE
+        for panel in panels:
+            parts.append(f'<g transform="translate({left} {top})">{panel.svg(width)}</g>')
+            top += panel.height + _PANEL_GAP
+        if panels:
+            height = max(height, top - _PANEL_GAP + _MARGIN)
+        words += [answer.paths[0].text for answer in answers if answer.paths]
+        left += width
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left} {height}" width="{left}" height="{height}" '
         f'role="img" font-family="{_FONT}" font-size="13">'
-        f"<title>{_text(str(query))}</title><desc>{_text(words)}</desc>"
+        f"<title>{_text(str(query))}</title><desc>{_text(' '.join(words))}</desc>"
         f"<defs>{_marker('fact', _LINE)}{_marker('query', _RED)}</defs>"
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
+        f'<rect width="{left}" height="{height}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
     )
 
 

@@ -12,6 +12,7 @@ from fitcarl.config.filt import FiltConfig
 from fitcarl.config.fitcarl import EmbeddingConfig, FitcarlConfig, FitcarlTrainingConfig, NetworkConfig, SearchConfig
 from fitcarl.config.gen import GenConfig
 from fitcarl.config.plus import EncoderConfig, FeaturesConfig, PlusConfig, PlusTrainingConfig, PolicyConfig
+from fitcarl.config.titer import TiterConfig
 from fitcarl.errors import InputError, did_you_mean
 
 CONFIGS: Mapping[str, type[Config]] = MappingProxyType(
@@ -25,6 +26,7 @@ CONFIGS: Mapping[str, type[Config]] = MappingProxyType(
         "tero": TeroConfig,
         "gen": GenConfig,
         "filt": FiltConfig,
+        "titer": TiterConfig,
     }
 )
 """Model name → config class."""
@@ -70,6 +72,7 @@ __all__ = [
     "PolicyConfig",
     "SearchConfig",
     "TaskTrainingConfig",
+    "TiterConfig",
     "TrainingConfig",
     "config_class",
     "parse_config",

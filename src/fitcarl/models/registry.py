@@ -25,6 +25,7 @@ TRAINABLE: Mapping[str, str] = MappingProxyType(
         "tero": "fitcarl.models.factorization.trainable:FactorizationModel",
         "gen": "fitcarl.models.gen.trainable:GenModel",
         "filt": "fitcarl.models.filt.trainable:FiltModel",
+        "titer": "fitcarl.models.titer.trainable:TiterModel",
     }
 )
 """Name → class (``module:name``) of the models that ``fitcarl train`` trains."""

@@ -33,6 +33,7 @@ SMALL_MODELS = {
     **dict.fromkeys(("complex", "bique", "tntcomplex", "telm", "tero"), _SMALL_FACTORIZATION),
     "gen": (*_SMALL_PRETRAINING, "network.bases=3"),
     "filt": _SMALL_PRETRAINING,
+    "titer": ("network.action_space=10", "search.beam=10", "training.batch_size=64", "training.validate_every=2"),
 }
 """For models without a preset."""
 

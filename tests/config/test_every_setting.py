@@ -55,6 +55,11 @@ BASE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("complex", "bique", "tntcomplex", "telm", "tero"), _FACTORIZATION),
     "gen": (*_TRAINING, *_EMBEDDING, "network.bases=3", "training.negatives=4", "training.entities_per_task=5"),
     "filt": (*_TRAINING, *_EMBEDDING, "training.negatives=4", "training.entities_per_task=5"),
+    "titer": (
+        *("training.episodes=2", "training.validate_every=1", "training.batch_size=200", "shots=2"),
+        *("network.entity_dim=8", "network.time_dim=4", "network.relation_dim=8", "network.history_dim=8"),
+        *("network.hidden=8", "network.action_space=5", "search.beam=10"),
+    ),
 }
 """Small settings of each model."""
 
@@ -71,8 +76,11 @@ _SHARED = {
     "training.patience": "1",
 }
 
+_FACTS = {name: value for name, value in _SHARED.items() if name != "training.queries_per_entity"}
+"""Shared settings of models that are trained on facts."""
+
 _FACTORIZATION_CHANGES = {
-    **{name: value for name, value in _SHARED.items() if name != "training.queries_per_entity"},
+    **_FACTS,
     "sees": "paper",
     "embedding.dim": "16",
     "training.batch_size": "10",
@@ -169,6 +177,26 @@ CHANGES: dict[str, dict[str, str]] = {
         "network.concepts": "off",
         "network.concepts_every": "1",
     },
+    "titer": {
+        **_FACTS,
+        "training.batch_size": "100",
+        "training.weight_decay": "0.1",
+        "training.gamma": "0.5",
+        "training.entropy_coef": "0.1",
+        "training.entropy_decay": "0.5",
+        "training.shaping": "off",
+        "training.lag_bins": "5",
+        "network.entity_dim": "6",
+        "network.time_dim": "3",
+        "network.relation_dim": "6",
+        "network.history_dim": "6",
+        "network.hidden": "6",
+        "network.hops": "2",
+        "network.action_space": "3",
+        "search.beam": "2",
+        "search.inductive_mean": "on",
+        "search.inductive_share": "0.5",
+    },
 }
 """Another value for every setting."""
 
@@ -179,6 +207,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "training.start_shots": ("training.episodes=4",),
     "encoder.min_updates": ("encoder.batch_size=100000",),
     "encoder.name_dropout": ("features.names=on",),
+    "search.inductive_share": ("search.inductive_mean=on",),
     "fold_in.steps": ("sees=fold-in",),
     "fold_in.learning_rate": ("sees=fold-in",),
 }

@@ -29,7 +29,7 @@ from fitcarl.tasks.task import official_task
 from tests.experiments.test_reproduce import train_in_process
 from tests.small import SMALL_PAPER
 
-SETTINGS = (*SMALL_PAPER, "training.episodes=2")
+SETTINGS = tuple(f"paper:{setting}" for setting in (*SMALL_PAPER, "training.episodes=2"))
 RANKS = 60  # an untrained model rarely has the answer among its first three
 
 

@@ -22,7 +22,7 @@ from fitcarl.experiments.reproduce import ReproductionPlan, list_runs, reproduce
 from fitcarl.experiments.saved_reports import read_report, save_report
 from fitcarl.experiments.system_rows import PROTOCOLS, SystemRow, merge_system_rows, protocol_ranks, rows_of_cell
 from fitcarl.experiments.system_table import SystemTable, render_system_table
-from fitcarl.experiments.systems import PUBLISHED_NAMES, TABLE_2, System, find_systems
+from fitcarl.experiments.systems import PUBLISHED_NAMES, TABLE_2, System, find_systems, settings_for
 from fitcarl.models.registry import heuristic
 from fitcarl.runs.evaluate import evaluate
 from tests.experiments.test_reproduce import never_train, train_in_process
@@ -213,6 +213,13 @@ def test_transductive_model_stands_for_its_variants(monkeypatch: pytest.MonkeyPa
     assert (one.sees, one.settings) == ("paper", ())
     with pytest.raises(InputError, match="unknown variant of complex"):
         find_systems(["complex:suport"])
+
+
+def test_prefixed_setting_applies_to_one_system() -> None:
+    paper, plus = find_systems(["paper", "plus"])
+    settings = ("training.episodes=3", "paper:network.hops=2", "plus:policy.hidden=4")
+    assert settings_for(paper, settings) == ("training.episodes=3", "network.hops=2")
+    assert settings_for(plus, settings) == ("training.episodes=3", "policy.hidden=4")
 
 
 def test_unknown_system_suggests_the_nearest_name() -> None:

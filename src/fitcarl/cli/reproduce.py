@@ -64,7 +64,12 @@ def reproduce_results(
         int | None, typer.Option("--episodes", min=1, help="Maximum number of training episodes.")
     ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change a setting; may be repeated. paper:NAME=VALUE changes it for one model or preset only.",
+        ),
     ] = None,
     order: Annotated[
         str, typer.Option("--order", help="Order of the work for a table: cost (first seeds, cheap runs) or table.")

@@ -17,7 +17,7 @@ from fitcarl.evaluation.report import Report
 from fitcarl.experiments.jobs import TrainFunction, TrainingJob, TrainingUnit
 from fitcarl.experiments.saved_reports import read_report, report_path, save_report, weights_digest
 from fitcarl.experiments.sharing import lock_path, work_through
-from fitcarl.experiments.systems import System
+from fitcarl.experiments.systems import System, settings_for
 from fitcarl.models.registry import heuristic
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.layout import RunFolder
@@ -70,7 +70,7 @@ def make_cells(
                         system.preset,
                         number,
                         seed,
-                        (*settings, *system.settings),
+                        (*settings_for(system, settings), *system.settings),
                         out / f"{stem}-{seed}",
                         system.model,
                     )

@@ -16,7 +16,7 @@ from fitcarl.evaluation.report import Report
 from fitcarl.experiments.cells import Cell
 from fitcarl.experiments.jobs import max_training_mb, mean_cpu_minutes, mean_training_minutes
 from fitcarl.experiments.published import Key, PublishedFigures
-from fitcarl.experiments.systems import TABLE_2
+from fitcarl.experiments.systems import TABLE_2, settings_for
 
 Protocol = Literal["realistic", "time-unaware", "paper"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -79,7 +79,7 @@ class SystemRow:
     entities: int | None = None
     """Unseen entities that the queries are about."""
     settings: tuple[str, ...] = ()
-    """Settings given for all systems of the table."""
+    """Settings given for the table that apply to the system."""
     signature: str | None = None
 
     @property
@@ -114,7 +114,7 @@ def rows_of_cell(
         cell: The system on its data.
         reports: Reports by seed; empty if it was not run.
         published: The figures of the paper.
-        settings: Settings given for all systems of the table.
+        settings: Settings given for the table.
     """
     system = cell.system
     figures = published.get((system.published or "", cell.data, cell.shots))
@@ -124,7 +124,7 @@ def rows_of_cell(
         "data": cell.data,
         "shots": cell.shots,
         "published": None if figures is None else figures.to_json(),
-        "settings": tuple(settings) if system.kind == "trained" else (),
+        "settings": settings_for(system, settings) if system.kind == "trained" else (),
     }
     missing = tuple(job.seed for job in cell.jobs if job.seed not in reports)
     if not reports:

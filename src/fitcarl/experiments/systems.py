@@ -86,6 +86,18 @@ class System:
 _SEES = {"support": "+support"}
 
 
+def settings_for(system: System, settings: Iterable[str]) -> tuple[str, ...]:
+    """The assignments that apply to a system: those without a prefix, and ``paper:training.episodes=100`` for paper."""
+    found = []
+    for text in settings:
+        name, sign, rest = text.partition(":")
+        if not sign or "=" in name:
+            found.append(text)
+        elif name.strip() in (system.name, system.preset, system.model):
+            found.append(rest.strip())
+    return tuple(found)
+
+
 def find_systems(names: Iterable[str], settings: Sequence[str] = ()) -> list[System]:
     """The systems with these names.
 
@@ -94,7 +106,7 @@ def find_systems(names: Iterable[str], settings: Sequence[str] = ()) -> list[Sys
 
     Args:
         names: Models, presets and heuristics.
-        settings: Assignments for all systems; one of ``sees`` replaces the variants.
+        settings: Assignments, see ``settings_for``; one of ``sees`` replaces the variants.
 
     Raises:
         InputError: If a name is unknown.
@@ -125,7 +137,8 @@ def _variants(name: str, variant: str, settings: Sequence[str]) -> list[System]:
         raise InputError(f"unknown variant of {name}", found=variant, expected=expected)
     if not values:
         return [system]
-    chosen = [text.partition("=")[2].strip() for text in settings if text.partition("=")[0].strip() == "sees"]
+    own = settings_for(system, settings)
+    chosen = [text.partition("=")[2].strip() for text in own if text.partition("=")[0].strip() == "sees"]
     if chosen:  # the assignment is among the settings of all systems
         return [System(system.name, "trained", system.preset, system.model, (), chosen[-1], system.published)]
     default = getattr(configure(system.preset, model=system.model), "sees", None)

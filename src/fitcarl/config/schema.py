@@ -11,6 +11,8 @@ from fitcarl.config.factorization import BiqueConfig, ComplexConfig, TelmConfig,
 from fitcarl.config.filt import FiltConfig
 from fitcarl.config.fitcarl import EmbeddingConfig, FitcarlConfig, FitcarlTrainingConfig, NetworkConfig, SearchConfig
 from fitcarl.config.gen import GenConfig
+from fitcarl.config.lan import LanConfig
+from fitcarl.config.mean import MeanConfig
 from fitcarl.config.plus import EncoderConfig, FeaturesConfig, PlusConfig, PlusTrainingConfig, PolicyConfig
 from fitcarl.config.titer import TiterConfig
 from fitcarl.errors import InputError, did_you_mean
@@ -27,6 +29,8 @@ CONFIGS: Mapping[str, type[Config]] = MappingProxyType(
         "gen": GenConfig,
         "filt": FiltConfig,
         "titer": TiterConfig,
+        "mean": MeanConfig,
+        "lan": LanConfig,
     }
 )
 """Model name → config class."""
@@ -66,6 +70,8 @@ __all__ = [
     "FitcarlConfig",
     "FitcarlTrainingConfig",
     "GenConfig",
+    "LanConfig",
+    "MeanConfig",
     "NetworkConfig",
     "PlusConfig",
     "PlusTrainingConfig",

@@ -26,6 +26,8 @@ TRAINABLE: Mapping[str, str] = MappingProxyType(
         "gen": "fitcarl.models.gen.trainable:GenModel",
         "filt": "fitcarl.models.filt.trainable:FiltModel",
         "titer": "fitcarl.models.titer.trainable:TiterModel",
+        "mean": "fitcarl.models.mean.trainable:MeanModel",
+        "lan": "fitcarl.models.lan.trainable:LanModel",
     }
 )
 """Name → class (``module:name``) of the models that ``fitcarl train`` trains."""

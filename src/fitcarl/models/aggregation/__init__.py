@@ -1,0 +1,1 @@
+"""What MEAN and LAN have in common: neighbourhoods, projections, the translational decoder, training and scoring."""

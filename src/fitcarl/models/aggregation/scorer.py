@@ -1,0 +1,110 @@
+"""Scores by TransE on aggregated vectors: of the unseen entity from its support, of candidates from the graph."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.aggregation.decoder import all_distances
+from fitcarl.models.aggregation.neighbourhoods import Neighbourhoods
+from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
+from fitcarl.models.support import SupportFacts, support_rows
+from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.scores import Scores
+from fitcarl.tasks.task import Queries, Task
+
+_CACHED_NUMBERS = 1 << 26
+"""Numbers in cached candidate vectors, 4 bytes each."""
+
+
+class AggregationScorer:
+    """Scores all entities that have a neighbour or a trained input row by their distance to the translated e'.
+
+    A candidate's vector is made from its neighbours in the graph. An entity of the support that has none there is made
+    from its support facts, as candidate too. An entity without a trained row sends no message, so the support facts of
+    new entities do not change the vectors of other candidates.
+    """
+
+    def __init__(self, network: AggregationNetwork, graph: TemporalGraph, name: str) -> None:
+        self.name = name
+        self._network, self._relations = network, graph.relations
+        self._sends: NDArray[np.bool_] = network.entity.detach().ne(0).any(1).numpy()
+        neighbourhoods = Neighbourhoods.of_graph(graph, self._sends)
+        self._connected = neighbourhoods.counts > 0
+        self._rows = NeighbourTensors.of(neighbourhoods, np.arange(graph.entities))
+        self._messages: tuple[Tensor, ...] | None = None
+        self._candidates: OrderedDict[int, Tensor] = OrderedDict()
+
+    @torch.no_grad()
+    def score(self, task: Task, queries: Queries) -> Scores:
+        """Minus the distance of every listed candidate."""
+        if not len(queries):
+            return Scores.concat([])
+        entities = task.support.entities
+        rows = self._support(task)
+        new = ~self._connected[entities] & (rows.counts.numpy() > 0)
+        listed = self._connected | self._sends
+        listed[entities[new]] = True
+        scores = np.full((len(queries), len(listed)), -np.inf)
+        row = torch.from_numpy(support_rows(task.support, queries.entity))
+        for relation in np.unique(queries.relation).tolist():
+            asked = np.flatnonzero(queries.relation == relation)
+            target = self._translated(rows, relation)[row[asked]]
+            candidates = self._candidate_vectors(self._relations.inverse(relation))
+            if new.any():
+                candidates = candidates.clone()
+                candidates[entities[new]] = self._encode(rows, self._relations.inverse(relation))[new]
+            distance = all_distances(target, candidates[listed]).numpy()
+            scores[np.ix_(asked, np.flatnonzero(listed))] = -distance
+        return Scores.from_dense(scores)
+
+    def explain(
+        self,
+        task: Task,  # noqa: ARG002
+        query: Queries,  # noqa: ARG002
+        entities: Sequence[int],
+        vocabulary: Vocabulary,  # noqa: ARG002
+        calendar: Calendar,  # noqa: ARG002
+        limit: int = 3,  # noqa: ARG002
+    ) -> list[list[ExplanationPath]]:
+        """No paths: distances of vectors have none."""
+        return [[] for _ in entities]
+
+    def _support(self, task: Task) -> NeighbourTensors:
+        """One row per entity of the support, in order: the distinct messages of its support facts."""
+        facts = SupportFacts.of_entities(task.support, self._relations)
+        row = np.repeat(np.arange(len(facts)), facts.counts)
+        sent = self._sends[facts.entity]
+        rows = Neighbourhoods.from_edges(row[sent], facts.relation[sent], facts.entity[sent], len(facts))
+        return NeighbourTensors.of(rows, task.support.entities)
+
+    def _translated(self, rows: NeighbourTensors, relation: int) -> Tensor:
+        """norm(v) + norm(u) of each row as head, norm(v) - norm(u) as tail: where the answer should be, [rows, d]."""
+        translation = normalize(self._network.translation[self._relations.base(relation)], dim=-1)
+        sign = -1 if self._relations.is_inverse(relation) else 1
+        return self._encode(rows, relation) + sign * translation
+
+    def _encode(self, rows: NeighbourTensors, relation: int) -> Tensor:
+        return normalize(self._network(rows, torch.tensor(relation)), dim=-1)
+
+    def _candidate_vectors(self, relation: int) -> Tensor:
+        """Vectors of length 1 of all entities, asked about a relation, [E, d]; the last ones are kept."""
+        key = relation if self._network.by_query else 0
+        if key not in self._candidates:
+            if self._messages is None:
+                self._messages = self._network.messages(self._rows)
+            vectors = self._network.aggregate(self._messages, self._rows, torch.tensor(relation))
+            self._candidates[key] = normalize(vectors, dim=-1)
+            if len(self._candidates) > max(1, _CACHED_NUMBERS // vectors.numel()):
+                self._candidates.popitem(last=False)
+        self._candidates.move_to_end(key)
+        return self._candidates[key]

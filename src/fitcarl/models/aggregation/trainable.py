@@ -1,0 +1,114 @@
+"""Training of MEAN and LAN on triples, and what every trained model can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fitcarl.config.schema import Config, LanConfig, MeanConfig
+from fitcarl.core.storage import Artifacts
+from fitcarl.data.concepts import Concepts
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.aggregation.batches import TripleBatches
+from fitcarl.models.aggregation.decoder import margin_loss, translation_distance
+from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
+from fitcarl.models.aggregation.scorer import AggregationScorer
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+
+
+class AggregationModel(ABC):
+    """A network over neighbourhoods, the graph that they are read from, and the training triples."""
+
+    artifacts: ClassVar[tuple[str, ...]] = ()
+    preparation_seconds = 0.0
+    module: AggregationNetwork
+
+    def __init__(self, config: MeanConfig | LanConfig, context: GraphContext) -> None:
+        self._config, self._graph = config, context.graph
+        self._batches: TripleBatches | None = None
+        with seeded(config.seed):
+            self.module = self.make_network(config, context.graph)
+
+    @classmethod
+    @abstractmethod
+    def make_network(cls, config: MeanConfig | LanConfig, graph: TemporalGraph) -> AggregationNetwork:
+        """A network with random weights for the entities and relations of a graph."""
+
+    @classmethod
+    def prepare(cls, preparation: Preparation) -> Self:
+        """A model with random rows for the entities of the background and of meta-train, and zeros for all others."""
+        model = cls.load(preparation.config, preparation.context, preparation.artifacts)
+        dataset, config, graph = preparation.dataset, model._config, preparation.context.graph
+        facts = Quadruples.concat([dataset.background, dataset.train.facts])
+        model._batches = TripleBatches(facts, graph.entities, graph.relations, config.training, config.seed)
+        trained = np.zeros(graph.entities, dtype=np.bool_)
+        trained[facts.subject] = trained[facts.object] = True
+        with torch.no_grad():
+            model.module.entity[torch.from_numpy(~trained)] = 0
+        return model
+
+    @classmethod
+    def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> Self:  # noqa: ARG003
+        assert isinstance(config, MeanConfig | LanConfig)
+        return cls(config, context)
+
+    def save_artifacts(self, artifacts: Artifacts) -> None:  # noqa: B027 - not abstract
+        """Does nothing: a run consists of its weights and its graph."""
+
+    def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
+        return adam(self.module, learning_rate)
+
+    def training_step(self, episode: Episode) -> EpisodeResult:
+        """The loss of the next mini-batch; the task of the episode is empty."""
+        assert self._batches is not None, "only a prepared model is trained"
+        batch, config, network = self._batches.batch(episode.number), self._config.training, self.module
+        rows = NeighbourTensors.of(batch.neighbourhoods, batch.entities)
+        asked = torch.from_numpy(batch.query_relations(self._graph.relations))
+        translation = network.translation[torch.from_numpy(batch.relation)]
+        tail_side, shape = torch.from_numpy(batch.corrupts_tail), batch.corrupted.shape
+        output = _loss(network(rows, asked), translation, tail_side, shape, config.margin)
+        if not config.input_loss_weight:
+            return EpisodeResult(output, {})
+        inputs = _loss(network.entity[rows.entity], translation, tail_side, shape, config.margin)
+        metrics = {"output_loss": output.item(), "input_loss": inputs.item()}
+        return EpisodeResult(output + config.input_loss_weight * inputs, metrics)
+
+    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> AggregationScorer:  # noqa: ARG002
+        return AggregationScorer(self.module, self._graph, self._config.model)
+
+    def with_capacity(self, context: GraphContext) -> Self:
+        """The same weights with zero rows for more entities, which are represented by their support only."""
+        extended = self.with_graph(context.graph)
+        extended.module = copy(self.module)
+        extended.module._parameters = dict(self.module._parameters)
+        extra = context.graph.entities - len(self.module.entity)
+        rows = torch.cat([self.module.entity.detach(), torch.zeros(extra, self.module.entity.shape[1])])
+        extended.module.entity = nn.Parameter(rows)
+        return extended
+
+    def with_graph(self, graph: TemporalGraph) -> Self:
+        other = copy(self)
+        other._graph = graph
+        return other
+
+    def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> Self:  # noqa: ARG002
+        return self.with_graph(graph)
+
+
+def _loss(vectors: Tensor, translation: Tensor, tail_side: Tensor, shape: tuple[int, ...], margin: float) -> Tensor:
+    """The margin loss of a batch; rows of ``vectors`` as in ``TripleBatch.neighbourhoods``."""
+    count = shape[0]
+    head, tail, corrupted = vectors[:count], vectors[count : 2 * count], vectors[2 * count :].view(*shape, -1)
+    positive = translation_distance(head, translation, tail)
+    side = tail_side[:, None, None]
+    wrong_head = torch.where(side, head[:, None], corrupted)
+    wrong_tail = torch.where(side, corrupted, tail[:, None])
+    negative = translation_distance(wrong_head, translation[:, None], wrong_tail)
+    return margin_loss(positive, negative, margin)

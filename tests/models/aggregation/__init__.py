@@ -1,0 +1,1 @@
+"""Tests of what MEAN and LAN share, and of both networks."""

@@ -27,10 +27,12 @@ SMALL_PAPER = (
 """For model fitcarl."""
 
 _SMALL_FACTORIZATION = ("embedding.dim=16", "training.batch_size=64", "training.validate_every=2")
+_SMALL_AGGREGATION = ("network.dim=16", "training.batch_size=64", "training.validate_every=2")
 _SMALL_PRETRAINING = (*_COMMON, "embedding.dim=16", "embedding.min_updates=20", "embedding.epochs=2")
 
 SMALL_MODELS = {
     **dict.fromkeys(("complex", "bique", "tntcomplex", "telm", "tero"), _SMALL_FACTORIZATION),
+    **dict.fromkeys(("mean", "lan"), _SMALL_AGGREGATION),
     "gen": (*_SMALL_PRETRAINING, "network.bases=3"),
     "filt": _SMALL_PRETRAINING,
     "titer": ("network.action_space=10", "search.beam=10", "training.batch_size=64", "training.validate_every=2"),

@@ -39,6 +39,11 @@ _EMBEDDING = (
     "embedding.negatives=20",
 )
 
+_AGGREGATION = (
+    *("training.episodes=2", "training.validate_every=1", "training.batch_size=50", "shots=2"),
+    *("network.dim=4", "training.neighbours=3"),
+)
+
 BASE: dict[str, tuple[str, ...]] = {
     "fitcarl": (
         *_TRAINING,
@@ -60,6 +65,7 @@ BASE: dict[str, tuple[str, ...]] = {
         *("network.entity_dim=8", "network.time_dim=4", "network.relation_dim=8", "network.history_dim=8"),
         *("network.hidden=8", "network.action_space=5", "search.beam=10"),
     ),
+    **dict.fromkeys(("mean", "lan"), _AGGREGATION),
 }
 """Small settings of each model."""
 
@@ -107,6 +113,18 @@ _RANKING = {
     "training.negatives": "5",
     "training.margin": "0.01",
     "training.dropout": "0.5",
+}
+
+_AGGREGATION_CHANGES = {
+    **_FACTS,
+    "network.dim": "5",
+    "training.batch_size": "40",
+    "training.negatives": "2",
+    "training.corrupt": "slot",
+    "training.margin": "2",
+    "training.neighbours": "2",
+    "training.leave_target_out": "on",
+    "training.input_loss_weight": "0",
 }
 
 CHANGES: dict[str, dict[str, str]] = {
@@ -197,6 +215,8 @@ CHANGES: dict[str, dict[str, str]] = {
         "search.inductive_mean": "on",
         "search.inductive_share": "0.5",
     },
+    "mean": {**_AGGREGATION_CHANGES, "network.transition": "linear", "network.masked": "off"},
+    "lan": _AGGREGATION_CHANGES,
 }
 """Another value for every setting."""
 

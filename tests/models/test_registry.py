@@ -21,7 +21,7 @@ def test_trainable_models_have_the_members_of_the_protocol(name: str) -> None:
     model = registry.trainable_class(name)
     members = ("prepare", "load", "save_artifacts", "training_step", "scorer")
     assert all(hasattr(model, member) for member in (*members, "with_capacity", "with_graph", "refit_statistics"))
-    assert model.artifacts
+    assert isinstance(model.artifacts, tuple)
 
 
 def test_unknown_model_names_the_nearest() -> None:

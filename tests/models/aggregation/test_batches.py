@@ -60,6 +60,15 @@ def test_corrupted_triples_are_false_and_differ_on_one_side() -> None:
     assert sides == {True, False}
 
 
+def test_corruptions_by_slot_are_entities_of_the_relation_in_that_place() -> None:
+    made = batches(corrupt="slot")
+    for number in range(1, 20):
+        batch = made.batch(number)
+        for i, (_, relation, _) in enumerate(triples(batch)):
+            place = 2 if batch.corrupts_tail[i] else 0
+            assert set(batch.corrupted[i].tolist()) <= {triple[place] for triple in TRIPLES if triple[1] == relation}
+
+
 @pytest.mark.parametrize("left_out", [True, False])
 def test_target_is_left_out_of_its_own_rows_on_request(left_out: bool) -> None:
     made = batches(leave_target_out=left_out, neighbours=50)

@@ -9,17 +9,18 @@ from fitcarl.models.aggregation.decoder import all_distances, margin_loss, proje
 
 
 def test_projection_removes_the_part_along_the_normal() -> None:
-    x = torch.tensor([3.0, 4.0])
-    for scale in (1.0, 7.0, -0.5):
-        assert project(x, scale * torch.tensor([1.0, 0.0])).tolist() == pytest.approx([0, 4])
+    normals = torch.tensor([[1.0, 0.0], [7.0, 0.0], [-0.5, 0.0], [0.0, 0.0]])
+    found = project(torch.tensor([[3.0, 4.0]] * 4), torch.arange(4), normals)
+    torch.testing.assert_close(found, torch.tensor([[0.0, 4.0]] * 3 + [[3.0, 4.0]]))
 
 
 def test_projection_is_idempotent_and_orthogonal() -> None:
     torch.manual_seed(0)
-    x, normal = torch.randn(5, 6, dtype=torch.float64), torch.randn(5, 6, dtype=torch.float64)
-    once = project(x, normal)
-    torch.testing.assert_close(project(once, normal), once)
-    torch.testing.assert_close((once * normal).sum(-1), torch.zeros(5, dtype=torch.float64))
+    x, normals = torch.randn(5, 6, dtype=torch.float64), torch.randn(3, 6, dtype=torch.float64)
+    relation = torch.tensor([0, 2, 2, 1, 0])
+    once = project(x, relation, normals)
+    torch.testing.assert_close(project(once, relation, normals), once)
+    torch.testing.assert_close((once * normals[relation]).sum(-1), torch.zeros(5, dtype=torch.float64))
 
 
 def test_weighted_sum_of_ragged_rows() -> None:
@@ -43,5 +44,18 @@ def test_all_distances_equal_single_ones() -> None:
 
 
 def test_margin_loss_counts_violations_only() -> None:
-    positive, negative = torch.tensor([1.0, 2.0]), torch.tensor([[1.5, 4.0], [2.5, 2.0]])
-    assert float(margin_loss(positive, negative, 1.0)) == pytest.approx((0.5 + 0 + 0.5 + 1) / 4)
+    torch.manual_seed(0)
+    head, tail, step, wrong = torch.randn(2, 6), torch.randn(2, 6), torch.randn(2, 6), torch.randn(2, 3, 6)
+    vectors = torch.cat([head, tail, wrong.view(6, 6)])
+    for margin in (0.1, 1.0, 5.0):
+        expected = []
+        for k in range(3):  # the first triple has wrong tails, the second wrong heads
+            positive = translation_distance(head, step, tail)
+            negative = (
+                translation_distance(head[0], step[0], wrong[0, k]),
+                translation_distance(wrong[1, k], step[1], tail[1]),
+            )
+            expected += [max(0.0, margin + float(positive[i]) - float(negative[i])) for i in (0, 1)]
+        found = margin_loss(vectors, step, torch.tensor([True, False]), 3, margin)
+        assert float(found) == pytest.approx(sum(expected) / 6, rel=1e-5)
+        assert min(expected) == 0 or margin == 5.0

@@ -52,7 +52,7 @@ def test_output_by_the_equations() -> None:
         for message in messages
     ]
     neural = torch.softmax(torch.stack(logits), dim=0)
-    P = implication_table(GRAPH)  # noqa: N806 - as in the paper
+    P = implication_table(GRAPH)
     relations = [r for r, _ in MESSAGES]
     logic = [P[r, q] / (1 + max(P[x, r] for x in relations if x != r)) for r in relations]
     assert max(logic) > 0

@@ -29,7 +29,7 @@ def test_order_and_repetition_of_neighbours_change_nothing(transition: str) -> N
 
 def test_projection_messages_and_their_mean() -> None:
     network = mean_network()
-    expected = [project(network.entity[e], network.transition[r]) for r, e in ((0, 1), (4, 3))]
+    expected = project(network.entity[[1, 3]], torch.tensor([0, 4]), network.transition)
     found = network(rows_of([(0, 1), (4, 3)], [(4, 3)]), ANY)
     torch.testing.assert_close(found, torch.stack([(expected[0] + expected[1]) / 2, expected[1]]))
 

@@ -59,7 +59,7 @@ class TripleBatches:
         seed: int,
     ) -> None:
         """Indexes the distinct triples of facts, whose times are dropped."""
-        self._config, self._seed, self._entities = config, seed, entities
+        self._config, self._seed, self._entities, self._relations = config, seed, entities, relations
         self._neighbourhoods = Neighbourhoods.of_facts(facts, entities, relations)
         self._pool = np.unique(np.concatenate([facts.subject, facts.object])).astype(np.int64)
         self._keys = np.unique(
@@ -106,15 +106,25 @@ class TripleBatches:
         rng: np.random.Generator,
     ) -> Positions:
         """int64 [n, negatives]: entities that make no true triple, uniformly from those of the training triples."""
-        corrupted = rng.choice(self._pool, (len(head), self._config.negatives))
+        corrupted = self._draw(corrupts_tail, relation, rng)
         side, r = corrupts_tail[:, None], relation[:, None]
         for _ in range(_REDRAWS):
             key = self._key(np.where(side, head[:, None], corrupted), r, np.where(side, corrupted, tail[:, None]))
             true = self._keys[np.searchsorted(self._keys, key).clip(max=len(self._keys) - 1)] == key
             if not true.any():
                 break
-            corrupted[true] = rng.choice(self._pool, int(true.sum()))
+            corrupted[true] = self._draw(corrupts_tail, relation, rng)[true]
         return corrupted
+
+    def _draw(self, corrupts_tail: NDArray[np.bool_], relation: Positions, rng: np.random.Generator) -> Positions:
+        shape = len(relation), self._config.negatives
+        if self._config.corrupt == "uniform":
+            return rng.choice(self._pool, shape)
+        # Messages are sorted by relation: those of r are its tails, those of r + R its heads.
+        slot = np.where(corrupts_tail, relation, self._relations.inverse(relation))
+        start, end = (np.searchsorted(self._neighbourhoods.relation, slot, side) for side in ("left", "right"))
+        position = start[:, None] + (rng.random(shape) * (end - start)[:, None]).astype(np.int64)
+        return self._neighbourhoods.neighbour[position]
 
     def _key(self, head: Positions, relation: Positions, tail: Positions) -> Positions:
         return (relation * self._entities + head) * self._entities + tail

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag, normalize, relu
+from torch.nn.functional import embedding, embedding_bag, normalize, relu
 
 
-def project(x: Tensor, normal: Tensor) -> Tensor:
-    """x - (x · n) n with n = normal / |normal|, [..., d]: the part of x in the hyperplane of a relation."""
-    unit = normalize(normal, dim=-1)
-    return x - (x * unit).sum(-1, keepdim=True) * unit
+def project(x: Tensor, relation: Tensor, normals: Tensor) -> Tensor:
+    """x - (x · n) n with n = normals[relation] / |normals[relation]|: the part of x in a relation's hyperplane, [n, d].
+
+    Args:
+        x: [n, d].
+        relation: int64 [n].
+        normals: [relations, d], of any length.
+    """
+    unit = embedding(relation, normalize(normals, dim=-1))
+    return torch.addcmul(x, (x * unit).sum(-1, keepdim=True), unit, value=-1)
 
 
 def weighted_sum(messages: Tensor, index: Tensor, offsets: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -33,9 +39,23 @@ def translation_distance(head: Tensor, relation: Tensor, tail: Tensor) -> Tensor
     return (normalize(head, dim=-1) + normalize(relation, dim=-1) - normalize(tail, dim=-1)).abs().sum(-1)
 
 
-def margin_loss(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
-    """mean [margin + d⁺ - d⁻]₊ over distances of facts [n] and of their corruptions [n, negatives]."""
-    return relu(margin + positive[:, None] - negative).mean()
+def margin_loss(vectors: Tensor, translation: Tensor, corrupts_tail: Tensor, negatives: int, margin: float) -> Tensor:
+    """mean [margin + d(h, r, t) - d(corrupted)]₊ with d = ``translation_distance``.
+
+    Args:
+        vectors: [(2 + negatives) · n, d]: the n heads, the n tails, and the replacements by triple.
+        translation: [n, d].
+        corrupts_tail: bool [n]: whether tails are replaced; otherwise heads are.
+        negatives: Corrupted triples per triple.
+        margin: The margin.
+    """
+    count = len(translation)
+    unit, step, side = normalize(vectors, dim=-1), normalize(translation, dim=-1), corrupts_tail[:, None]
+    head, tail = unit[:count], unit[count : 2 * count]
+    target = torch.where(side, head + step, tail - step)
+    positive = (target - torch.where(side, tail, head)).abs().sum(-1, keepdim=True)
+    corrupted = unit[2 * count :].view(count, negatives, -1)
+    return relu(margin + positive - (target[:, None] - corrupted).abs().sum(-1)).mean()
 
 
 def all_distances(query: Tensor, candidates: Tensor) -> Tensor:

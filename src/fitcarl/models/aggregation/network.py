@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from fitcarl.models.aggregation.neighbourhoods import Neighbourhoods
 
@@ -73,7 +74,8 @@ class AggregationNetwork(nn.Module):
 
     def with_rows(self, total: Tensor, rows: NeighbourTensors) -> Tensor:
         """``total`` [rows, d], with the input row of the entity where there are no messages."""
-        return torch.where((rows.counts == 0)[:, None], self.entity[rows.entity], total)
+        empty = torch.nonzero(rows.counts == 0).squeeze(1)
+        return total.index_copy(0, empty, embedding(rows.entity[empty], self.entity)) if len(empty) else total
 
 
 def xavier(*shape: int) -> nn.Parameter:

@@ -9,7 +9,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
+from torch.nn.functional import embedding
 
 from fitcarl.config.schema import Config, LanConfig, MeanConfig
 from fitcarl.core.storage import Artifacts
@@ -17,7 +18,7 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.aggregation.batches import TripleBatches
-from fitcarl.models.aggregation.decoder import margin_loss, translation_distance
+from fitcarl.models.aggregation.decoder import margin_loss
 from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
 from fitcarl.models.aggregation.scorer import AggregationScorer
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
@@ -71,12 +72,12 @@ class AggregationModel(ABC):
         batch, config, network = self._batches.batch(episode.number), self._config.training, self.module
         rows = NeighbourTensors.of(batch.neighbourhoods, batch.entities)
         asked = torch.from_numpy(batch.query_relations(self._graph.relations))
-        translation = network.translation[torch.from_numpy(batch.relation)]
-        tail_side, shape = torch.from_numpy(batch.corrupts_tail), batch.corrupted.shape
-        output = _loss(network(rows, asked), translation, tail_side, shape, config.margin)
+        translation = embedding(torch.from_numpy(batch.relation), network.translation)
+        corruption = torch.from_numpy(batch.corrupts_tail), config.negatives, config.margin
+        output = margin_loss(network(rows, asked), translation, *corruption)
         if not config.input_loss_weight:
             return EpisodeResult(output, {})
-        inputs = _loss(network.entity[rows.entity], translation, tail_side, shape, config.margin)
+        inputs = margin_loss(embedding(rows.entity, network.entity), translation, *corruption)
         metrics = {"output_loss": output.item(), "input_loss": inputs.item()}
         return EpisodeResult(output + config.input_loss_weight * inputs, metrics)
 
@@ -100,15 +101,3 @@ class AggregationModel(ABC):
 
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> Self:  # noqa: ARG002
         return self.with_graph(graph)
-
-
-def _loss(vectors: Tensor, translation: Tensor, tail_side: Tensor, shape: tuple[int, ...], margin: float) -> Tensor:
-    """The margin loss of a batch; rows of ``vectors`` as in ``TripleBatch.neighbourhoods``."""
-    count = shape[0]
-    head, tail, corrupted = vectors[:count], vectors[count : 2 * count], vectors[2 * count :].view(*shape, -1)
-    positive = translation_distance(head, translation, tail)
-    side = tail_side[:, None, None]
-    wrong_head = torch.where(side, head[:, None], corrupted)
-    wrong_tail = torch.where(side, corrupted, tail[:, None])
-    negative = translation_distance(wrong_head, translation[:, None], wrong_tail)
-    return margin_loss(positive, negative, margin)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from fitcarl.config.lan import LanNetworkConfig
 from fitcarl.data.relations import RelationIds
@@ -38,7 +39,7 @@ class LanNetwork(AggregationNetwork):
 
     def messages(self, rows: NeighbourTensors) -> tuple[Tensor, ...]:
         """p_j = T_r(x_n) [messages, d], A_p p_j [messages, 2d], and 1 + the strongest rival [elements]."""
-        message = project(self.entity[rows.neighbour], self.normal[rows.relation])
+        message = project(embedding(rows.neighbour, self.entity), rows.relation, self.normal)
         relation = rows.relation[rows.message].numpy()
         rival = torch.from_numpy(strongest_rivals(rows.offsets.numpy(), relation, self.implications))
         return message, message @ self.attention[:, self.config.dim :].T, 1 + rival

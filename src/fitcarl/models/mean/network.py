@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import layer_norm, relu
+from torch.nn.functional import embedding, layer_norm, relu
 
 from fitcarl.config.mean import MeanNetworkConfig
 from fitcarl.data.relations import RelationIds
@@ -35,10 +35,10 @@ class MeanNetwork(AggregationNetwork):
 
     def messages(self, rows: NeighbourTensors) -> tuple[Tensor, ...]:
         """T_r(x_n), [messages, d]."""
-        sender = self.entity[rows.neighbour]
+        sender = embedding(rows.neighbour, self.entity)
         if self.config.transition == "linear":
             return (relu(layer_norm(relation_products(sender, rows.relation, self.transition), sender.shape[-1:])),)
-        return (project(sender, self.transition[rows.relation]),)
+        return (project(sender, rows.relation, self.transition),)
 
     def aggregate(self, messages: tuple[Tensor, ...], rows: NeighbourTensors, query_relation: Tensor) -> Tensor:  # noqa: ARG002
         """The mean over each row, whatever relation is asked about."""

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
 
+_SUMS = {"reassoc", "contract", "arcp", "nsz"}  # sums in any order; infinite gates keep their meaning
+
 
 class GatedActions(NamedTuple):
     """Rows of the tables that each action of each state is made of, [states, actions] each."""
@@ -52,7 +54,7 @@ class GatedParts(NamedTuple):
     """g in (0, 1)."""
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def gated_scores(
     low: int,
     high: int,
@@ -88,7 +90,7 @@ def gated_scores(
             out[w, a] = (one - g) * first + g * second
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def gated_scores_backward(
     low: int,
     high: int,

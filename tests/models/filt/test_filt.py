@@ -13,9 +13,9 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.models.base import Episode
+from fitcarl.models.factorization.tero import conjugate
 from fitcarl.models.filt import network
 from fitcarl.models.filt.concepts import ConceptMembers, concept_embeddings, mix_concepts
-from fitcarl.models.filt.network import conjugate
 from fitcarl.models.filt.time_weights import time_weights
 from fitcarl.models.filt.trainable import FiltModel
 from fitcarl.models.ranking import ranking_batch

@@ -12,6 +12,7 @@ from torch.nn.functional import dropout, embedding, leaky_relu
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.factorization.complex import complex_product
 from fitcarl.models.factorization.embeddings import Embeddings
+from fitcarl.models.factorization.tero import conjugate
 from fitcarl.models.filt.concepts import mix_concepts
 from fitcarl.models.filt.time_weights import time_weights
 from fitcarl.models.support import SupportFacts
@@ -124,12 +125,6 @@ class Filt(nn.Module):
         """[queries, d]: the dot product with the row of c is ComplEx's score of (c, r_q⁻¹, e')."""
         relation_rows = embedding(_tensor(self.relations.inverse(relation)), self.relation_rows)
         return complex_product(embedded, conjugate(relation_rows))
-
-
-def conjugate(rows: Tensor) -> Tensor:
-    """The complex conjugates of rows, [n, d]."""
-    real, imaginary = rows.chunk(2, dim=1)
-    return torch.cat([real, -imaginary], dim=1)
 
 
 def _tensor(ids: Ids) -> Tensor:

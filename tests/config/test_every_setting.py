@@ -187,6 +187,7 @@ CHANGES: dict[str, dict[str, str]] = {
         **_RANKING,
         "training.start_shots": "0",
         "network.bases": "4",
+        "network.transductive": "on",
     },
     "filt": {
         **_SHARED,

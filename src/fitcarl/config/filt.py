@@ -23,8 +23,8 @@ class FiltNetworkConfig(Section):
 class FiltTrainingConfig(RankingTrainingConfig):
     """The training loop."""
 
-    episodes: int = Field(3000, ge=1, description="maximum number of episodes (training tasks)")
-    validate_every: int = Field(100, ge=1, description="episodes between two validations on meta-validation")
+    episodes: int = Field(5000, ge=1, description="maximum number of episodes (training tasks)")
+    validate_every: int = Field(200, ge=1, description="episodes between two validations on meta-validation")
 
 
 class FiltConfig(Config):

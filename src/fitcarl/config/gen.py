@@ -15,13 +15,16 @@ class GenNetworkConfig(Section):
     """The architecture."""
 
     bases: int = Field(100, ge=1, description="basis matrices that the matrix of each relation is a sum of")
+    transductive: bool = Field(
+        False, description="T-GEN: unseen entities of a task also see each other; off is I-GEN, which embeds each alone"
+    )
 
 
 class GenTrainingConfig(RankingTrainingConfig):
     """The training loop."""
 
-    episodes: int = Field(2000, ge=1, description="maximum number of episodes (training tasks)")
-    validate_every: int = Field(100, ge=1, description="episodes between two validations on meta-validation")
+    episodes: int = Field(4000, ge=1, description="maximum number of episodes (training tasks)")
+    validate_every: int = Field(200, ge=1, description="episodes between two validations on meta-validation")
     start_shots: int = Field(
         10,
         ge=0,

@@ -13,8 +13,8 @@ from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
-QueryRows = Callable[[Task, Queries], NDArray[np.float64]]
-"""float64 [queries, d]: the row of each query, whose dot products with entity rows are the scores."""
+ScorerRows = Callable[[Task, Queries], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""float64 [queries, d] and [E, d]: rows of queries and of entities, whose dot products are the scores."""
 
 _CHUNK = 256
 """Queries per matrix product; bounds memory."""
@@ -23,21 +23,19 @@ _CHUNK = 256
 class DotProductScorer:
     """Scores every entity of the vocabulary; has no paths."""
 
-    def __init__(self, name: str, query_rows: QueryRows, entity_rows: NDArray[np.float64]) -> None:
+    def __init__(self, name: str, rows: ScorerRows) -> None:
         """Args:
         name: The label in tables.
-        query_rows: Computes the rows of queries.
-        entity_rows: float64 [E, d].
+        rows: Computes the rows of queries and entities.
         """
         self.name = name
-        self._query_rows = query_rows
-        self._entity_rows = entity_rows
+        self._rows = rows
 
     def score(self, task: Task, queries: Queries) -> Scores:
         """Scores of all entities."""
-        rows = self._query_rows(task, queries)
-        chunks = (rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK))
-        return Scores.concat([Scores.from_dense(chunk @ self._entity_rows.T) for chunk in chunks])
+        query_rows, entity_rows = self._rows(task, queries)
+        chunks = (query_rows[first : first + _CHUNK] for first in range(0, len(queries), _CHUNK))
+        return Scores.concat([Scores.from_dense(chunk @ entity_rows.T) for chunk in chunks])
 
     def explain(
         self,

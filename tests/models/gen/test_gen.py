@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from fitcarl.config.gen import GenConfig, GenNetworkConfig, GenTrainingConfig
 from fitcarl.config.meta_learned import RankingTrainingConfig
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.models.base import Episode
-from fitcarl.models.gen.network import RelationLayer
+from fitcarl.models.gen.network import Gen, RelationLayer
 from fitcarl.models.gen.shots import training_shots, with_more_support
 from fitcarl.models.gen.trainable import GenModel
 from fitcarl.models.ranking import ranking_batch
@@ -34,9 +36,9 @@ from tests.models.random_task import (
 TRAINING = GenTrainingConfig(dropout=0.0, negatives=3, start_shots=0)
 
 
-def model_of(bases: int = 4, training: GenTrainingConfig = TRAINING) -> GenModel:
+def model_of(bases: int = 4, training: GenTrainingConfig = TRAINING, transductive: bool = False) -> GenModel:
     torch.manual_seed(3)
-    config = GenConfig(network=GenNetworkConfig(bases=bases), training=training)
+    config = GenConfig(network=GenNetworkConfig(bases=bases, transductive=transductive), training=training)
     return GenModel(config, random_embeddings())
 
 
@@ -47,6 +49,11 @@ def scores(model: GenModel, task: Task) -> np.ndarray:
 def facts_of(*facts: tuple[int, int, int, int]) -> SupportFacts:
     owner = np.full(len(facts), FIRST_UNSEEN, dtype=np.int32)
     return SupportFacts.of_entities(MetaSet(owner, Quadruples.from_rows(list(facts))), RELATIONS)
+
+
+def embed(module: Gen, support: SupportFacts) -> Tensor:
+    unseen = np.arange(FIRST_UNSEEN, FIRST_UNSEEN + len(support), dtype=np.int32)
+    return cast(Tensor, module(unseen, support))
 
 
 def test_scores_equal_plain_loops() -> None:
@@ -81,25 +88,25 @@ def test_one_support_fact_and_one_basis() -> None:
     module = model_of(bases=1).module
     with torch.no_grad():
         module.inductive.coefficients.fill_(1)
-        found = module(facts_of((4, 2, FIRST_UNSEEN, 0)))
+        found = embed(module, facts_of((4, 2, FIRST_UNSEEN, 0)))
         expected = torch.cat([module.entity_rows[4], module.relation_rows[2]]) @ module.inductive.bases[0]
     assert torch.allclose(found[0], expected, atol=1e-6)
 
 
 def test_equal_support_facts_count_as_one() -> None:
     module, fact = model_of().module, (4, 2, FIRST_UNSEEN, 0)
-    one, three = module(facts_of(fact)), module(facts_of(fact, fact, fact))
+    one, three = embed(module, facts_of(fact)), embed(module, facts_of(fact, fact, fact))
     assert torch.allclose(one, three, atol=1e-6)
 
 
 def test_swapping_subject_and_object_changes_the_matrix_only() -> None:
     module = model_of().module
     facts = (4, 2, FIRST_UNSEEN, 0), (FIRST_UNSEEN, 2, 4, 0)
-    first, swapped = (module(facts_of(fact)) for fact in facts)
+    first, swapped = (embed(module, facts_of(fact)) for fact in facts)
     assert not torch.allclose(first, swapped)
     with torch.no_grad():
         module.inductive.coefficients[2 + RELATIONS.count] = module.inductive.coefficients[2]
-    assert torch.allclose(first, module(facts_of(facts[1])))
+    assert torch.allclose(first, embed(module, facts_of(facts[1])))
 
 
 def test_rows_without_edges_are_zero_and_padding_is_ignored() -> None:

@@ -117,13 +117,14 @@ class FiltModel:
         module = deepcopy(self.module).double()
 
         @torch.no_grad()
-        def query_rows(task: Task, queries: Queries) -> NDArray[np.float64]:
+        def rows(task: Task, queries: Queries) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             support = SupportFacts.of_entities(task.support, module.relations)
             row = support_rows(task.support, queries.entity)
             arguments = task.entities, support, row, queries.time, self._days_per_tick, concepts
-            return module.query_rows(module(*arguments), queries.relation).numpy()
+            query_rows = module.query_rows(module(*arguments), queries.relation)
+            return query_rows.numpy(), module.entity_rows.detach().numpy()
 
-        return DotProductScorer("filt", query_rows, module.entity_rows.detach().numpy())
+        return DotProductScorer("filt", rows)
 
     def with_capacity(self, context: GraphContext) -> FiltModel:
         """The same model with zero rows for more entities."""

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
-from torch.nn.functional import dropout, embedding
+from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from fitcarl.config.gen import GenConfig
 from fitcarl.config.schema import Config
@@ -25,6 +25,7 @@ from fitcarl.models.factorization.cache import embeddings_for
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.gen.network import Gen
 from fitcarl.models.gen.shots import training_shots, with_more_support
+from fitcarl.models.gen.task_graph import row_positions
 from fitcarl.models.ranking import entities_in_training, margin_ranking_loss, ranking_batch
 from fitcarl.models.support import SupportFacts, support_rows
 from fitcarl.tasks.task import Queries, Task
@@ -38,7 +39,7 @@ class GenModel:
 
     def __init__(self, config: GenConfig, embeddings: Embeddings) -> None:
         self._config = config
-        self.module = Gen(embeddings, config.network.bases)
+        self.module = Gen(embeddings, config.network.bases, config.network.transductive)
         self._entities_in_training: Ids = np.flatnonzero(embeddings.trained).astype(np.int32)
 
     @classmethod
@@ -82,10 +83,14 @@ class GenModel:
         shots = training_shots(episode.number, config.episodes, self._config.shots, config.start_shots)
         batch = with_more_support(batch, shots)
         with seeded(episode.seed):
-            embedded = dropout(module(batch.support), config.dropout)
+            embedded = module(batch.entity, batch.support, config.dropout, sample=True)
         rows = module.query_rows(embedded[torch.from_numpy(batch.row)], batch.queries.relation)
-        candidates = embedding(torch.from_numpy(batch.candidate), module.entity_rows)
-        scores = (candidates @ rows.unsqueeze(2)).squeeze(2)
+        entity_rows: Tensor = module.entity_rows
+        index = batch.candidate
+        if module.transductive is not None:
+            entity_rows = module.candidate_rows(embedded)
+            index = row_positions(index, batch.entity, len(module.entity_rows))
+        scores = (embedding(torch.from_numpy(index), entity_rows) @ rows.unsqueeze(2)).squeeze(2)
         weight = torch.from_numpy(batch.query_weight).to(scores.dtype)
         beaten = (scores[:, :1] > scores[:, 1:]).all(dim=1)
         loss = margin_ranking_loss(scores, weight, config.margin)
@@ -96,12 +101,15 @@ class GenModel:
         module = deepcopy(self.module).double()
 
         @torch.no_grad()
-        def query_rows(task: Task, queries: Queries) -> NDArray[np.float64]:
-            embedded = module(SupportFacts.of_entities(task.support, module.relations))
+        def rows(task: Task, queries: Queries) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            embedded = module(task.entities, SupportFacts.of_entities(task.support, module.relations))
             row = torch.from_numpy(support_rows(task.support, queries.entity))
-            return module.query_rows(embedded[row], queries.relation).numpy()
+            candidates = module.entity_rows.detach()
+            if module.transductive is not None:
+                candidates = candidates.index_copy(0, torch.from_numpy(task.entities.astype(np.int64)), embedded)
+            return module.query_rows(embedded[row], queries.relation).numpy(), candidates.numpy()
 
-        return DotProductScorer("gen", query_rows, module.entity_rows.detach().numpy())
+        return DotProductScorer("gen", rows)
 
     def with_capacity(self, context: GraphContext) -> GenModel:
         """The same model with zero rows for more entities."""

@@ -42,6 +42,10 @@ def made(
     return table(states, 5, 3 * D).requires_grad_(), table(states, D).requires_grad_(), rows, index
 
 
+def scores(vectors: Tensor, query_entity: Tensor, rows: ActionEmbeddings, index: ActionIndex) -> Tensor:
+    return action_scores(vectors[:, :2], vectors[:, 2:], query_entity, rows, index)
+
+
 def dense(vectors: Tensor, query_entity: Tensor, rows: ActionEmbeddings, index: ActionIndex) -> Tensor:
     """The same by gathering [states, actions, 3d]."""
     relation = rows.relation[torch.from_numpy(index.relation.astype(np.int64))]
@@ -72,7 +76,7 @@ def test_scores_and_gradients_equal_those_of_gathered_rows(
     dtype: torch.dtype, tolerance: float, frozen: int, learn: bool
 ) -> None:
     vectors, query_entity, rows, index = made(30, dtype, frozen, learn)
-    actual, dense_scores = action_scores(vectors, query_entity, rows, index), dense(vectors, query_entity, rows, index)
+    actual, dense_scores = scores(vectors, query_entity, rows, index), dense(vectors, query_entity, rows, index)
     assert actual.dtype == dtype
     assert torch.allclose(actual, dense_scores, rtol=tolerance, atol=tolerance)
     weights = torch.randn(actual.shape, generator=torch.Generator().manual_seed(0)).to(dtype)
@@ -92,7 +96,7 @@ def test_number_of_threads_changes_only_rounding(monkeypatch: pytest.MonkeyPatch
 
     def run(count: str) -> tuple[Tensor, ...]:
         monkeypatch.setenv("FITCARL_THREADS", count)
-        out = action_scores(vectors, query_entity, rows, index)
+        out = scores(vectors, query_entity, rows, index)
         return out.detach(), *torch.autograd.grad(out.pow(2).sum(), inputs)
 
     alone, together, again = run("1"), run(threads), run(threads)
@@ -112,7 +116,7 @@ def test_padding_behind_the_last_action_is_ignored() -> None:
     )
     assert behind.any()
     inputs = [vectors, query_entity, rows.relation, rows.time, rows.unseen_embeddings, rows.entity]
-    out, changed = action_scores(vectors, query_entity, rows, index), action_scores(vectors, query_entity, rows, other)
+    out, changed = scores(vectors, query_entity, rows, index), scores(vectors, query_entity, rows, other)
     assert torch.equal(out, changed)
     assert not out.detach().numpy().transpose(0, 2, 1)[behind].any()
     weights = torch.randn_like(out)
@@ -130,7 +134,7 @@ def test_pretrained_rows_of_unseen_entities_are_ignored() -> None:
         spoilt = rows.entity.clone()
         spoilt[:UNSEEN] = torch.nan
     spoilt.requires_grad_()
-    out = action_scores(vectors, query_entity, replace(rows, entity=spoilt), index)
-    assert torch.equal(out, action_scores(vectors, query_entity, rows, index))
+    out = scores(vectors, query_entity, replace(rows, entity=spoilt), index)
+    assert torch.equal(out, scores(vectors, query_entity, rows, index))
     (gradient,) = torch.autograd.grad(out.sum(), [spoilt])
     assert not gradient[:UNSEEN].any()

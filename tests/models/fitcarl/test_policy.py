@@ -119,11 +119,14 @@ def test_nearly_equal_probabilities_stay_distinct_in_single_precision() -> None:
 def test_folded_vectors_equal_products_with_mapped_actions() -> None:
     torch.manual_seed(0)
     network = PolicyNetwork(3).double()
-    history, query, x = torch.randn(3, 5, 9, dtype=torch.float64)
+    history, x = torch.randn(2, 5, 9, dtype=torch.float64)
+    relations, entity, h_0 = torch.randn(4, 3).double(), torch.randn(5, 3).double(), torch.randn(3).double()
+    which = torch.tensor([3, 0, 2, 2, 1])
+    query = torch.cat([relations[which], entity, h_0.expand(5, 3)], 1)
     h_a = x @ network.w3.T
     for vectors, bar in (
         (network.history_vectors(history), history @ network.w1.T),
-        (network.query_vectors(query), query @ network.w2.T),
+        (network.query_vectors(relations, which, entity, h_0), query @ network.w2.T),
     ):
         assert vectors.shape == (5, 2, 9)
         expected = torch.stack([(h_a * bar).sum(1), (h_a * (bar @ network.w4.T)).sum(1)], 1)

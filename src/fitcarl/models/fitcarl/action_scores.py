@@ -37,14 +37,17 @@ class ActionEmbeddings:
     """int32 [entities]: the row of an entity in ``unseen_embeddings``, or -1 for a seen entity."""
 
 
-def action_scores(vectors: Tensor, query_entity: Tensor, embeddings: ActionEmbeddings, index: ActionIndex) -> Tensor:
+def action_scores(
+    history: Tensor, query: Tensor, query_entity: Tensor, embeddings: ActionEmbeddings, index: ActionIndex
+) -> Tensor:
     """Dot products of five vectors per state with h_r_a ‖ h_e_a ‖ h_Δt of every action of the state.
 
     Gradients flow to the vectors, to the embeddings of query entities and unseen entities, to the time table and to the
     two special relations; to the pre-trained tables only if they require gradients.
 
     Args:
-        vectors: [states, 5, 3d].
+        history: [states, 2, 3d], the first two vectors.
+        query: [states, 3, 3d], the other three.
         query_entity: [states, d], h_e' of the state's query.
         embeddings: The tables of embeddings.
         index: The actions of every state.
@@ -54,7 +57,7 @@ def action_scores(vectors: Tensor, query_entity: Tensor, embeddings: ActionEmbed
     """
     tables = embeddings.relation, embeddings.entity, embeddings.time, query_entity, embeddings.unseen_embeddings
     out: Tensor = _ActionScores.apply(  # type: ignore[no-untyped-call]
-        vectors, *tables, embeddings.frozen_relations, embeddings.unseen_row, index
+        history, query, *tables, embeddings.frozen_relations, embeddings.unseen_row, index
     )
     return out
 
@@ -63,7 +66,8 @@ class _ActionScores(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        vectors: Tensor,
+        history: Tensor,
+        query: Tensor,
         relation: Tensor,
         entity: Tensor,
         time: Tensor,
@@ -74,26 +78,29 @@ class _ActionScores(torch.autograd.Function):
         index: ActionIndex,
     ) -> Tensor:
         tables = [table.contiguous() for table in (relation, entity, time, query_entity, unseen)]
-        vectors = vectors.contiguous()
-        ctx.save_for_backward(vectors, *tables)
+        history, query = history.contiguous(), query.contiguous()
+        ctx.save_for_backward(history, query, *tables)
         ctx.frozen_relations, ctx.unseen_row, ctx.index = frozen_relations, unseen_row, index
-        out = vectors.new_zeros(*vectors.shape[:2], index.relation.shape[1])
-        arguments = vectors.numpy(), _arrays(tables), unseen_row, index, out.numpy()
-        parallel_for(split_range(len(vectors)), lambda _, low, high: dot_actions(low, high, *arguments))
+        out = history.new_zeros(len(history), 5, index.relation.shape[1])
+        arguments = history.numpy(), query.numpy(), _arrays(tables), unseen_row, index, out.numpy()
+        parallel_for(split_range(len(history)), lambda _, low, high: dot_actions(low, high, *arguments))
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        vectors, *tables = ctx.saved_tensors
+        history, query, *tables = ctx.saved_tensors
         relation, entity, time, query_entity, unseen = tables
-        train_entities = bool(ctx.needs_input_grad[2])
-        d_vectors, d_query_entity = torch.zeros_like(vectors), torch.zeros_like(query_entity)
+        train_entities = bool(ctx.needs_input_grad[3])
+        d_history, d_query = torch.empty_like(history), torch.empty_like(query)
+        d_query_entity = torch.zeros_like(query_entity)
         # States share the other tables, so each thread adds to its own copy; copies are summed in a fixed order.
         lengths = (len(relation) - ctx.frozen_relations, len(entity) if train_entities else 1, len(time), len(unseen))
-        ranges = split_range(len(vectors))
-        copies = [[vectors.new_zeros(length, relation.shape[1]) for length in lengths] for _ in ranges]
+        ranges = split_range(len(history))
+        copies = [[history.new_zeros(length, relation.shape[1]) for length in lengths] for _ in ranges]
         gradient = gradients[0].contiguous().numpy()
-        arguments = gradient, vectors.numpy(), _arrays(tables), ctx.unseen_row, ctx.index, d_vectors.numpy()
+        vectors = history.numpy(), query.numpy()
+        d_vectors = d_history.numpy(), d_query.numpy()
+        arguments = gradient, *vectors, _arrays(tables), ctx.unseen_row, ctx.index, *d_vectors
 
         def work(part: int, low: int, high: int) -> None:
             d_relation, d_entity, d_time, d_unseen = copies[part]
@@ -104,7 +111,7 @@ class _ActionScores(torch.autograd.Function):
         d_trained, d_entity, d_time, d_unseen = (torch.stack(parts).sum(0) for parts in zip(*copies, strict=True))
         d_relation = torch.cat([relation.new_zeros(ctx.frozen_relations, relation.shape[1]), d_trained])
         d_tables = d_relation, d_entity if train_entities else None, d_time, d_query_entity, d_unseen
-        return (d_vectors, *d_tables, None, None, None)
+        return (d_history, d_query, *d_tables, None, None, None)
 
 
 def _arrays(tables: list[Tensor]) -> EmbeddingTables:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
-
-_BLOCK = 16  # queries of one relation that share a matrix product; smaller blocks pad less, larger ones copy less
 
 
 class ConfidenceLearner(nn.Module):
@@ -33,20 +33,43 @@ class ConfidenceLearner(nn.Module):
         by_entity, by_time = self.core.split(self.dimension)
         matrices = torch.einsum("rj,ijk->rik", rows, by_entity)
         offset = rows @ torch.einsum("i,ijk->jk", h_0, by_time)
-        return _grouped_product(entity, matrices, which) + offset.index_select(0, which)
+        return grouped_product(entity, matrices, which) + offset.index_select(0, which)
 
 
-def _grouped_product(vectors: Tensor, matrices: Tensor, which: Tensor) -> Tensor:
-    """``vectors[q] @ matrices[which[q]]`` for every q, in blocks of vectors that share a matrix."""
-    counts = torch.bincount(which, minlength=len(matrices))
-    blocks = (counts + _BLOCK - 1) // _BLOCK
-    first_block = torch.cumsum(blocks, 0) - blocks
-    order = torch.argsort(which, stable=True)
-    within = torch.arange(len(which)) - (torch.cumsum(counts, 0) - counts)[which[order]]
-    position = torch.empty_like(order)
-    position[order] = first_block[which[order]] * _BLOCK + within
+def grouped_product(vectors: Tensor, matrices: Tensor, which: Tensor) -> Tensor:
+    """``vectors[q] @ matrices[which[q]]`` for every q, [queries, k].
 
-    padded = vectors.new_zeros(int(blocks.sum()) * _BLOCK, vectors.shape[1]).index_copy(0, position, vectors)
-    shared = matrices.index_select(0, torch.repeat_interleave(torch.arange(len(matrices)), blocks))
-    product = torch.bmm(padded.view(-1, _BLOCK, vectors.shape[1]), shared)
-    return product.flatten(0, 1).index_select(0, position)
+    Args:
+        vectors: [queries, i].
+        matrices: [groups, i, k].
+        which: int64 [queries].
+    """
+    out: Tensor = _GroupedProduct.apply(vectors, matrices, which)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _GroupedProduct(torch.autograd.Function):
+    """One matrix product per group, on vectors sorted by group."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, matrices: Tensor, which: Tensor) -> Tensor:
+        order = torch.argsort(which, stable=True)
+        counts = torch.bincount(which, minlength=len(matrices)).tolist()
+        grouped = vectors.index_select(0, order)
+        out = vectors.new_empty(len(vectors), matrices.shape[2])
+        for part, matrix, target in zip(grouped.split(counts), matrices, out.split(counts), strict=True):
+            torch.mm(part, matrix, out=target)
+        ctx.save_for_backward(grouped, matrices, order)
+        ctx.counts = counts
+        return torch.empty_like(out).index_copy_(0, order, out)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        grouped, matrices, order = ctx.saved_tensors
+        gradient = gradients[0].index_select(0, order)
+        d_grouped, d_matrices = torch.empty_like(grouped), torch.empty_like(matrices)
+        parts = grouped.split(ctx.counts), gradient.split(ctx.counts), d_grouped.split(ctx.counts)
+        for part, change, matrix, d_part, d_matrix in zip(*parts[:2], matrices, parts[2], d_matrices, strict=True):
+            torch.mm(part.T, change, out=d_matrix)
+            torch.mm(change, matrix.T, out=d_part)
+        return torch.empty_like(d_grouped).index_copy_(0, order, d_grouped), d_matrices, None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fitcarl.models.fitcarl.linear import add_rows, linear_map
+
 
 class HistoryEncoder(nn.Module):
     """h_hist, [states, 3d]; each step reads a relation, an entity and a time difference (Eq. 3).
 
-    Equals ``nn.GRUCell`` on the concatenated input. The input weights are applied part by part, because the relation
-    and time parts take few distinct values.
+    Equals ``nn.GRUCell`` on the concatenated input. The input weights are applied part by part, and to tables before
+    the lookup, because relations and times take few distinct values.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -28,7 +30,7 @@ class HistoryEncoder(nn.Module):
         """
         by_relation, by_entity, by_time = self._input_weights()
         constant = dummy @ by_relation.T + h_0 @ by_time.T
-        return self._gates(entity @ by_entity.T + (constant + self.cell.bias_ih), self.cell.bias_hh, None)
+        return self._gates(linear_map(entity, by_entity, constant + self.cell.bias_ih), self.cell.bias_hh, None)
 
     def step(
         self,
@@ -50,9 +52,12 @@ class HistoryEncoder(nn.Module):
             difference: int64 [states], rows of that table.
         """
         by_relation, by_entity, by_time = self._input_weights()
-        inputs = entity @ by_entity.T + self.cell.bias_ih
-        inputs = inputs + _project(relation_rows, relation, by_relation) + _project(time_rows, difference, by_time)
-        return self._gates(inputs, torch.addmm(self.cell.bias_hh, hidden, self.cell.weight_hh.T), hidden)
+        if len(time_rows) > len(difference):
+            time_rows, difference = time_rows.index_select(0, difference), torch.arange(len(difference))
+        from_relation = torch.addmm(self.cell.bias_ih, relation_rows, by_relation.T)
+        inputs = linear_map(entity, by_entity)
+        inputs = add_rows(inputs, from_relation, relation, time_rows @ by_time.T, difference)
+        return self._gates(inputs, linear_map(hidden, self.cell.weight_hh, self.cell.bias_hh), hidden)
 
     def _input_weights(self) -> tuple[Tensor, ...]:
         return self.cell.weight_ih.split(self.dimension, dim=1)
@@ -60,14 +65,10 @@ class HistoryEncoder(nn.Module):
     @staticmethod
     def _gates(inputs: Tensor, state: Tensor, hidden: Tensor | None) -> Tensor:
         width = inputs.shape[-1] // 3
-        gates = torch.sigmoid(inputs[..., : 2 * width] + state[..., : 2 * width])
-        reset, update = gates.split(width, -1)
-        new = torch.tanh(torch.addcmul(inputs[..., 2 * width :], reset, state[..., 2 * width :].expand_as(reset)))
+        # Split, not sliced: the gradient of each slice would be a whole array of zeros.
+        (gate_inputs, new_inputs), (gate_state, new_state) = (
+            part.split([2 * width, width], -1) for part in (inputs, state)
+        )
+        reset, update = torch.sigmoid(gate_inputs + gate_state).split(width, -1)
+        new = torch.tanh(torch.addcmul(new_inputs, reset, new_state.expand_as(reset)))
         return new - update * new if hidden is None else torch.lerp(new, hidden, update)
-
-
-def _project(rows: Tensor, index: Tensor, weight: Tensor) -> Tensor:
-    """``rows[index] @ weightᵀ``; multiplies before the lookup if the table has fewer rows than the index."""
-    if len(rows) < len(index):
-        return (rows @ weight.T).index_select(0, index)
-    return rows.index_select(0, index) @ weight.T

@@ -151,13 +151,15 @@ class Fitcarl(nn.Module):
         _check_time_differences(context, queries)
         unseen_row = long_tensor(context.embeddings.unseen_row[queries.entity])
         time, relation = long_tensor(queries.time), long_tensor(queries.relation)
-        h_e = self.encoder(context.neighbours, unseen_row, time, context.time, self.config.biased)
-        h_0 = context.time.zero
-        h_q = torch.cat([self.relation_rows.index_select(0, relation), h_e, h_0.expand_as(h_e)], 1)
-        psi = torch.zeros_like(h_q)
+        # h_e' depends on (e', t_q) only, which several queries may share.
+        first, pair = _distinct(unseen_row, time)
+        h_e = self.encoder(context.neighbours, unseen_row[first], time[first], context.time, self.config.biased)
+        h_e, h_0 = h_e.index_select(0, pair), context.time.zero
+        psi = h_e.new_zeros(len(h_e), 3 * h_e.shape[1])
         if self.confidence is not None:  # ψ depends on the node of an action, not on its relation
             psi = torch.cat([torch.zeros_like(h_e), self.confidence(h_e, h_0, self.relation_rows, relation)], 1)
-        vectors = torch.cat([self.policy.query_vectors(h_q), psi.unsqueeze(1)], 1)
+        by_policy = self.policy.query_vectors(self.relation_rows, relation, h_e, h_0)
+        vectors = torch.cat([by_policy, psi.unsqueeze(1)], 1)
         return EncodedQueries(queries.entity, queries.relation, queries.time, h_e, vectors)
 
     def start(self, context: TaskContext, encoded: EncodedQueries) -> SearchState:
@@ -178,13 +180,14 @@ class Fitcarl(nn.Module):
         to_query = space.time - encoded.time[:, None]
         to_history = space.time - state.time[:, None]
         index = ActionIndex(encoded.entity, space.relation, space.entity, max_delta - to_query, space.mask.sum(1))
-        vectors = torch.cat([self.policy.history_vectors(state.history), encoded.vectors], 1)
-        dots = action_scores(vectors, encoded.entity_embedding, context.embeddings, index)
+        history = self.policy.history_vectors(state.history)
+        dots = action_scores(history, encoded.vectors, encoded.entity_embedding, context.embeddings, index)
+        by_policy, psi = dots.split([4, 1], 1)
         return self.policy.step(
-            dots[:, :4],
+            by_policy,
             _lookup(context.time_score, to_history + max_delta),
             _lookup(context.time_score, to_query + max_delta),
-            dots[:, 4] if self.confidence is not None else None,
+            psi.squeeze(1) if self.confidence is not None else None,
             torch.from_numpy(space.mask),
             self.config.policy,
         )
@@ -238,3 +241,10 @@ def _check_time_differences(context: TaskContext, queries: Queries) -> None:
 
 def _lookup(scores: Tensor, index: NDArray[np.int32]) -> Tensor:
     return scores.index_select(0, long_tensor(index).flatten()).view(index.shape)
+
+
+def _distinct(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """The first position of every distinct pair, and for every position the number of its pair."""
+    _, row = np.unique(other.numpy(), return_inverse=True)
+    _, first, number = np.unique(one.numpy() * (len(row) + 1) + row, return_index=True, return_inverse=True)
+    return torch.from_numpy(first), torch.from_numpy(number)

@@ -8,6 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from fitcarl.models.fitcarl.linear import linear_map, project_rows
+
 Combination = Literal["softmax", "product"]
 """softmax(P · conf), as in Eq. 9, or P · conf divided by its sum."""
 
@@ -43,15 +45,26 @@ class PolicyNetwork(nn.Module):
 
     def history_vectors(self, history: Tensor) -> Tensor:
         """[states, 2, 3d]: dot products with x_a are h̄_aᵀ h̄_hist and h̄_aᵀ W₄ h̄_hist; ``history`` is [states, 3d]."""
-        return self._fold(history, self.w1)
+        return linear_map(history, self._folded(self.w1)).unflatten(-1, (2, -1))
 
-    def query_vectors(self, query: Tensor) -> Tensor:
-        """[queries, 2, 3d]: dot products with x_a are h̄_aᵀ h̄_q and h̄_aᵀ W₄ h̄_q; ``query`` is h_r_q ‖ h_(e', t_q)."""
-        return self._fold(query, self.w2)
+    def query_vectors(self, relation_rows: Tensor, relation: Tensor, entity: Tensor, h_0: Tensor) -> Tensor:
+        """[queries, 2, 3d]: dot products with x_a are h̄_aᵀ h̄_q and h̄_aᵀ W₄ h̄_q.
 
-    def _fold(self, state: Tensor, weight: Tensor) -> Tensor:
-        attend, score = self.w3.T @ weight, self.w3.T @ (self.w4 @ weight)
-        return (state @ torch.cat([attend, score]).T).unflatten(-1, (2, -1))
+        The map of h_r_q ‖ h_e' ‖ h_0 is applied part by part: relations take few distinct values, and h_0 is one.
+
+        Args:
+            relation_rows: [relations, d], the table of relations.
+            relation: int64 [queries], r_q.
+            entity: [queries, d], h_e'.
+            h_0: [d], the encoding of Δt = 0.
+        """
+        by_relation, by_entity, by_time = self._folded(self.w2).split(len(h_0), 1)
+        out = linear_map(entity, by_entity, by_time @ h_0) + project_rows(relation_rows, relation, by_relation)
+        return out.unflatten(-1, (2, -1))
+
+    def _folded(self, weight: Tensor) -> Tensor:
+        """[6d, 3d]: W₃ᵀ W and W₃ᵀ W₄ W."""
+        return torch.cat([self.w3.T @ weight, self.w3.T @ (self.w4 @ weight)])
 
     @staticmethod
     def step(

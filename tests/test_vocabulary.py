@@ -24,7 +24,7 @@ NAMES = (
     *("telling", "excitement", "habit_of", "dot_with_actions"),
     # scoring and evaluation
     *("Answers", "Firsts", "Trust", "Others", "to_be_shared", "too_sure", "blinded", "BASELINES", "Peers", "Mix"),
-    *("Contender", "Story", "Study", "Switch", "WHOLE", "lined_up", "lasting", "Say"),
+    *("Contender", "Story", "Switch", "WHOLE", "lined_up", "lasting", "Say"),
     # prediction and service
     *("Question", "Roster", "Sight", "Sights", "Kept", "Crew", "Hands", "Gate", "Wire", "Refusal", "Mistake", "Tally"),
     # data

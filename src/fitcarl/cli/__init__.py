@@ -24,6 +24,7 @@ from fitcarl.cli import (
     serve,
     settings,
     train,
+    tune,
 )
 
 
@@ -62,6 +63,7 @@ def build_cli() -> typer.Typer:
     app.command("serve")(serve.serve_run)
     app.command("reproduce")(reproduce.reproduce_results)
     app.command("ablate")(ablate.ablate_preset)
+    app.command("tune")(tune.tune_settings)
     app.add_typer(bench.build(), name="benchmark")
     app.command("doctor")(doctor.doctor)
     return app

@@ -90,7 +90,7 @@ def reproduce_results(
 
     Several processes that run the same command share the work.
     """
-    shot_numbers, seed_numbers = _numbers(shots, "--shots"), _numbers(seeds, "--seeds")
+    shot_numbers, seed_numbers = parse_numbers(shots, "--shots"), parse_numbers(seeds, "--seeds")
     limit = [] if episodes is None else [f"training.episodes={episodes}"]
     settings = (*(setting or ()), *limit)
     chosen_figure = None if figure is None else console.parse_choice(figure, _FIGURES, "--figure")
@@ -237,7 +237,12 @@ def _parts(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",")))
 
 
-def _numbers(text: str, option: str) -> tuple[int, ...]:
+def parse_numbers(text: str, option: str) -> tuple[int, ...]:
+    """The numbers of a comma-separated list.
+
+    Raises:
+        InputError: If it is not a list of numbers.
+    """
     parts = _parts(text)
     if not all(part.isdecimal() for part in parts):
         raise InputError("not a list of numbers", field=option, found=text, expected="such as 0,1,2")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fitcarl.cli import console, options
-from fitcarl.config.presets import DEFAULT_PRESET, PRESET_HELP
+from fitcarl.config.presets import DEFAULT_PRESET, PRESET_HELP, preset_name
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def train_model(
     shots: Annotated[int, typer.Option("--shots", metavar="K", help="Support facts per new entity.")] = 3,
     preset: Annotated[
         str | None,
-        typer.Option("--preset", help=f"{PRESET_HELP}. [default: {DEFAULT_PRESET}]"),
+        typer.Option(
+            "--preset", help=f"{PRESET_HELP}, or a file that 'fitcarl tune' wrote. [default: {DEFAULT_PRESET}]"
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", help="A model with its default settings, instead of a preset.")
@@ -97,9 +99,10 @@ def train_model(
                 )
             else:
                 name = Path(str(data)).stem if Path(str(data)).is_file() else Path(str(data)).name
+                chosen = preset_name(preset or model or DEFAULT_PRESET)
                 run = api.train(
                     str(data),
-                    out=out or Path("runs") / f"{name}-{shots}shot-{preset or model or DEFAULT_PRESET}-{seed}",
+                    out=out or Path("runs") / f"{name}-{shots}shot-{chosen}-{seed}",
                     shots=shots,
                     preset=preset,
                     model=model,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -49,15 +51,43 @@ PRESET_HELP = ", ".join(f"{name} ({preset.description})" for name, preset in PRE
 
 
 def find_preset(name: str) -> Preset:
-    """The preset with this name.
+    """The preset with this name, or in this file.
 
     Raises:
-        InputError: If there is no such preset.
+        InputError: If there is no such preset, or the file is not a preset.
     """
+    if is_preset_file(name):
+        return _read_preset(Path(name).expanduser())
     if name not in PRESETS:
         hint = did_you_mean(name, PRESETS)
         raise InputError("unknown preset", found=name, expected="one of " + ", ".join(PRESETS), hint=hint)
     return PRESETS[name]
+
+
+def is_preset_file(name: str) -> bool:
+    """Whether a preset is given by a file that ``fitcarl tune`` wrote."""
+    return name not in PRESETS and name.endswith(".json")
+
+
+def preset_name(name: str) -> str:
+    """The name of a preset; of a file, its name without the ending."""
+    return Path(name).name.removesuffix(".json").removesuffix(".preset") if is_preset_file(name) else name
+
+
+def _read_preset(file: Path) -> Preset:
+    expected = 'JSON such as {"model": "plus", "settings": {"training.learning_rate": 0.001}}'
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("no such file", file=file, expected="a preset that `fitcarl tune` wrote") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", file=file, expected=expected) from None
+    if not isinstance(found, dict) or not isinstance(found.get("model"), str):
+        raise InputError("is not a preset", file=file, expected=expected)
+    settings = found.get("settings", {})
+    if not isinstance(settings, dict):
+        raise InputError("is not a preset", file=file, expected=expected)
+    return Preset(found["model"], str(found.get("description", "")), settings)
 
 
 def default_preset(model: str) -> str:

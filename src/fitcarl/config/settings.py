@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fitcarl.config.base import Config, Section
-from fitcarl.config.presets import DEFAULT_PRESET, default_preset, find_preset
+from fitcarl.config.presets import DEFAULT_PRESET, default_preset, find_preset, preset_name
 from fitcarl.config.schema import CONFIGS, config_class
 from fitcarl.errors import InputError, did_you_mean
 
@@ -32,7 +32,7 @@ def configure(
     """The settings of a preset or a model, then assignments in order, then keyword arguments.
 
     Args:
-        preset: Name of a preset; ``DEFAULT_PRESET`` if neither a preset nor a model is given.
+        preset: Name or file of a preset; ``DEFAULT_PRESET`` if neither a preset nor a model is given.
         settings: Assignments such as ``"training.learning_rate=0.0005"``.
         model: Name of a model, instead of a preset: the model with its defaults.
         top_level: Top-level settings such as ``shots`` and ``seed``.
@@ -45,7 +45,7 @@ def configure(
     name = preset or (default_preset(model) if model is not None else DEFAULT_PRESET)
     model = model or find_preset(name).model
     config = config_class(model)
-    tree: dict[str, Any] = {"preset": name}
+    tree: dict[str, Any] = {"preset": preset_name(name)}
     for setting, value in (find_preset(name).settings if preset is not None else {}).items():
         _assign(config, tree, setting, value)
     for assignment in settings:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from fitcarl.config.presets import PRESETS
+from fitcarl.config.presets import PRESETS, find_preset, is_preset_file, preset_name
 from fitcarl.config.schema import config_class
 from fitcarl.config.settings import configure
 from fitcarl.errors import InputError, did_you_mean
@@ -70,12 +70,13 @@ class System:
         """The trained model; None for a heuristic."""
         if self.kind == "heuristic":
             return None
-        return self.model if self.preset is None else PRESETS[self.preset].model
+        return self.model if self.preset is None else find_preset(self.preset).model
 
     @property
     def stem(self) -> str:
         """The part of a run folder's name that stands for the system."""
-        return f"{self.preset or self.model or self.name}{self.folder_part}"
+        chosen = self.model or self.name if self.preset is None else preset_name(self.preset)
+        return f"{chosen}{self.folder_part}"
 
     @property
     def expected_minutes(self) -> float:
@@ -119,8 +120,8 @@ def find_systems(names: Iterable[str], settings: Sequence[str] = ()) -> list[Sys
 
 
 def _variants(name: str, variant: str, settings: Sequence[str]) -> list[System]:
-    if name in PRESETS:
-        system = System(name, preset=name, published=PUBLISHED_NAMES.get(PRESETS[name].model))
+    if name in PRESETS or is_preset_file(name):
+        system = System(preset_name(name), preset=name, published=PUBLISHED_NAMES.get(find_preset(name).model))
     elif name in TRAINABLE:
         system = System(name, model=name, published=PUBLISHED_NAMES.get(name))
     elif name in HEURISTIC:

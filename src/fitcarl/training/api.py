@@ -101,7 +101,7 @@ def train(
 def resume(
     run: str | Path,
     *,
-    data: str | Path | None = None,
+    data: str | Path | Dataset | None = None,
     episodes: int | None = None,
     import_artifacts: ImportArtifacts | None = None,
     on_progress: OnProgress = ignore_progress,
@@ -111,7 +111,7 @@ def resume(
 
     Args:
         run: The run folder.
-        data: Where the dataset is now, if it moved; a run on plain facts has its own.
+        data: Where the dataset is now, if it moved, or the dataset itself; a run on plain facts has its own.
         episodes: A new maximum number of episodes.
         import_artifacts: As for ``train``.
         on_progress: As for ``train``.
@@ -133,8 +133,9 @@ def resume(
         if origin.keep_all_facts and data is not None:
             expected = "--resume RUN alone"
             raise InputError("is not needed: a run on plain facts has its own", field="DATA", expected=expected)
-        location = str(folder.dataset if origin.keep_all_facts else data or origin.source)
-        dataset = load_dataset(location)
+        given = isinstance(data, Dataset)
+        location = origin.name if given else str(folder.dataset if origin.keep_all_facts else data or origin.source)
+        dataset = data if isinstance(data, Dataset) else load_dataset(location)
         if dataset.digest != origin.digest:
             raise InputError(
                 "is not the dataset this run was started on",

@@ -46,7 +46,18 @@ class FactorizationScorer:
 
     @torch.no_grad()
     def score(self, task: Task, queries: Queries) -> Scores:
-        """Scores of all entities but new ones without support facts, in float64."""
+        """Scores of all entities but new ones without support facts, in float64.
+
+        Raises:
+            InputError: If the rows of a task's entities cannot be used without a leak, or if there is no row.
+        """
+        if self._sees == "paper" and len(queries) and int(queries.entity.max()) >= len(self._tables.entity):
+            raise InputError(
+                "the run has no row for an entity that its data do not have",
+                field="sees",
+                found="paper",
+                expected="a run that was trained with sees=support or sees=fold-in",
+            )
         tables, listed = self._task_tables(task.support)
         parts = []
         for first in range(0, len(queries), _CHUNK):
@@ -91,7 +102,7 @@ class FactorizationScorer:
 
         Raises:
             InputError: If a row was trained on facts of its entity that are not in the task's support, which would
-                leak them; or if an entity has no row and the model does not fold in.
+                leak them.
         """
         known = len(self._tables.entity)
         fold_in = []
@@ -110,16 +121,7 @@ class FactorizationScorer:
                 )
             if trained != given:
                 fold_in.append(entity)
-        if self._sees != "paper":
-            return np.array(fold_in, dtype=np.int32)
-        if any(entity >= known for entity in fold_in):
-            raise InputError(
-                "the run has no row for an entity that its data do not have",
-                field="sees",
-                found="paper",
-                expected="a run that was trained with sees=support or sees=fold-in",
-            )
-        return np.empty(0, dtype=np.int32)
+        return np.array([] if self._sees == "paper" else fold_in, dtype=np.int32)
 
 
 def frozen(tables: Tables) -> Tables:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
 import torch
 
 from fitcarl.config.factorization import (
@@ -20,7 +18,6 @@ from fitcarl.config.factorization import (
     TntComplexConfig,
 )
 from fitcarl.config.schema import Config
-from fitcarl.core.arrays import Positions
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Quadruples
@@ -28,16 +25,16 @@ from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation
 from fitcarl.models.factorization.adagrad import RestartedAdagrad
+from fitcarl.models.factorization.batches import FactBatches
 from fitcarl.models.factorization.bique import BiQUE
 from fitcarl.models.factorization.complex import ComplEx
-from fitcarl.models.factorization.objective import FactBatch, Objective, QueryBatch, TableModule
+from fitcarl.models.factorization.objective import Objective, TableModule
 from fitcarl.models.factorization.scorer import FactorizationScorer, frozen
 from fitcarl.models.factorization.seen_facts import SeenFacts, training_facts
 from fitcarl.models.factorization.softmax import SoftmaxObjective
 from fitcarl.models.factorization.telm import TeLM
 from fitcarl.models.factorization.tero import TeroObjective
 from fitcarl.models.factorization.tntcomplex import TNTComplEx
-from fitcarl.models.factorization.triples import Triples
 
 
 def objective_of(config: FactorizationConfig) -> Objective:
@@ -70,7 +67,9 @@ class FactorizationModel:
         sizes = len(seen.entity), graph.relations.directed, len(seen.ticks)
         generator = torch.Generator().manual_seed(config.seed)
         self.module = TableModule(self._objective.initial_tables(*sizes, generator))
-        self._batches = None if facts is None else FactBatches(facts, graph, seen, self._objective.temporal, config)
+        self._batches = (
+            None if facts is None else FactBatches(facts, seen, self._objective.temporal, graph.relations, config)
+        )
 
     @classmethod
     def prepare(cls, preparation: Preparation) -> FactorizationModel:
@@ -122,35 +121,3 @@ class FactorizationModel:
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> FactorizationModel:  # noqa: ARG002
         """There are no statistics: everything is in the weights."""
         return self.with_graph(graph)
-
-
-class FactBatches:
-    """The mini-batches of all epochs; each epoch has its own order, which follows from the seed."""
-
-    def __init__(
-        self, facts: Quadruples, graph: TemporalGraph, seen: SeenFacts, temporal: bool, config: FactorizationConfig
-    ) -> None:
-        self._triples = Triples.of(facts, graph.relations, temporal=temporal)
-        self._tick = seen.tick_rows(self._triples.time.astype(np.int32)) if temporal else self._triples.time
-        self._size = config.training.batch_size
-        self._order: Callable[[int], Positions] = lru_cache(1)(
-            lambda epoch: np.random.default_rng([config.seed, epoch]).permutation(len(self._triples))
-        )
-
-    @property
-    def per_epoch(self) -> int:
-        """Mini-batches per epoch."""
-        return -(-len(self._triples) // self._size)
-
-    def get(self, number: int) -> FactBatch:
-        """The mini-batch of an episode, counted from 1."""
-        epoch, place = divmod(number - 1, self.per_epoch)
-        chosen = self._order(epoch)[place * self._size : (place + 1) * self._size]
-        row, position = self._triples.answers(chosen)
-        ids = (self._triples.entity[chosen], self._triples.relation[chosen], self._tick[chosen])
-        return FactBatch(
-            QueryBatch(*map(torch.from_numpy, ids)),
-            torch.from_numpy(row),
-            torch.from_numpy(self._triples.answer[position]),
-            torch.from_numpy(self._triples.count[position].astype(np.float32)),
-        )

@@ -92,35 +92,39 @@ def _cell(text: str) -> str:
 
 
 def settings_reference() -> str:
-    """The settings of every preset: name, value, description."""
+    """The settings of every preset and of every model without a preset: name, value, description."""
     lines = [
         "# Settings",
         "",
         "`fitcarl train --set NAME=VALUE` changes a setting. A preset is a model plus values of its settings; each",
         "table lists exactly the settings that have an effect there. `fitcarl settings --preset NAME` prints the same.",
+        "Models without a preset follow; `fitcarl train --model NAME` trains them.",
         "",
     ]
-    for preset in presets():
-        lines += [f"## Preset `{preset}`", "", "| setting | value | description |", "|---|---|---|"]
-        for one in settings(preset):
+    for option, name in presets_and_models():
+        lines += [f"## {option.capitalize()} `{name}`", "", "| setting | value | description |", "|---|---|---|"]
+        for one in settings(option, name):
             lines.append(f"| `{one['name']}` | `{_value(one['value'])}` | {_cell(one['description'])} |")
         lines.append("")
     return "\n".join(lines) + "\n"
 
 
-def presets() -> list[str]:
-    """Names of all presets."""
+def presets_and_models() -> list[tuple[str, str]]:
+    """("preset", name) of all presets, then ("model", name) of the trained models without one."""
     from fitcarl.config.presets import PRESETS
+    from fitcarl.config.schema import CONFIGS
 
-    return list(PRESETS)
+    with_preset = {preset.model for preset in PRESETS.values()}
+    models = [("model", name) for name in CONFIGS if name not in with_preset]
+    return [*(("preset", name) for name in PRESETS), *models]
 
 
-def settings(preset: str) -> list[dict[str, Any]]:
+def settings(option: str, name: str) -> list[dict[str, Any]]:
     """What ``fitcarl settings --json`` prints."""
     from fitcarl.cli import run
 
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        run(["settings", "--preset", preset, "--json"])
+        run(["settings", f"--{option}", name, "--json"])
     listed: list[dict[str, Any]] = json.loads(printed.getvalue())
     return [{"description": one.get("about", ""), **one} for one in listed]
 

@@ -109,8 +109,8 @@ def _find(path: str) -> Path | None:
 
 @cache
 def _settings() -> frozenset[str]:
-    """Names of the settings of all presets."""
+    """Names of the settings of all presets and models."""
     from tests.docs.site import generate
 
-    listed: list[dict[str, Any]] = [one for preset in generate.presets() for one in generate.settings(preset)]
+    listed: list[dict[str, Any]] = [one for name in generate.presets_and_models() for one in generate.settings(*name)]
     return frozenset(one["name"] for one in listed)

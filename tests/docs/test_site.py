@@ -18,6 +18,7 @@ def test_generated_pages_list_commands_settings_routes_and_public_names() -> Non
     assert "## fitcarl data split" in generate.cli_reference()
     assert "`--overwrite`" in generate.cli_reference()
     assert "## Preset `plus+names`" in generate.settings_reference()
+    assert "## Model `titer`" in generate.settings_reference()
     assert "| `similarity` |" in generate.features_reference()
     assert "### POST /v1/predict" in generate.http_reference()
     assert "heading: fitcarl.load_dataset" in generate.api_reference()

@@ -24,13 +24,10 @@ class TiterNetworkConfig(Section):
 class TiterTrainingConfig(TrainingConfig):
     """The training loop with REINFORCE on mini-batches of facts."""
 
-    episodes: int = Field(4000, ge=1, description="maximum number of episodes (mini-batches)")
+    episodes: int = Field(3000, ge=1, description="maximum number of episodes (mini-batches)")
     grad_clip: float = Field(10.0, ge=0, description="maximum norm of the gradient; 0 for no limit")
-    validate_every: int = Field(250, ge=1, description="episodes between two validations on meta-validation")
-    patience: int = Field(
-        8, ge=0, description="validations without improvement after which training stops; 0 for never"
-    )
-    batch_size: int = Field(512, ge=1, description="facts per mini-batch; each fact is asked for in both directions")
+    validate_every: int = Field(100, ge=1, description="episodes between two validations on meta-validation")
+    batch_size: int = Field(512, ge=1, description="directed facts per mini-batch; each fact has two directions")
     weight_decay: float = Field(1e-5, ge=0, description="weight of the squared norm of all parameters, by Adam")
     gamma: float = Field(0.95, ge=0, le=1, description="γ, the discount per step")
     entropy_coef: float = Field(0.01, ge=0, description="weight of an entropy bonus in the first episode")

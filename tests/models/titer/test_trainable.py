@@ -106,12 +106,12 @@ def test_prediction_explains_answers_by_earlier_facts(run: Run) -> None:
     position = int(np.argmin(facts.time))
     neighbour, relation = names[facts.subject[position]], relations[facts.relation[position]]
     time = run.calendar.label(int(facts.time[position]) + 1)
-    predictor.observe([("somebody new", relation, neighbour, time)])
-    prediction = predictor.ask("somebody new", relation, last, top=5)
+    predictor.observe([("the new entity", relation, neighbour, time)])
+    prediction = predictor.ask("the new entity", relation, last, top=5)
     assert prediction.answers
     best = prediction.answers[0]
     assert best.paths
     first = best.paths[0].steps[0]
-    assert (first.subject, first.relation, first.object, first.time) == ("somebody new", relation, neighbour, time)
+    assert (first.subject, first.relation, first.object, first.time) == ("the new entity", relation, neighbour, time)
     assert all(step.time <= time for path in best.paths for step in path.steps)
     assert all(0 < step.probability <= 1 for path in best.paths for step in path.steps)

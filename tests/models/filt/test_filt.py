@@ -214,6 +214,10 @@ def test_concept_embeddings_are_constant_between_two_computations() -> None:
     assert torch.equal(kept[1], kept[2])
     assert not torch.equal(kept[2], kept[3])
     assert encoder.embeddings.grad is None
+    assert model._training_concepts(6) is encoder.embeddings
+    recomputed = model._training_concepts(7)
+    assert recomputed is not None
+    assert recomputed.requires_grad
 
 
 def test_new_entities_score_zero_and_change_nothing_else() -> None:

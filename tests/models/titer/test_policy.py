@@ -94,6 +94,23 @@ def test_kernel_and_its_gradients_equal_a_dense_formulation() -> None:
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_threads_give_the_same_scores_and_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, found = policy_of(), {}
+    states = np.arange(300, dtype=np.int32)
+    for threads in ("1", "3"):
+        monkeypatch.setenv("FITCARL_THREADS", threads)
+        entity, relation, time = states % 5, states % 4, states % 9
+        space = backward_action_space(graph_of(FACTS), entity, time, time)
+        entities = policy.entity_rows()
+        queries = policy.encode_queries(entities, entity, relation)
+        history, lag = policy.start(entities, queries), time[:, None] - space.time
+        log_policy = policy.log_policy(entities, queries, history, space, space.entity, lag)
+        loss = log_policy.masked_fill(~torch.from_numpy(space.mask), 0)[:, 0].sum()
+        found[threads] = [log_policy, *torch.autograd.grad(loss, tuple(policy.parameters()), allow_unused=True)]
+    for one, three in zip(*found.values(), strict=True):
+        torch.testing.assert_close(three, one, rtol=1e-4, atol=1e-4)
+
+
 def test_distinct_lags_restore_all_lags() -> None:
     lag = np.array([[5, 0, 2_000_000], [5, 7, 0]], dtype=np.int32)
     distinct, row = distinct_lags(lag)

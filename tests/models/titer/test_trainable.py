@@ -37,8 +37,8 @@ def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return train(data, out=out, shots=3, model="titer", episodes=60, settings=SETTINGS)
 
 
-def prepared(dataset: Dataset, folder: Path) -> TiterModel:
-    config, context = configure(model="titer", settings=SETTINGS), GraphContext.from_dataset(dataset)
+def prepared(dataset: Dataset, folder: Path, *settings: str) -> TiterModel:
+    config, context = configure(model="titer", settings=[*SETTINGS, *settings]), GraphContext.from_dataset(dataset)
     facts, artifacts = dataset.background, Artifacts(folder)
     return TiterModel.prepare(Preparation(dataset, config, context, facts, artifacts, ignore_progress, never_stop))
 
@@ -96,6 +96,18 @@ def test_training_facts_are_those_of_background_and_meta_train(data: Path, tmp_p
     assert training is not None
     assert training[0].contains(dataset.train.facts).all()
     assert training[0].edges == 2 * (len(dataset.background) + len(dataset.train))
+
+
+def test_reward_is_shaped_by_the_lag(data: Path, tmp_path: Path) -> None:
+    dataset, reward = read_dataset(data), {}
+    for shaping in ("off", "mean", "sample"):
+        model = prepared(dataset, tmp_path, f"training.shaping={shaping}")
+        metrics = model.training_step(Episode(Task.empty(), seed=1)).metrics
+        reward[shaping] = metrics["reward"] / metrics["hit_rate"]
+    assert reward["off"] == pytest.approx(1)
+    assert 1 < reward["mean"] < 2
+    assert 1 < reward["sample"] < 2
+    assert reward["sample"] != reward["mean"]
 
 
 def test_prediction_explains_answers_by_earlier_facts(run: Run) -> None:

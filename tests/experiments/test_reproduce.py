@@ -167,6 +167,17 @@ def test_folder_that_is_not_a_run_is_not_touched(plan: ReproductionPlan, tmp_pat
     assert thesis.read_text() == "years of work"
 
 
+def test_run_that_another_process_is_creating_is_accepted(plan: ReproductionPlan, copy: Path) -> None:
+    last = plan.cells(copy)[-1].jobs[-1]
+    for part in last.folder.iterdir():
+        if part.name != "config.json":
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+    (last.folder / ".data.json.1.2").touch()
+    assert last.state == "new"
+    reproduce(plan, copy, train=train_in_process)
+    assert last.state == "finished"
+
+
 def test_rows_of_earlier_calls_are_kept(
     plan: ReproductionPlan, finished: tuple[Path, list[Row], list[str]], copy: Path
 ) -> None:

@@ -20,7 +20,7 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.experiments.sharing import lock_path
 from fitcarl.runs.layout import RunFolder
-from fitcarl.training.api import TrainingInterrupted
+from fitcarl.training.api import TrainingInterrupted, is_new_or_not_begun
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class TrainingJob:
         files = RunFolder(self.folder)
         if files.result.exists():
             return "finished"
-        return "unfinished" if files.config.exists() else "new"
+        return "unfinished" if files.data.exists() else "new"  # without its dataset recorded it cannot be resumed
 
     @property
     def command(self) -> list[str]:
@@ -84,7 +84,7 @@ class TrainingJob:
         own_settings = flatten(self.config.model_dump())
         files = RunFolder(self.folder)
         if self.state == "new":
-            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            if self.folder.exists() and not is_new_or_not_begun(self.folder):
                 raise InputError(
                     "exists and is not a run", file=self.folder, expected="no such folder, or another --out"
                 )

@@ -139,8 +139,8 @@ def cost_table(results: Sequence[SystemRow]) -> SummaryTable:
             ]
         )
     notes = (
-        "Minutes: training time, mean over seeds; an upper bound if other work ran on the machine. Embeddings that were "
-        "pre-trained earlier and came from the cache do not count. "
+        "Minutes: training time, mean over seeds; an upper bound if other work ran on the machine. Embeddings that "
+        "were pre-trained earlier and came from the cache do not count. "
         "CPU minutes: processor time of all threads. Peak MB: largest peak memory of the training processes. "
         "Published: one GPU (NVIDIA A40); there is no GPU code here.",
     )

@@ -188,12 +188,14 @@ def _open(data: str | Path, read: Callable[[Path], Facts]) -> Dataset | Facts:
 
 def _check_new(folder: Path) -> None:
     """Raises an InputError if the folder contains files that a new run would overwrite."""
-    if folder.exists() and not (folder.is_dir() and _not_begun(folder)):
+    if folder.exists() and not is_new_or_not_begun(folder):
         resumed = f", or `fitcarl train --resume {folder}` to continue" if RunFolder(folder).config.exists() else ""
         raise InputError("exists already", file=folder, expected=f"a new folder{resumed}")
 
 
-def _not_begun(folder: Path) -> bool:
+def is_new_or_not_begun(folder: Path) -> bool:
     """Whether a folder is empty, or a run that was killed before its dataset was recorded and cannot be resumed."""
+    if not folder.is_dir():
+        return False
     names = {part.name for part in folder.iterdir() if not part.name.startswith(".")}
     return names <= {"config.json", "dataset"} and (not names or "config.json" in names)

@@ -52,8 +52,8 @@ class HistoryEncoder(nn.Module):
             difference: int64 [states], rows of that table.
         """
         by_relation, by_entity, by_time = self._input_weights()
-        if len(time_rows) > len(difference):
-            time_rows, difference = time_rows.index_select(0, difference), torch.arange(len(difference))
+        relation_rows, relation = _used_rows(relation_rows, relation)
+        time_rows, difference = _used_rows(time_rows, difference)
         from_relation = torch.addmm(self.cell.bias_ih, relation_rows, by_relation.T)
         inputs = linear_map(entity, by_entity)
         inputs = add_rows(inputs, from_relation, relation, time_rows @ by_time.T, difference)
@@ -72,3 +72,10 @@ class HistoryEncoder(nn.Module):
         reset, update = torch.sigmoid(gate_inputs + gate_state).split(width, -1)
         new = torch.tanh(torch.addcmul(new_inputs, reset, new_state.expand_as(reset)))
         return new - update * new if hidden is None else torch.lerp(new, hidden, update)
+
+
+def _used_rows(rows: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """A table with at most as many rows as the index, and the index into it."""
+    if len(rows) <= len(index):
+        return rows, index
+    return rows.index_select(0, index), torch.arange(len(index))

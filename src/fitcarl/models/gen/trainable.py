@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import embedding
 
 from fitcarl.config.gen import GenConfig
@@ -17,11 +17,10 @@ from fitcarl.config.schema import Config
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
-from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
 from fitcarl.models.dense_scorer import DotProductScorer
-from fitcarl.models.factorization.cache import embeddings_for
+from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, with_zero_rows
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.gen.network import Gen
 from fitcarl.models.gen.shots import training_shots, with_more_support
@@ -47,15 +46,7 @@ class GenModel:
         """Pre-trains the embeddings on the background, or reads them from the cache."""
         config, artifacts = preparation.config, preparation.artifacts
         assert isinstance(config, GenConfig)
-        if not artifacts.exists("embeddings"):
-            embeddings_for(
-                preparation.dataset,
-                config.embedding,
-                config.seed,
-                on_progress=preparation.on_progress,
-                should_stop=preparation.should_stop,
-                score="distmult",
-            ).save(artifacts.path("embeddings"))
+        save_pretrained(preparation, config.embedding, "distmult")
         model = cls.load(config, preparation.context, artifacts)
         model._entities_in_training = entities_in_training(preparation.dataset)
         return model
@@ -63,10 +54,7 @@ class GenModel:
     @classmethod
     def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> GenModel:
         assert isinstance(config, GenConfig)
-        embeddings = Embeddings.load(artifacts.path("embeddings"))
-        expected = context.graph.entities, context.graph.relations.directed
-        if (len(embeddings.entity), len(embeddings.relation)) != expected:
-            raise InputError("does not fit the names", file=artifacts.path("embeddings"), expected=f"{expected} rows")
+        embeddings = load_pretrained(artifacts, context)
         with seeded(config.seed):
             return cls(config, embeddings)
 
@@ -115,9 +103,7 @@ class GenModel:
         """The same model with zero rows for more entities."""
         extended = copy(self)
         extended.module = deepcopy(self.module)
-        rows = self.module.entity_rows.detach()
-        extra = rows.new_zeros(context.graph.entities - len(rows), rows.shape[1])
-        extended.module.entity_rows = nn.Parameter(torch.cat([rows, extra]))
+        extended.module.entity_rows = with_zero_rows(self.module.entity_rows, context.graph.entities)
         return extended
 
     def with_graph(self, graph: TemporalGraph) -> GenModel:  # noqa: ARG002

@@ -1,0 +1,54 @@
+"""Pre-trained embeddings as an artifact of a run, and tables with rows for more entities."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from fitcarl.config.schema import EmbeddingConfig
+from fitcarl.core.storage import Artifacts
+from fitcarl.errors import InputError
+from fitcarl.models.base import GraphContext, Preparation
+from fitcarl.models.factorization.cache import PretrainingScore, embeddings_for
+from fitcarl.models.factorization.embeddings import Embeddings
+
+NAME = "embeddings"
+"""The name of the artifact."""
+
+
+def save_pretrained(preparation: Preparation, config: EmbeddingConfig, score: PretrainingScore = "complex") -> None:
+    """Saves the embeddings of the background, unless they are there: from the cache, or newly trained.
+
+    Raises:
+        Interrupted: If ``should_stop`` returned True; nothing is saved then.
+    """
+    if preparation.artifacts.exists(NAME):
+        return
+    embeddings_for(
+        preparation.dataset,
+        config,
+        preparation.config.seed,
+        on_progress=preparation.on_progress,
+        should_stop=preparation.should_stop,
+        score=score,
+    ).save(preparation.artifacts.path(NAME))
+
+
+def load_pretrained(artifacts: Artifacts, context: GraphContext) -> Embeddings:
+    """The saved embeddings.
+
+    Raises:
+        InputError: If they cannot be read, or do not have a row for every entity and relation.
+    """
+    file = artifacts.path(NAME)
+    embeddings = Embeddings.load(file)
+    expected = context.graph.entities, context.graph.relations.directed
+    if (len(embeddings.entity), len(embeddings.relation)) != expected:
+        raise InputError("does not fit the names", file=file, expected=f"{expected} rows")
+    return embeddings
+
+
+def with_zero_rows(rows: Tensor, count: int) -> nn.Parameter:
+    """The rows, followed by zero rows up to ``count`` rows."""
+    zero = rows.new_zeros(count - len(rows), rows.shape[1])
+    return nn.Parameter(torch.cat([rows.detach(), zero]))

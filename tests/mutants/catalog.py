@@ -202,7 +202,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "attention scores are not scaled",
         f"{_FITCARL}/entity_encoder.py",
-        " * query.shape[-1] ** -0.5",
+        " * self.scale",
         "",
         (f"{_FITCARL}/test_entity_encoder.py", f"{_PAPER}/test_agreement.py"),
     ),
@@ -230,8 +230,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "padding gets confidence",
         f"{_FITCARL}/policy.py",
-        "masked_log_softmax(psi, mask).exp()",
-        "psi.log_softmax(-1).exp()",
+        "log_confidence = masked_log_softmax(psi, mask)",
+        "log_confidence = psi.log_softmax(-1)",
         (f"{_FITCARL}/test_policy.py", f"{_PAPER}/test_agreement.py"),
     ),
     Mutant(

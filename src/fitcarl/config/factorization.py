@@ -36,7 +36,7 @@ class FactTrainingConfig(TrainingConfig):
     episodes: int = Field(3000, ge=1, description="maximum number of episodes (mini-batches)")
     learning_rate: float = Field(0.1, gt=0, description="learning rate of Adagrad")
     grad_clip: float = Field(0.0, ge=0, description="maximum norm of the gradient; 0 for no limit")
-    validate_every: int = Field(75, ge=1, description="episodes between two validations on meta-validation")
+    validate_every: int = Field(100, ge=1, description="episodes between two validations on meta-validation")
     patience: int = Field(
         6, ge=0, description="validations without improvement after which training stops; 0 for never"
     )
@@ -77,8 +77,14 @@ class TeroTrainingConfig(FactTrainingConfig):
     """A training with sampled negatives."""
 
     batch_size: int = Field(512, ge=1, description="queries per mini-batch, each with all its answers")
+    validate_every: int = Field(500, ge=1, description="episodes between two validations on meta-validation")
+    patience: int = Field(
+        3, ge=0, description="validations without improvement after which training stops; 0 for never"
+    )
     negatives: int = Field(10, ge=2, multiple_of=2, description="corrupted facts per fact, half of them per side")
-    margin: float = Field(50.0, description="γ of the loss: distances below it count as close")
+    margin: float = Field(
+        25.0, description="γ of the loss: distances below it count as close; they grow with the root of embedding.dim"
+    )
 
 
 class FoldInConfig(Section):

@@ -23,8 +23,8 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.ranks import rank
 from fitcarl.models.factorization.adagrad import RestartedAdagrad
-from fitcarl.models.factorization.batches import FactBatches
-from fitcarl.models.factorization.objective import QueryBatch, TableModule
+from fitcarl.models.factorization.batches import MiniBatches
+from fitcarl.models.factorization.objective import QueryIds, TableModule
 from fitcarl.models.factorization.scorer import frozen
 from fitcarl.models.factorization.seen_facts import SeenFacts
 from fitcarl.models.factorization.trainable import objective_of
@@ -70,12 +70,12 @@ def _mrr(
     sample: int,
 ) -> float:
     """Trains on facts and ranks both directions of a sample of test facts."""
-    nobody = MetaSet(np.empty(0, np.int32), Quadruples.empty())
-    seen = SeenFacts(np.ones(entities, dtype=np.bool_), np.unique(train.time).astype(np.int64), nobody)
+    empty = MetaSet(np.empty(0, np.int32), Quadruples.empty())
+    seen = SeenFacts(np.ones(entities, dtype=np.bool_), np.unique(train.time).astype(np.int64), empty)
     objective = objective_of(config)
     generator = torch.Generator().manual_seed(config.seed)
     module = TableModule(objective.initial_tables(entities, relations.directed, len(seen.ticks), generator))
-    batches = FactBatches(train, seen, objective.temporal, relations, config)
+    batches = MiniBatches(train, seen, objective.temporal, relations, config)
     optimizer = RestartedAdagrad(module.parameters(), config.training.learning_rate)
     for number in range(1, epochs * batches.per_epoch + 1):
         objective.begin_episode(module.tables, number, generator)
@@ -91,7 +91,7 @@ def _mrr(
         part = facts.take(slice(first, first + 250))
         ids = part.subject.astype(np.int64), part.relation.astype(np.int64), seen.tick_rows(part.time)
         with torch.no_grad():
-            scores = Scores.from_dense(objective.scores(tables, QueryBatch(*map(torch.from_numpy, ids))).numpy())
+            scores = Scores.from_dense(objective.scores(tables, QueryIds(*map(torch.from_numpy, ids))).numpy())
         queries = Queries(part.subject, part.relation, part.time, part.object)
         ranks = rank(scores, queries, known, entities, "time-aware")
         reciprocal.append(1 / ranks.of("realistic"))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fitcarl.config.factorization import TeroConfig
-from fitcarl.models.factorization.objective import QueryBatch
+from fitcarl.models.factorization.objective import QueryIds
 from fitcarl.models.factorization.score_function import Tables
 from fitcarl.models.factorization.tero import TeroObjective, log_loss, rotated_distance
 
@@ -68,7 +68,7 @@ def test_real_rows_without_rotation_are_transe() -> None:
 def test_scores_of_all_entities_sum_both_directions_of_each_fact() -> None:
     tables, objective = _tables(), TeroObjective(TeroConfig())
     assert tables.time is not None
-    queries = QueryBatch(*(torch.tensor(ids) for ids in ([0, 3, 3, 5], [0, 1, 2, 3], [0, 2, 2, 1])))
+    queries = QueryIds(*(torch.tensor(ids) for ids in ([0, 3, 3, 5], [0, 1, 2, 3], [0, 2, 2, 1])))
     scores = objective.scores(tables, queries)
     for row, (e, r, t) in enumerate(zip(*(ids.tolist() for ids in vars(queries).values()), strict=True)):
         for o in range(E):
@@ -77,7 +77,7 @@ def test_scores_of_all_entities_sum_both_directions_of_each_fact() -> None:
             backward = rotated_distance(tables.entity[o], tables.relation[inverse], tables.entity[e], tables.time[t])
             assert scores[row, o].item() == pytest.approx(-(forward + backward).item())
             # The same fact asked from the other side has the same score.
-            other = QueryBatch(torch.tensor([o]), torch.tensor([inverse]), torch.tensor([t]))
+            other = QueryIds(torch.tensor([o]), torch.tensor([inverse]), torch.tensor([t]))
             assert objective.scores(tables, other)[0, e].item() == pytest.approx(scores[row, o].item())
 
 
@@ -90,7 +90,7 @@ def test_every_row_of_every_table_is_trained() -> None:
     from fitcarl.models.factorization.objective import FactBatch
 
     ids = torch.arange(2 * R)
-    batch = FactBatch(QueryBatch(ids, ids, ids), ids, ids + 3, torch.ones(2 * R))
+    batch = FactBatch(QueryIds(ids, ids, ids), ids, ids + 3, torch.ones(2 * R))
     loss, _ = objective.loss(tables, batch, torch.Generator().manual_seed(1))
     loss.backward()
     for leaf in leaves:

@@ -18,12 +18,13 @@ from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.models.base import Episode, GraphContext, Preparation
-from fitcarl.models.factorization.objective import QueryBatch
+from fitcarl.models.factorization.objective import QueryIds
 from fitcarl.models.factorization.seen_facts import SeenFacts, training_facts
 from fitcarl.models.factorization.trainable import FactorizationModel
 from fitcarl.predict.predictor import Predictor
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.run import Run
+from fitcarl.synthetic import generate_world
 from fitcarl.tasks.task import Queries, Task, official_task, sampled_task
 from fitcarl.testing import check_scorer
 from fitcarl.training.api import TrainingInterrupted, resume, train
@@ -241,8 +242,8 @@ def test_relabelling_entities_and_relations_permutes_the_scores(dataset: Dataset
     entity, relation = (torch.from_numpy(random.permutation(size)) for size in (len(tables.entity), count_))
     directed = torch.cat((relation, relation + count_))
     moved = replace(tables, entity=tables.entity[entity], relation=tables.relation[directed])
-    queries = QueryBatch(torch.arange(6), torch.arange(6) % (2 * count_), torch.zeros(6, dtype=torch.long))
-    renamed = QueryBatch(torch.argsort(entity)[queries.entity], torch.argsort(directed)[queries.relation], queries.tick)
+    queries = QueryIds(torch.arange(6), torch.arange(6) % (2 * count_), torch.zeros(6, dtype=torch.long))
+    renamed = QueryIds(torch.argsort(entity)[queries.entity], torch.argsort(directed)[queries.relation], queries.tick)
     with torch.no_grad():
         expected = model._objective.scores(tables, queries)
         found = model._objective.scores(moved, renamed)
@@ -332,9 +333,9 @@ def test_run_trained_on_supports_refuses_other_draws(runs: dict[str, Run]) -> No
 def test_new_entities_are_predicted(runs: dict[str, Run], dataset: Dataset, sees: str) -> None:
     predictor, names = Predictor.load(runs[sees]), dataset.vocabulary
     label = dataset.calendar.label(int(dataset.background.time[0]))
-    facts = [("Somebody new", names.relations[0], names.entities[int(dataset.background.object[0])], label)]
+    facts = [("New entity", names.relations[0], names.entities[int(dataset.background.object[0])], label)]
     predictor.observe(facts)
-    prediction = predictor.ask("Somebody new", names.relations[1], label, top=5)
+    prediction = predictor.ask("New entity", names.relations[1], label, top=5)
     assert len(prediction.answers) == 5
     assert all(not answer.paths for answer in prediction.answers)
     known = names.entities[int(dataset.background.subject[0])]
@@ -344,16 +345,36 @@ def test_new_entities_are_predicted(runs: dict[str, Run], dataset: Dataset, sees
 def test_sees_paper_rejects_new_entities_in_one_line(runs: dict[str, Run], dataset: Dataset) -> None:
     predictor, names = Predictor.load(runs["paper"]), dataset.vocabulary
     label = dataset.calendar.label(int(dataset.background.time[0]))
-    predictor.observe([("Somebody new", names.relations[0], names.entities[0], label)])
+    predictor.observe([("New entity", names.relations[0], names.entities[0], label)])
     with pytest.raises(InputError, match="no row for an entity") as caught:
-        predictor.ask("Somebody new", names.relations[1], label)
+        predictor.ask("New entity", names.relations[1], label)
     assert "\n" not in str(caught.value)
     known = names.entities[int(dataset.background.subject[0])]
     assert predictor.ask(known, names.relations[0], label).answers
 
 
+@pytest.mark.parametrize("sees", ["support", "fold-in"])
+def test_plain_facts(sees: str, tmp_path: Path) -> None:
+    """Entities that were held out for validation have all their facts in the run, and are folded in from them."""
+    facts = generate_world("tiny", seed=7).facts
+    settings = (*SMALL, "training.episodes=10", f"sees={sees}")
+    run = train(facts, out=tmp_path / "run", shots=2, model="tntcomplex", settings=settings)
+    predictor = Predictor.load(run.folder.path)
+    example = predictor.example()
+    assert example is not None
+    predictor.observe(example.facts)
+    assert predictor.ask(example.query.subject, example.query.relation, example.query.at).answers
+    held_out = read_dataset(run.folder.dataset).valid
+    name = facts.vocabulary.entities[int(held_out.entities[0])]
+    subject, relation, _, tick = next(iter(held_out.facts))
+    sides = {"subject": name} if subject == held_out.entities[0] else {"object": name}
+    label = run.calendar.label(tick)
+    prediction = predictor.ask(relation=facts.vocabulary.relations[relation], at=label, **sides)
+    assert prediction.answers
+
+
 def test_nearest_trained_timestamp() -> None:
-    nobody = MetaSet(np.empty(0, np.int32), Quadruples.empty())
-    seen = SeenFacts(np.ones(1, dtype=np.bool_), np.array([2, 5, 9]), nobody)
+    empty = MetaSet(np.empty(0, np.int32), Quadruples.empty())
+    seen = SeenFacts(np.ones(1, dtype=np.bool_), np.array([2, 5, 9]), empty)
     times = np.array([-3, 2, 3, 4, 7, 8, 9, 50], dtype=np.int32)
     assert seen.tick_rows(times).tolist() == [0, 0, 0, 1, 1, 2, 2, 2]

@@ -12,12 +12,12 @@ from fitcarl.config.factorization import FactorizationConfig
 from fitcarl.core.arrays import Positions
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.models.factorization.objective import FactBatch, QueryBatch
+from fitcarl.models.factorization.objective import FactBatch, QueryIds
 from fitcarl.models.factorization.seen_facts import SeenFacts
 from fitcarl.models.factorization.triples import Triples
 
 
-class FactBatches:
+class MiniBatches:
     """The mini-batches of all epochs; each epoch has its own order, which follows from the seed.
 
     Equal queries of both directions of the facts are grouped: (e, r, ?), or (e, r, ?, t) for models with time.
@@ -50,7 +50,7 @@ class FactBatches:
         row, position = self._triples.answers(chosen)
         ids = (self._triples.entity[chosen], self._triples.relation[chosen], self._tick[chosen])
         return FactBatch(
-            QueryBatch(*map(torch.from_numpy, ids)),
+            QueryIds(*map(torch.from_numpy, ids)),
             torch.from_numpy(row),
             torch.from_numpy(self._triples.answer[position]),
             torch.from_numpy(self._triples.count[position].astype(np.float32)),

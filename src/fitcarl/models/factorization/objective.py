@@ -16,7 +16,7 @@ SupportLoss = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class QueryBatch:
+class QueryIds:
     """Training queries (e, r, ?, t) with their answers, or queries to score; ids are int64."""
 
     entity: Tensor
@@ -31,7 +31,7 @@ class QueryBatch:
 class FactBatch:
     """A mini-batch of training facts: queries with their distinct answers."""
 
-    queries: QueryBatch
+    queries: QueryIds
     row: Tensor
     """int64 [answers], the query of each answer."""
     answer: Tensor
@@ -79,7 +79,7 @@ class Objective(Protocol):
         """The loss of a mini-batch per fact, and further values for the trace."""
         ...
 
-    def scores(self, tables: Tables, queries: QueryBatch) -> Tensor:
+    def scores(self, tables: Tables, queries: QueryIds) -> Tensor:
         """[queries, E], higher is better."""
         ...
 

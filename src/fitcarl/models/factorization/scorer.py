@@ -16,7 +16,7 @@ from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.factorization.fold_in import FoldIn
-from fitcarl.models.factorization.objective import Objective, QueryBatch
+from fitcarl.models.factorization.objective import Objective, QueryIds
 from fitcarl.models.factorization.score_function import Tables
 from fitcarl.models.factorization.seen_facts import SeenFacts
 from fitcarl.scoring.path import ExplanationPath
@@ -64,7 +64,7 @@ class FactorizationScorer:
             part = queries.take(slice(first, first + _CHUNK))
             tick = self._seen.tick_rows(part.time) if self._objective.temporal else np.zeros(len(part))
             columns = (torch.from_numpy(column.astype(np.int64)) for column in (part.entity, part.relation, tick))
-            scores = self._objective.scores(tables, QueryBatch(*columns)).numpy()
+            scores = self._objective.scores(tables, QueryIds(*columns)).numpy()
             scores[:, ~listed] = -np.inf
             parts.append(Scores.from_dense(scores))
         return Scores.concat(parts)

@@ -16,7 +16,7 @@ from fitcarl.config.factorization import (
     TemporalTrainingConfig,
 )
 from fitcarl.models.factorization.loss import softmax_cross_entropy
-from fitcarl.models.factorization.objective import FactBatch, QueryBatch, SupportBatch, SupportLoss
+from fitcarl.models.factorization.objective import FactBatch, QueryIds, SupportBatch, SupportLoss
 from fitcarl.models.factorization.score_function import ScoreFunction, Tables
 from fitcarl.models.factorization.telm import vector_parts
 
@@ -106,7 +106,7 @@ class SoftmaxObjective:
         log_weight[len(answers) :] = torch.tensor((len(entity) - len(answers)) / max(1, len(others))).log()
         return embedding(torch.cat([answers, others]), entity), column, log_weight
 
-    def scores(self, tables: Tables, queries: QueryBatch) -> Tensor:
+    def scores(self, tables: Tables, queries: QueryIds) -> Tensor:
         time = tables.time_rows(queries.tick)
         composed = self._score.compose(tables.entity[queries.entity], tables.relation[queries.relation], time)
         return composed @ tables.entity.T

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, softplus
 
 from fitcarl.config.factorization import TeroConfig
-from fitcarl.models.factorization.objective import FactBatch, QueryBatch, SupportBatch, SupportLoss
+from fitcarl.models.factorization.objective import FactBatch, QueryIds, SupportBatch, SupportLoss
 from fitcarl.models.factorization.score_function import Tables
 
 _FOLD_IN_NEGATIVES = 200
@@ -86,7 +86,7 @@ class TeroObjective:
         loss = (batch.weight * losses).sum() / batch.weight.sum()
         return loss, {"log_loss": loss.item()}
 
-    def scores(self, tables: Tables, queries: QueryBatch) -> Tensor:
+    def scores(self, tables: Tables, queries: QueryIds) -> Tensor:
         """-(f(e, r, o, t) + f(o, r⁻¹, e, t)) of all o; entities are rotated once per timestamp."""
         assert tables.time is not None
         scores = tables.entity.new_empty(len(queries.entity), len(tables.entity))

@@ -25,7 +25,7 @@ from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation
 from fitcarl.models.factorization.adagrad import RestartedAdagrad
-from fitcarl.models.factorization.batches import FactBatches
+from fitcarl.models.factorization.batches import MiniBatches
 from fitcarl.models.factorization.bique import BiQUE
 from fitcarl.models.factorization.complex import ComplEx
 from fitcarl.models.factorization.objective import Objective, TableModule
@@ -68,7 +68,7 @@ class FactorizationModel:
         generator = torch.Generator().manual_seed(config.seed)
         self.module = TableModule(self._objective.initial_tables(*sizes, generator))
         self._batches = (
-            None if facts is None else FactBatches(facts, seen, self._objective.temporal, graph.relations, config)
+            None if facts is None else MiniBatches(facts, seen, self._objective.temporal, graph.relations, config)
         )
 
     @classmethod

@@ -20,7 +20,7 @@ from tests.small import SMALL_PAPER, write_tiny
 ROW = {
     *("ranks", "filter", "mrr", "hits@1", "hits@3", "hits@10", "amri", "ci_low", "ci_high", "queries", "entities"),
 }
-CONTRACT = {"results", "slices", "reach", "tie_alarm", "signature", "seconds", "peak_mb"}
+CONTRACT = {"results", "slices", "reach", "tie_alarm", "signature", "seconds", "peak_mb", "parameters"}
 BESIDES = {"scorer", "paper_protocol", "draws", "ece", "calibration"}
 
 Trained = tuple[Path, Path]
@@ -66,6 +66,7 @@ def test_evaluate_json_has_the_documented_keys(trained: Trained, fitcarl: Comman
     assert 0 <= found["reach"] <= 1
     assert found["seconds"] > 0
     assert found["peak_mb"] > 0
+    assert found["parameters"] > 0
     assert "|split:test|shots:2|draws:1+0|seeds:1|data:tiny@" in found["signature"]
 
 

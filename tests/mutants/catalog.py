@@ -348,7 +348,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "optimizer moments are lost on resume",
         "training/state.py",
-        'if f"step/{name}" in tensors:',
+        "if saved[name]:",
         "if False:",
         ("training",),
     ),

@@ -123,7 +123,9 @@ _AGGREGATION_CHANGES = {
     "training.corrupt": "slot",
     "training.margin": "2",
     "training.neighbours": "2",
-    "training.leave_target_out": "on",
+    "training.leave_target_out": "off",
+    "candidates.vectors": "output",
+    "candidates.query_entity": "on",
     "training.input_loss_weight": "0",
 }
 

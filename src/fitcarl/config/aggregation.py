@@ -6,11 +6,30 @@ from typing import Literal
 
 from pydantic import Field
 
-from fitcarl.config.base import TrainingConfig
+from fitcarl.config.base import Section, TrainingConfig
+
+
+class CandidateConfig(Section):
+    """Which entities are candidates, and which vectors they have."""
+
+    vectors: Literal["input", "output"] = Field(
+        "input",
+        description="vectors of candidates: input rows, or aggregated from their neighbours as in the publications",
+    )
+    query_entity: bool = Field(
+        False, description="list the query entity as a candidate answer of its own queries, as in the published rows"
+    )
 
 
 class AggregationTrainingConfig(TrainingConfig):
     """The training loop on mini-batches of triples."""
+
+    episodes: int = Field(2000, ge=1, description="maximum number of episodes (mini-batches)")
+    learning_rate: float = Field(1e-2, gt=0, description="learning rate of Adam")
+    validate_every: int = Field(100, ge=1, description="episodes between two validations on meta-validation")
+    patience: int = Field(
+        5, ge=0, description="validations without improvement after which training stops; 0 for never"
+    )
 
     batch_size: int = Field(1024, ge=1, description="distinct triples (facts without time) per episode")
     negatives: int = Field(1, ge=1, description="corrupted triples per triple")
@@ -18,9 +37,9 @@ class AggregationTrainingConfig(TrainingConfig):
         "uniform",
         description="which entities replace one: any, or those that some fact of the relation has in the same place",
     )
-    margin: float = Field(1.0, gt=0, description="margin between the distances of a triple and of a corrupted one")
+    margin: float = Field(4.0, gt=0, description="margin between the distances of a triple and of a corrupted one")
     neighbours: int = Field(16, ge=1, description="neighbours of an entity that are sampled for each triple")
-    leave_target_out: bool = Field(False, description="do not show an entity the triple that it is trained on")
+    leave_target_out: bool = Field(True, description="do not show an entity the triple that it is trained on")
     input_loss_weight: float = Field(
         1.0, ge=0, description="weight of the same loss on the input vectors of the entities"
     )

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fitcarl.config.aggregation import AggregationTrainingConfig
+from fitcarl.config.aggregation import AggregationTrainingConfig, CandidateConfig
 from fitcarl.config.base import Config, Section
 
 
@@ -26,6 +26,7 @@ class LanConfig(Config):
     model: Literal["lan"] = Field("lan", description="the model")
     preset: str = Field("lan", description="the preset that the settings started from")
     network: LanNetworkConfig = LanNetworkConfig()
+    candidates: CandidateConfig = CandidateConfig()
     training: LanTrainingConfig = LanTrainingConfig()
 
     @property

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fitcarl.config.aggregation import AggregationTrainingConfig
+from fitcarl.config.aggregation import AggregationTrainingConfig, CandidateConfig
 from fitcarl.config.base import Config, Section
 
 
@@ -33,6 +33,7 @@ class MeanConfig(Config):
     model: Literal["mean"] = Field("mean", description="the model")
     preset: str = Field("mean", description="the preset that the settings started from")
     network: MeanNetworkConfig = MeanNetworkConfig()
+    candidates: CandidateConfig = CandidateConfig()
     training: MeanTrainingConfig = MeanTrainingConfig()
 
     @property

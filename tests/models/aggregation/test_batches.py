@@ -12,13 +12,20 @@ from tests.models.aggregation.small_graph import ENTITIES, FACTS, RELATIONS
 TRIPLES = {(s, r, o) for s, r, o, _ in FACTS}
 
 
-def batches(**settings: object) -> TripleBatches:
+def batches(*, encode_candidates: bool = True, **settings: object) -> TripleBatches:
     config = AggregationTrainingConfig.model_validate({"batch_size": 3, "negatives": 2, **settings})
-    return TripleBatches(FACTS, ENTITIES + 2, RELATIONS, config, seed=1)
+    return TripleBatches(FACTS, ENTITIES + 2, RELATIONS, config, 1, encode_candidates=encode_candidates)
 
 
 def triples(batch: TripleBatch) -> list[tuple[int, int, int]]:
-    return list(zip(batch.head.tolist(), batch.relation.tolist(), batch.tail.tolist(), strict=True))
+    """The triples in their original direction."""
+    return [triple_of(*row) for row in zip(batch.entity, batch.relation, batch.answer, strict=True)]
+
+
+def triple_of(entity: int, relation: int, answer: int) -> tuple[int, int, int]:
+    if relation < RELATIONS.count:
+        return int(entity), int(relation), int(answer)
+    return int(answer), int(relation) - RELATIONS.count, int(entity)
 
 
 def messages(batch: TripleBatch, row: int) -> set[tuple[int, int]]:
@@ -42,31 +49,31 @@ def test_batches_do_not_depend_on_earlier_calls() -> None:
     for number in (1, 2, 5, 8):
         made.batch(number)
     one, other = made.batch(6), again.batch(6)
-    for name in ("head", "relation", "tail", "corrupts_tail", "corrupted"):
+    for name in ("entity", "relation", "answer", "corrupted"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
     assert np.array_equal(one.neighbourhoods.message, other.neighbourhoods.message)
 
 
-def test_corrupted_triples_are_false_and_differ_on_one_side() -> None:
-    sides = set()
+def test_corrupted_triples_are_false_and_of_both_directions() -> None:
+    made, directions = batches(), set()
     for number in range(1, 40):
-        batch = batches().batch(number)
-        for i, (head, relation, tail) in enumerate(triples(batch)):
-            sides.add(bool(batch.corrupts_tail[i]))
-            for entity in batch.corrupted[i].tolist():
-                wrong = (head, relation, entity) if batch.corrupts_tail[i] else (entity, relation, tail)
-                assert wrong not in TRIPLES
-                assert entity < ENTITIES, "an entity outside the facts is never a corruption"
-    assert sides == {True, False}
+        batch = made.batch(number)
+        for i, entity in enumerate(batch.entity):
+            directions.add(bool(RELATIONS.is_inverse(int(batch.relation[i]))))
+            for wrong in batch.corrupted[i].tolist():
+                assert triple_of(entity, batch.relation[i], wrong) not in TRIPLES
+                assert wrong < ENTITIES, "an entity outside the facts is never a corruption"
+    assert directions == {True, False}
 
 
-def test_corruptions_by_slot_are_entities_of_the_relation_in_that_place() -> None:
+def test_corruptions_by_slot_are_answers_of_the_relation() -> None:
     made = batches(corrupt="slot")
     for number in range(1, 20):
         batch = made.batch(number)
-        for i, (_, relation, _) in enumerate(triples(batch)):
-            place = 2 if batch.corrupts_tail[i] else 0
-            assert set(batch.corrupted[i].tolist()) <= {triple[place] for triple in TRIPLES if triple[1] == relation}
+        for relation, corrupted in zip(batch.relation.tolist(), batch.corrupted.tolist(), strict=True):
+            forward = relation < RELATIONS.count
+            same = [triple for triple in TRIPLES if triple[1] == relation % RELATIONS.count]
+            assert set(corrupted) <= {triple[2 if forward else 0] for triple in same}
 
 
 @pytest.mark.parametrize("left_out", [True, False])
@@ -74,20 +81,30 @@ def test_target_is_left_out_of_its_own_rows_on_request(left_out: bool) -> None:
     made = batches(leave_target_out=left_out, neighbours=50)
     for number in (1, 2, 3):
         batch = made.batch(number)
-        for i, (head, relation, tail) in enumerate(triples(batch)):
-            assert ((relation, tail) in messages(batch, i)) != left_out
-            assert ((relation + RELATIONS.count, head) in messages(batch, len(batch.head) + i)) != left_out
+        inverse = RELATIONS.inverse(batch.relation)
+        for i in range(len(batch.entity)):
+            assert ((batch.relation[i], batch.answer[i]) in messages(batch, i)) != left_out
+            assert ((inverse[i], batch.entity[i]) in messages(batch, len(batch.entity) + i)) != left_out
 
 
-def test_rows_are_heads_tails_and_corruptions_with_the_relation_they_are_asked_about() -> None:
+def test_rows_are_entities_answers_and_corruptions_with_the_relation_they_are_asked_about() -> None:
     batch = batches().batch(1)
-    asked, n = batch.query_relations(RELATIONS), len(batch.head)
-    assert len(asked) == len(batch.entities) == len(batch.neighbourhoods) == 4 * n
+    asked, rows, n = batch.row_relations(RELATIONS), batch.row_entities(), len(batch.entity)
+    assert len(asked) == len(rows) == len(batch.neighbourhoods) == 4 * n
+    inverse = RELATIONS.inverse(batch.relation)
     for i in range(n):
-        as_head, as_tail = int(batch.relation[i]), int(batch.relation[i]) + RELATIONS.count
-        assert (asked[i], asked[n + i]) == (as_head, as_tail)
-        assert set(asked[2 * n + 2 * i : 2 * n + 2 * i + 2]) == {as_tail if batch.corrupts_tail[i] else as_head}
-        assert batch.entities[2 * n + 2 * i] == batch.corrupted[i, 0]
+        assert (rows[i], asked[i]) == (batch.entity[i], batch.relation[i])
+        assert (rows[n + i], asked[n + i]) == (batch.answer[i], inverse[i])
+        for k in range(2):
+            row = 2 * n + 2 * i + k
+            assert (rows[row], asked[row]) == (batch.corrupted[i, k], inverse[i])
+
+
+def test_candidates_have_no_rows_if_they_are_not_encoded() -> None:
+    batch = batches(encode_candidates=False).batch(1)
+    assert np.array_equal(batch.row_entities(), batch.entity)
+    assert np.array_equal(batch.row_relations(RELATIONS), batch.relation)
+    assert len(batch.neighbourhoods) == len(batch.entity)
 
 
 def test_neighbours_are_limited() -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from fitcarl.models.aggregation.decoder import all_distances, margin_loss, project, translation_distance, weighted_sum
+from fitcarl.models.aggregation.decoder import (
+    all_distances,
+    margin_loss,
+    project,
+    translated,
+    translation_distance,
+    weighted_sum,
+)
 
 
 def test_projection_removes_the_part_along_the_normal() -> None:
@@ -43,19 +50,26 @@ def test_all_distances_equal_single_ones() -> None:
     torch.testing.assert_close(all_distances(query, candidates), torch.tensor(expected, dtype=torch.float64))
 
 
+def test_translated_ends_meet_for_a_true_triple() -> None:
+    torch.manual_seed(0)
+    head, tail, step = torch.randn(2, 6), torch.randn(2, 6), torch.randn(2, 6)
+    expected = translation_distance(head, step, tail)
+    as_head = translated(head, step, torch.tensor([False, False])) - tail / tail.norm(dim=-1, keepdim=True)
+    as_tail = translated(tail, step, torch.tensor([True, True])) - head / head.norm(dim=-1, keepdim=True)
+    torch.testing.assert_close(as_head.abs().sum(-1), expected)
+    torch.testing.assert_close(as_tail.abs().sum(-1), expected)
+
+
 def test_margin_loss_counts_violations_only() -> None:
     torch.manual_seed(0)
-    head, tail, step, wrong = torch.randn(2, 6), torch.randn(2, 6), torch.randn(2, 6), torch.randn(2, 3, 6)
-    vectors = torch.cat([head, tail, wrong.view(6, 6)])
-    for margin in (0.1, 1.0, 5.0):
-        expected = []
-        for k in range(3):  # the first triple has wrong tails, the second wrong heads
-            positive = translation_distance(head, step, tail)
-            negative = (
-                translation_distance(head[0], step[0], wrong[0, k]),
-                translation_distance(wrong[1, k], step[1], tail[1]),
-            )
-            expected += [max(0.0, margin + float(positive[i]) - float(negative[i])) for i in (0, 1)]
-        found = margin_loss(vectors, step, torch.tensor([True, False]), 3, margin)
-        assert float(found) == pytest.approx(sum(expected) / 6, rel=1e-5)
-        assert min(expected) == 0 or margin == 5.0
+    target, answer, wrong = torch.randn(2, 6), torch.randn(2, 6), torch.randn(2, 3, 6)
+    for margin in (0.1, 0.5, 9.0):
+        terms = []
+        for i in range(2):
+            positive = (target[i] - answer[i] / answer[i].norm()).abs().sum()
+            for k in range(3):
+                negative = (target[i] - wrong[i, k] / wrong[i, k].norm()).abs().sum()
+                terms.append(max(0.0, margin + float(positive - negative)))
+        found = margin_loss(target, torch.cat([answer, wrong.view(6, 6)]), margin)
+        assert float(found) == pytest.approx(sum(terms) / 6, rel=1e-5)
+        assert (min(terms) == 0) == (margin < 9)

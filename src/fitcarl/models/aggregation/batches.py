@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitcarl.config.aggregation import AggregationTrainingConfig
 from fitcarl.core.arrays import Positions
@@ -20,31 +19,33 @@ _REDRAWS = 8
 
 @dataclass(frozen=True, eq=False)
 class TripleBatch:
-    """Triples (h, r, t), each with triples in which one of its two entities is replaced."""
+    """Training triples as queries (e, r, ?) about one of their two entities, with true and corrupted answers."""
 
-    head: Positions
-    """int64 [n]."""
+    entity: Positions
+    """int64 [n], e: the head of a triple, or its tail."""
     relation: Positions
-    """int64 [n] in [0, R)."""
-    tail: Positions
-    """int64 [n]."""
-    corrupts_tail: NDArray[np.bool_]
-    """bool [n]: whether the tail is replaced; otherwise the head is."""
+    """int64 [n] in [0, 2R): the relation if e is the head, its inverse if e is the tail."""
+    answer: Positions
+    """int64 [n], the other entity of the triple."""
     corrupted: Positions
-    """int64 [n, negatives]: the entities that replace it."""
+    """int64 [n, negatives], entities that replace the answer."""
     neighbourhoods: Neighbourhoods
-    """Rows of the n heads, of the n tails and of the n · negatives replacements."""
+    """Rows of the n entities and, if candidates have them, of the n answers and of the n · negatives replacements."""
 
     @property
-    def entities(self) -> Positions:
-        """int64 [rows], the entity of each row of ``neighbourhoods``."""
-        return np.concatenate([self.head, self.tail, self.corrupted.ravel()])
+    def candidates(self) -> Positions:
+        """int64 [(1 + negatives) · n]: the answers, then the replacements of the first, second, … answer."""
+        return np.concatenate([self.answer, self.corrupted.ravel()])
 
-    def query_relations(self, relations: RelationIds) -> Positions:
-        """int64 [rows] in [0, 2R), the relation that each row is asked about: r as a head, r + R as a tail."""
+    def row_entities(self) -> Positions:
+        """int64 [rows], the entity of each row of ``neighbourhoods``."""
+        return np.concatenate([self.entity, self.candidates])[: len(self.neighbourhoods)]
+
+    def row_relations(self, relations: RelationIds) -> Positions:
+        """int64 [rows] in [0, 2R), what each row is asked about: r for e, and its inverse for candidates."""
         inverse = relations.inverse(self.relation)
-        replaced = np.where(self.corrupts_tail, inverse, self.relation)
-        return np.concatenate([self.relation, inverse, np.repeat(replaced, self.corrupted.shape[1])])
+        asked = [self.relation, inverse, np.repeat(inverse, self.corrupted.shape[1])]
+        return np.concatenate(asked)[: len(self.neighbourhoods)]
 
 
 class TripleBatches:
@@ -57,8 +58,20 @@ class TripleBatches:
         relations: RelationIds,
         config: AggregationTrainingConfig,
         seed: int,
+        *,
+        encode_candidates: bool,
     ) -> None:
-        """Indexes the distinct triples of facts, whose times are dropped."""
+        """Indexes the distinct triples of facts, whose times are dropped.
+
+        Args:
+            facts: The training facts.
+            entities: Number of entities.
+            relations: The relation ids.
+            config: Settings of the batches.
+            seed: Seed of all batches.
+            encode_candidates: Whether answers and their replacements have rows of neighbours, too.
+        """
+        self._encode_candidates = encode_candidates
         self._config, self._seed, self._entities, self._relations = config, seed, entities, relations
         self._neighbourhoods = Neighbourhoods.of_facts(facts, entities, relations)
         self._pool = np.unique(np.concatenate([facts.subject, facts.object])).astype(np.int64)
@@ -82,49 +95,47 @@ class TripleBatches:
         size, config = self._config.batch_size, self._config
         chosen = order[position * size : (position + 1) * size]
         rng = np.random.default_rng([self._seed, 2, number])
+        forward = rng.random(len(chosen)) < 0.5
         head, relation, tail = self._head[chosen], self._relation[chosen], self._tail[chosen]
-        corrupts_tail = rng.random(len(chosen)) < 0.5
-        corrupted = self._corrupt(head, relation, tail, corrupts_tail, rng)
-        rows = np.concatenate([head, tail, corrupted.ravel()])
-        leave_out = None
-        if config.leave_target_out:
-            none = np.full(corrupted.size, -1, dtype=np.int64)
-            leave_out = np.concatenate([self._message_of_tail[chosen], self._message_of_head[chosen], none])
-        sampled = shuffled.sample(rows, config.neighbours, rng, leave_out)
-        return TripleBatch(head, relation, tail, corrupts_tail, corrupted, sampled)
+        entity, answer = np.where(forward, head, tail), np.where(forward, tail, head)
+        relation = np.where(forward, relation, self._relations.inverse(relation))
+        corrupted = self._corrupt(entity, relation, rng)
+        rows = [entity]
+        leave_out = [np.where(forward, self._message_of_tail[chosen], self._message_of_head[chosen])]
+        if self._encode_candidates:
+            rows += [answer, corrupted.ravel()]
+            leave_out += [np.where(forward, self._message_of_head[chosen], self._message_of_tail[chosen])]
+            leave_out += [np.full(corrupted.size, -1, dtype=np.int64)]
+        target = np.concatenate(leave_out) if config.leave_target_out else None
+        sampled = shuffled.sample(np.concatenate(rows), config.neighbours, rng, target)
+        return TripleBatch(entity, relation, answer, corrupted, sampled)
 
     def _make_epoch(self, epoch: int) -> tuple[Positions, Neighbourhoods]:
         rng = np.random.default_rng([self._seed, 1, epoch])
         return rng.permutation(len(self._keys)), self._neighbourhoods.shuffled(rng)
 
-    def _corrupt(
-        self,
-        head: Positions,
-        relation: Positions,
-        tail: Positions,
-        corrupts_tail: NDArray[np.bool_],
-        rng: np.random.Generator,
-    ) -> Positions:
-        """int64 [n, negatives]: entities that make no true triple, uniformly from those of the training triples."""
-        corrupted = self._draw(corrupts_tail, relation, rng)
-        side, r = corrupts_tail[:, None], relation[:, None]
+    def _corrupt(self, entity: Positions, relation: Positions, rng: np.random.Generator) -> Positions:
+        """int64 [n, negatives]: entities of the training triples that make no true triple."""
+        corrupted = self._draw(relation, rng)
         for _ in range(_REDRAWS):
-            key = self._key(np.where(side, head[:, None], corrupted), r, np.where(side, corrupted, tail[:, None]))
+            key = self._key(entity[:, None], relation[:, None], corrupted)
             true = self._keys[np.searchsorted(self._keys, key).clip(max=len(self._keys) - 1)] == key
             if not true.any():
                 break
-            corrupted[true] = self._draw(corrupts_tail, relation, rng)[true]
+            corrupted[true] = self._draw(relation, rng)[true]
         return corrupted
 
-    def _draw(self, corrupts_tail: NDArray[np.bool_], relation: Positions, rng: np.random.Generator) -> Positions:
+    def _draw(self, relation: Positions, rng: np.random.Generator) -> Positions:
         shape = len(relation), self._config.negatives
         if self._config.corrupt == "uniform":
             return rng.choice(self._pool, shape)
-        # Messages are sorted by relation: those of r are its tails, those of r + R its heads.
-        slot = np.where(corrupts_tail, relation, self._relations.inverse(relation))
-        start, end = (np.searchsorted(self._neighbourhoods.relation, slot, side) for side in ("left", "right"))
+        # Messages are sorted by relation: the neighbours in those of r are the answers of r in all triples.
+        start, end = (np.searchsorted(self._neighbourhoods.relation, relation, side) for side in ("left", "right"))
         position = start[:, None] + (rng.random(shape) * (end - start)[:, None]).astype(np.int64)
         return self._neighbourhoods.neighbour[position]
 
-    def _key(self, head: Positions, relation: Positions, tail: Positions) -> Positions:
-        return (relation * self._entities + head) * self._entities + tail
+    def _key(self, entity: Positions, relation: Positions, answer: Positions) -> Positions:
+        """A number for each triple, the same for both of its directions."""
+        inverse = self._relations.is_inverse(relation)
+        head, tail = np.where(inverse, answer, entity), np.where(inverse, entity, answer)
+        return (self._relations.base(relation) * self._entities + head) * self._entities + tail

@@ -39,23 +39,30 @@ def translation_distance(head: Tensor, relation: Tensor, tail: Tensor) -> Tensor
     return (normalize(head, dim=-1) + normalize(relation, dim=-1) - normalize(tail, dim=-1)).abs().sum(-1)
 
 
-def margin_loss(vectors: Tensor, translation: Tensor, corrupts_tail: Tensor, negatives: int, margin: float) -> Tensor:
-    """mean [margin + d(h, r, t) - d(corrupted)]₊ with d = ``translation_distance``.
+def translated(entity: Tensor, translation: Tensor, is_tail: Tensor) -> Tensor:
+    """Where the other entity of a triple should be: norm(h) + norm(r), or norm(t) - norm(r) for a tail, [n, d].
 
     Args:
-        vectors: [(2 + negatives) · n, d]: the n heads, the n tails, and the replacements by triple.
+        entity: [n, d], heads or tails.
         translation: [n, d].
-        corrupts_tail: bool [n]: whether tails are replaced; otherwise heads are.
-        negatives: Corrupted triples per triple.
+        is_tail: bool [n].
+    """
+    sign = 1 - 2 * is_tail.to(translation.dtype)
+    return normalize(entity, dim=-1) + sign[:, None] * normalize(translation, dim=-1)
+
+
+def margin_loss(target: Tensor, candidates: Tensor, margin: float) -> Tensor:
+    """mean [margin + |target - norm(answer)|₁ - |target - norm(corrupted)|₁]₊.
+
+    Args:
+        target: [n, d], the result of ``translated``.
+        candidates: [(1 + negatives) · n, d]: the n answers, then the replacements of the first, second, … answer.
         margin: The margin.
     """
-    count = len(translation)
-    unit, step, side = normalize(vectors, dim=-1), normalize(translation, dim=-1), corrupts_tail[:, None]
-    head, tail = unit[:count], unit[count : 2 * count]
-    target = torch.where(side, head + step, tail - step)
-    positive = (target - torch.where(side, tail, head)).abs().sum(-1, keepdim=True)
-    corrupted = unit[2 * count :].view(count, negatives, -1)
-    return relu(margin + positive - (target[:, None] - corrupted).abs().sum(-1)).mean()
+    count, unit = len(target), normalize(candidates, dim=-1)
+    positive = (target - unit[:count]).abs().sum(-1, keepdim=True)
+    negative = (target[:, None] - unit[count:].view(count, -1, target.shape[1])).abs().sum(-1)
+    return relu(margin + positive - negative).mean()
 
 
 def all_distances(query: Tensor, candidates: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from fitcarl.config.aggregation import CandidateConfig
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.aggregation.decoder import all_distances
+from fitcarl.models.aggregation.decoder import all_distances, translated
 from fitcarl.models.aggregation.neighbourhoods import Neighbourhoods
 from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
 from fitcarl.models.support import SupportFacts, support_rows
@@ -27,20 +29,20 @@ _CACHED_NUMBERS = 1 << 26
 
 
 class AggregationScorer:
-    """Scores all entities that have a neighbour or a trained input row by their distance to the translated e'.
+    """Scores candidates by their distance to the translated vector of e', which is made from its support facts.
 
-    A candidate's vector is made from its neighbours in the graph. An entity of the support that has none there is made
-    from its support facts, as candidate too. An entity without a trained row sends no message, so the support facts of
-    new entities do not change the vectors of other candidates.
+    A candidate has its input row, or a vector made from its neighbours in the graph. An unseen entity of the task has
+    neither: as a candidate, too, it is made from its support facts. Entities that have no vector are not listed. An
+    entity without a trained row sends no message, so the facts of new entities do not change other candidates.
     """
 
-    def __init__(self, network: AggregationNetwork, graph: TemporalGraph, name: str) -> None:
+    def __init__(self, network: AggregationNetwork, graph: TemporalGraph, config: CandidateConfig, name: str) -> None:
         self.name = name
-        self._network, self._relations = network, graph.relations
+        self._network, self._config, self._relations = network, config, graph.relations
         self._sends: NDArray[np.bool_] = network.entity.detach().ne(0).any(1).numpy()
-        neighbourhoods = Neighbourhoods.of_graph(graph, self._sends)
-        self._connected = neighbourhoods.counts > 0
-        self._rows = NeighbourTensors.of(neighbourhoods, np.arange(graph.entities))
+        encoded = Neighbourhoods.of_graph(graph, self._sends)
+        self._connected = encoded.counts > 0
+        self._rows = NeighbourTensors.of(encoded, np.arange(graph.entities))
         self._messages: tuple[Tensor, ...] | None = None
         self._candidates: OrderedDict[int, Tensor] = OrderedDict()
 
@@ -51,20 +53,21 @@ class AggregationScorer:
             return Scores.concat([])
         entities = task.support.entities
         rows = self._support(task)
-        new = ~self._connected[entities] & (rows.counts.numpy() > 0)
-        listed = self._connected | self._sends
+        new = ~self._has_vector[entities] & (rows.counts.numpy() > 0)
+        listed = self._has_vector.copy()
         listed[entities[new]] = True
         scores = np.full((len(queries), len(listed)), -np.inf)
         row = torch.from_numpy(support_rows(task.support, queries.entity))
         for relation in np.unique(queries.relation).tolist():
             asked = np.flatnonzero(queries.relation == relation)
-            target = self._translated(rows, relation)[row[asked]]
             candidates = self._candidate_vectors(self._relations.inverse(relation))
             if new.any():
                 candidates = candidates.clone()
                 candidates[entities[new]] = self._encode(rows, self._relations.inverse(relation))[new]
-            distance = all_distances(target, candidates[listed]).numpy()
-            scores[np.ix_(asked, np.flatnonzero(listed))] = -distance
+            distance = all_distances(self._translated(rows, relation)[row[asked]], candidates[listed])
+            scores[np.ix_(asked, np.flatnonzero(listed))] = -distance.numpy()
+        if not self._config.query_entity:
+            scores[np.arange(len(queries)), queries.entity] = -np.inf
         return Scores.from_dense(scores)
 
     def explain(
@@ -87,24 +90,34 @@ class AggregationScorer:
         rows = Neighbourhoods.from_edges(row[sent], facts.relation[sent], facts.entity[sent], len(facts))
         return NeighbourTensors.of(rows, task.support.entities)
 
+    @cached_property
+    def _has_vector(self) -> NDArray[np.bool_]:
+        """bool [E]: whether an entity is a candidate in every task."""
+        has: NDArray[np.bool_] = self._sends | (self._connected & (self._config.vectors == "output"))
+        return has
+
     def _translated(self, rows: NeighbourTensors, relation: int) -> Tensor:
-        """norm(v) + norm(u) of each row as head, norm(v) - norm(u) as tail: where the answer should be, [rows, d]."""
-        translation = normalize(self._network.translation[self._relations.base(relation)], dim=-1)
-        sign = -1 if self._relations.is_inverse(relation) else 1
-        return self._encode(rows, relation) + sign * translation
+        """Where the answer should be, [rows, d]."""
+        translation = self._network.translation[self._relations.base(relation)].expand(len(rows.entity), -1)
+        is_tail = torch.full((len(rows.entity),), self._relations.is_inverse(relation))
+        return translated(self._network(rows, torch.tensor(relation)), translation, is_tail)
 
     def _encode(self, rows: NeighbourTensors, relation: int) -> Tensor:
         return normalize(self._network(rows, torch.tensor(relation)), dim=-1)
 
     def _candidate_vectors(self, relation: int) -> Tensor:
         """Vectors of length 1 of all entities, asked about a relation, [E, d]; the last ones are kept."""
-        key = relation if self._network.by_query else 0
+        encode = self._config.vectors == "output"
+        key = relation if self._network.by_query and encode else 0
         if key not in self._candidates:
-            if self._messages is None:
-                self._messages = self._network.messages(self._rows)
-            vectors = self._network.aggregate(self._messages, self._rows, torch.tensor(relation))
+            vectors = self._aggregated(relation) if encode else self._network.entity
             self._candidates[key] = normalize(vectors, dim=-1)
             if len(self._candidates) > max(1, _CACHED_NUMBERS // vectors.numel()):
                 self._candidates.popitem(last=False)
         self._candidates.move_to_end(key)
         return self._candidates[key]
+
+    def _aggregated(self, relation: int) -> Tensor:
+        if self._messages is None:
+            self._messages = self._network.messages(self._rows)
+        return self._network.aggregate(self._messages, self._rows, torch.tensor(relation))

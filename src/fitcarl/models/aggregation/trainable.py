@@ -18,7 +18,7 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.aggregation.batches import TripleBatches
-from fitcarl.models.aggregation.decoder import margin_loss
+from fitcarl.models.aggregation.decoder import margin_loss, translated
 from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
 from fitcarl.models.aggregation.scorer import AggregationScorer
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
@@ -48,7 +48,10 @@ class AggregationModel(ABC):
         model = cls.load(preparation.config, preparation.context, preparation.artifacts)
         dataset, config, graph = preparation.dataset, model._config, preparation.context.graph
         facts = Quadruples.concat([dataset.background, dataset.train.facts])
-        model._batches = TripleBatches(facts, graph.entities, graph.relations, config.training, config.seed)
+        model._batches = TripleBatches(
+            *(facts, graph.entities, graph.relations, config.training, config.seed),
+            encode_candidates=model._encodes_candidates,
+        )
         trained = np.zeros(graph.entities, dtype=np.bool_)
         trained[facts.subject] = trained[facts.object] = True
         with torch.no_grad():
@@ -70,19 +73,27 @@ class AggregationModel(ABC):
         """The loss of the next mini-batch; the task of the episode is empty."""
         assert self._batches is not None, "only a prepared model is trained"
         batch, config, network = self._batches.batch(episode.number), self._config.training, self.module
-        rows = NeighbourTensors.of(batch.neighbourhoods, batch.entities)
-        asked = torch.from_numpy(batch.query_relations(self._graph.relations))
-        translation = embedding(torch.from_numpy(batch.relation), network.translation)
-        corruption = torch.from_numpy(batch.corrupts_tail), config.negatives, config.margin
-        output = margin_loss(network(rows, asked), translation, *corruption)
+        rows, count = NeighbourTensors.of(batch.neighbourhoods, batch.row_entities()), len(batch.entity)
+        asked, relations = torch.from_numpy(batch.row_relations(self._graph.relations)), self._graph.relations
+        translation = embedding(torch.from_numpy(relations.base(batch.relation)), network.translation)
+        is_tail = torch.from_numpy(relations.is_inverse(batch.relation))
+        vectors = network(rows, asked)
+        inputs = embedding(torch.from_numpy(batch.candidates), network.entity)
+        candidates = vectors[count:] if self._encodes_candidates else inputs
+        output_loss = margin_loss(translated(vectors[:count], translation, is_tail), candidates, config.margin)
         if not config.input_loss_weight:
-            return EpisodeResult(output, {})
-        inputs = margin_loss(embedding(rows.entity, network.entity), translation, *corruption)
-        metrics = {"output_loss": output.item(), "input_loss": inputs.item()}
-        return EpisodeResult(output + config.input_loss_weight * inputs, metrics)
+            return EpisodeResult(output_loss, {})
+        own = embedding(torch.from_numpy(batch.entity), network.entity)
+        input_loss = margin_loss(translated(own, translation, is_tail), inputs, config.margin)
+        metrics = {"output_loss": output_loss.item(), "input_loss": input_loss.item()}
+        return EpisodeResult(output_loss + config.input_loss_weight * input_loss, metrics)
+
+    @property
+    def _encodes_candidates(self) -> bool:
+        return self._config.candidates.vectors == "output"
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> AggregationScorer:  # noqa: ARG002
-        return AggregationScorer(self.module, self._graph, self._config.model)
+        return AggregationScorer(self.module, self._graph, self._config.candidates, self._config.model)
 
     def with_capacity(self, context: GraphContext) -> Self:
         """The same weights with zero rows for more entities, which are represented by their support only."""

@@ -24,6 +24,7 @@ from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.synthetic import generate_world
+from fitcarl.testing import check_scorer
 from fitcarl.training.api import TrainingInterrupted, resume, train
 from fitcarl.training.setup import ignore_progress, never_stop, prepare_data
 from tests.small import SMALL_MODELS, data, home
@@ -145,3 +146,9 @@ def test_plain_facts_are_enough_and_new_entities_are_answered(tmp_path: Path, na
     assert [answer.score for answer in other] != [answer.score for answer in prediction]
     [known] = predictor.answer([Query(names.entities[0], None, names.relations[1], last, 5, 2)], [])
     assert len(list(known)) == 5
+
+
+def test_transductive_gen_keeps_the_contract_of_scorers(data: Path, tiny: Dataset, tmp_path: Path) -> None:
+    settings = (*SMALL_MODELS["gen"], "network.transductive=on")
+    run = train(data, out=tmp_path / "run", shots=SHOTS, model="gen", episodes=2, settings=settings)
+    check_scorer(run.scorer_for(tiny), tiny, shots=SHOTS, make=run.scorer_for, tolerance=1e-5)

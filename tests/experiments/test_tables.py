@@ -18,7 +18,7 @@ from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.experiments import systems
 from fitcarl.experiments.cells import Cell
 from fitcarl.experiments.published import published_ablations, published_systems
-from fitcarl.experiments.reproduce import ReproductionPlan, list_runs, reproduce_table
+from fitcarl.experiments.reproduce import ReproductionPlan, list_runs, reproduce_table, table_systems
 from fitcarl.experiments.saved_reports import read_report, save_report
 from fitcarl.experiments.system_rows import PROTOCOLS, SystemRow, merge_system_rows, protocol_ranks, rows_of_cell
 from fitcarl.experiments.system_table import SystemTable, render_system_table
@@ -155,6 +155,10 @@ def test_table_3_has_the_full_model_and_its_ablations(data: Path, tmp_path: Path
     assert [row.system for row in rows][:: len(PROTOCOLS)] == ["paper", "A1", "A2", "B", "C", "D", "E"]
     folders = [run["run"] for run in list_runs(plan, tmp_path, "3", "table")]
     assert folders[:2] == ["tiny-2shot-paper-0", "tiny-2shot-paper-A1-0"]
+    chosen = replace(plan, models=("paper:B", "paper-product", "authors:D"))
+    assert [system.name for system in table_systems(chosen, "3")] == ["B", "paper-product", "authors D"]
+    with pytest.raises(InputError, match="unknown ablation"):
+        table_systems(replace(plan, models=("paper:F",)), "3")
     with pytest.raises(InputError, match="model of the paper"):
         reproduce_table(replace(plan, models=("plus",)), tmp_path, "3", train=None)
 

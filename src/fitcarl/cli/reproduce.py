@@ -123,8 +123,10 @@ def reproduce_results(
         plan = ReproductionPlan(tuple(sets or _BENCHMARKS[:1]), shot_numbers, chosen, seed_numbers, settings)
         _results(plan, out, json)
         return
-    if number == "3" or console.was_given(context, "preset"):
-        names = names or _parts(preset)
+    if console.was_given(context, "preset"):
+        names = _parts(preset)
+    elif number == "3":
+        names = names or ["paper", "paper-product"]
     plan = table_plan(sets or _BENCHMARKS, shot_numbers, names, seed_numbers, settings)
     if number == "data" or number == "parameters" or number == "cost":
         _summary(plan, out, number, json)

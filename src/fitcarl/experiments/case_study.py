@@ -206,12 +206,14 @@ def reproduce_case_study(plan: ReproductionPlan, out: str | Path) -> CaseStudy:
     """
     out = Path(out)
     data, shots, seed = plan.data[0], plan.shots[-1], plan.seeds[0]
-    one = replace(plan, data=(data,), shots=(shots,), seeds=(seed,))
+    name = plan.models[0]
+    one = replace(plan, data=(data,), shots=(shots,), models=(name, f"{name}:B"), seeds=(seed,))
     systems = [system for system in table_systems(one, "3") if system.published in ("FITCARL", "B")]
     jobs = [cell.jobs[0] for cell in one.cells(out, systems)]
     for job in jobs:
         if job.state != "finished":
-            expected = f"'fitcarl reproduce --table 3 --data {data} --shots {shots} --seeds {seed}' first"
+            models = f"--models {name},{name}:B"
+            expected = f"'fitcarl reproduce --table 3 {models} --data {data} --shots {shots} --seeds {seed}' first"
             raise InputError("is not a finished run", file=job.folder, expected=expected)
     study = case_study(jobs[0].folder, jobs[1].folder, data)
     write_case_study(study, out)

@@ -70,20 +70,27 @@ def table_plan(
 
 
 def table_systems(plan: ReproductionPlan, table: TableNumber) -> list[System]:
-    """The systems of a table: those of the plan, or for Table 3 the ablations of its presets.
+    """The systems of a table: those of the plan.
+
+    In Table 3, ``paper`` stands for the full model and all its ablations, another preset for itself, and ``NAME:B`` for
+    one ablation of a preset.
 
     Raises:
         InputError: If a name is unknown, or if Table 3 is asked for a model that is not the paper's.
     """
-    systems = find_systems(plan.models, plan.settings)
     if table == "2":
-        return systems
-    found = []
-    for system in systems:
+        return find_systems(plan.models, plan.settings)
+    ablations = {ablation.name: ablation for ablation in ABLATIONS["fitcarl"]}
+    found: list[System] = []
+    for text in plan.models:
+        name, _, part = text.partition(":")
+        [system, *_] = find_systems([name], plan.settings)
         if system.model_name != "fitcarl":
             expected = "a preset of model fitcarl, such as paper"
             raise InputError("Table 3 is about the model of the paper", found=system.name, expected=expected)
-        found.append(system)
+        if part and part not in ablations:
+            raise InputError("unknown ablation", found=part, expected=f"one of {', '.join(ablations)}")
+        found += [] if part else [system]
         found += [
             replace(
                 system,
@@ -92,9 +99,10 @@ def table_systems(plan: ReproductionPlan, table: TableNumber) -> list[System]:
                 published=ablation.name,
                 folder_part=f"-{ablation.name}",
             )
-            for ablation in ABLATIONS["fitcarl"]
+            for ablation in ablations.values()
+            if ablation.name == part or (not part and system.name == "paper")
         ]
-    return found
+    return list(dict.fromkeys(found))
 
 
 def reproduce_table(

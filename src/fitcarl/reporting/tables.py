@@ -24,7 +24,9 @@ def render_report(report: Report) -> RenderableType:
     )
     parts: list[RenderableType] = [title, _protocols(report), _combinations(report), _slices(report), Text("")]
     parts += [_ties(report), _coverage(report), *_calibration(report), _draws(report)]
-    parts.append(Text(f"{report.seconds:.1f} s for the official draw, peak memory {report.peak_mb:,.0f} MB", "dim"))
+    cost = f"{report.seconds:.1f} s for the official draw, peak memory {report.peak_mb:,.0f} MB"
+    size = "" if report.parameters is None else f", {report.parameters:,} trained parameters"
+    parts.append(Text(cost + size, "dim"))
     parts.append(signature_text(report))
     return Group(*parts)
 

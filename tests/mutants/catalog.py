@@ -270,6 +270,41 @@ MUTANTS: tuple[Mutant, ...] = (
         "pretrain(\n        dataset.test.facts",
         ("models/factorization/test_cache.py",),
     ),
+    Mutant(
+        "factorization models are trained on support facts whatever they may see",
+        "models/factorization/seen_facts.py",
+        'if config.sees == "support":',
+        "if config.shots:",
+        ("models/factorization/test_trainable.py",),
+    ),
+    Mutant(
+        "factorization models are trained on the queries of unseen entities",
+        "models/factorization/seen_facts.py",
+        "[official_task(meta, config.shots, relations).support for meta in (dataset.valid, dataset.test)]",
+        "[dataset.valid, dataset.test]",
+        ("models/factorization/test_trainable.py",),
+    ),
+    Mutant(
+        "rows that were trained on facts outside the support are used",
+        "models/factorization/scorer.py",
+        "if not trained <= given:",
+        "if len(trained) > len(given) + 100:",
+        ("models/factorization/test_trainable.py",),
+    ),
+    Mutant(
+        "sampled candidates stand for themselves only",
+        "models/factorization/softmax.py",
+        "max(1, len(others))).log()",
+        "max(1, len(others))).log() * 0",
+        ("models/factorization/test_trainable.py",),
+    ),
+    Mutant(
+        "TeLM keeps the memory of Adagrad in its second stage",
+        "models/factorization/adagrad.py",
+        'state["sum"].zero_()',
+        'state["sum"].mul_(1)',
+        ("models/factorization/test_trainable.py",),
+    ),
     # models: plus
     Mutant(
         "the path loss of plus is dropped",

@@ -90,7 +90,7 @@ class TeroTrainingConfig(FactTrainingConfig):
 class FoldInConfig(Section):
     """The row of an entity that was not trained, solved from its support facts."""
 
-    steps: int = Field(10, ge=0, description="steps of Adagrad on the row of an unseen entity; 0 keeps the start row")
+    steps: int = Field(20, ge=0, description="steps of Adagrad on the row of an unseen entity; 0 keeps the start row")
     learning_rate: float = Field(0.1, gt=0, description="learning rate of these steps")
 
 

@@ -84,7 +84,7 @@ class SoftmaxObjective:
         fit = softmax_cross_entropy(composed, candidates, batch.row, column, batch.weight, log_weight) / facts
         loss = fit
         if self._n3_weight:
-            weight = torch.zeros(len(queries.entity)).index_add_(0, batch.row, batch.weight)
+            weight = torch.zeros(len(queries.entity), dtype=batch.weight.dtype).index_add_(0, batch.row, batch.weight)
             penalty = (weight * score.query_penalty(entity, relation, time)).sum()
             penalty += (batch.weight * score.answer_penalty(embedding(column, candidates))).sum()
             loss = loss + self._n3_weight * penalty / facts

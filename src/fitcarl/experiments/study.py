@@ -239,10 +239,10 @@ def _was_retried(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> bool:
     return f"{_RETRIED}{trial.number}" in study.user_attrs
 
 
-def finished_trials(study: optuna.Study) -> int:
-    """The number of complete, pruned and failed trials."""
+def started_trials(study: optuna.Study) -> int:
+    """The number of trials that are complete, pruned, failed or running."""
     trials = study.get_trials(deepcopy=False)
-    return sum(trial.state.is_finished() and not _was_retried(study, trial) for trial in trials)
+    return sum(trial.state.name != "WAITING" and not _was_retried(study, trial) for trial in trials)
 
 
 def _last_value(trial: optuna.trial.FrozenTrial) -> float | None:

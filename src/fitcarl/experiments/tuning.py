@@ -28,10 +28,10 @@ from fitcarl.experiments.search_spaces import SearchSpace
 from fitcarl.experiments.study import (
     StudyResult,
     TuningPlan,
-    finished_trials,
     open_study,
     queue_again,
     retry_stopped_trials,
+    started_trials,
     study_result,
 )
 from fitcarl.runs.evaluate import evaluate
@@ -87,10 +87,10 @@ def tune(
     objective = TrialObjective(plan, space, dataset, folder, on_progress, should_stop)
 
     def stop_at_end(study: optuna.Study, _trial: object) -> None:
-        if objective.interrupted or finished_trials(study) >= wanted:
+        if objective.interrupted or started_trials(study) >= wanted:
             study.stop()
 
-    if finished_trials(study) < wanted:
+    if started_trials(study) < wanted:
         study.optimize(objective, callbacks=[stop_at_end], catch=(FitcarlError, TrainingInterrupted))
     if objective.interrupted:
         queue_again(study, study.get_trials(deepcopy=False)[objective.number])

@@ -176,7 +176,7 @@ def mean_training_minutes(jobs: Sequence[TrainingJob]) -> float:
 def mean_cpu_minutes(jobs: Sequence[TrainingJob]) -> float | None:
     """Mean processor time of the training of finished runs, in minutes; None if it was not recorded."""
     found = [_result(job).get("cpu_seconds") for job in jobs]
-    return None if None in found else sum(found) / len(jobs) / 60
+    return sum(found) / len(jobs) / 60 if all(found) else None
 
 
 def max_training_mb(jobs: Sequence[TrainingJob]) -> float | None:

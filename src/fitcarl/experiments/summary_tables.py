@@ -87,7 +87,8 @@ def parameter_table(results: Sequence[SystemRow], entities: dict[str, int]) -> S
         trained = row.status if row.parameters is None and not row.has_results else _count(row.parameters)
         lines.append([row_label(row), row.data, str(row.shots), trained, _count(printed), _count(derived)])
     notes = (
-        "Parameters: trained parameters of the run; frozen pre-trained embeddings do not count.",
+        "Parameters: those trained in episodes. Parts that are pre-trained and then frozen (embeddings, the encoder of "
+        "plus) do not count.",
         "The printed numbers of FITCARL follow from the authors' code (column formula): 400 · |E| + 5,420,006, and 204 "
         "more with three shots. 400 · |E| are four tables of |E| rows: entities, a copy of them, sectors, and "
         "relations, whose table has |E| rows by mistake. 5,420,006 are the TuckER core of the confidence learner "

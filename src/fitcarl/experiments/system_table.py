@@ -29,8 +29,9 @@ _NOTES = (
     "(paper): trained on background and meta-train facts, so that the row of an unseen entity stays untrained. "
     "(+support): the support facts of the official draw are trained on too. (fold-in): everything is frozen, and the "
     "row of an unseen entity is computed from its support facts.",
-    "Parameters: trained parameters. Minutes: training time, and processor time of all threads; means over seeds. "
-    "Peak MB: largest peak memory of the training processes. Not run: no run in this folder.",
+    "Parameters: those trained in episodes; pre-trained parts that are then frozen do not count. Minutes: training "
+    "time, and processor time of all threads; means over seeds. Peak MB: largest peak memory of the training processes. "
+    "Not run: no run in this folder.",
 )
 
 

@@ -35,7 +35,7 @@ def finish(
             "best_episode": state.best_episode,
             "best_valid_mrr": state.best_mrr,
             "seconds": state.seconds,
-            "cpu_seconds": state.cpu_seconds,
+            "cpu_seconds": state.cpu_seconds or None,
             "peak_mb": state.peak_mb,
             "ended_by": "patience" if config.training.ran_out(state.validations_since_best) else "episodes",
         },

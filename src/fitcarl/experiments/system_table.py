@@ -30,8 +30,8 @@ _NOTES = (
     "(+support): the support facts of the official draw are trained on too. (fold-in): everything is frozen, and the "
     "row of an unseen entity is computed from its support facts.",
     "Parameters: those trained in episodes; pre-trained parts that are then frozen do not count. Minutes: training "
-    "time, and processor time of all threads; means over seeds. Peak MB: largest peak memory of the training processes. "
-    "Not run: no run in this folder.",
+    "time, and processor time of all threads; means over seeds. Peak MB: largest peak memory of the training "
+    "processes. Not run: no run in this folder.",
 )
 
 

@@ -38,7 +38,8 @@ def main() -> None:
     parser.add_argument("--models", default="complex,tntcomplex")
     parser.add_argument("--dim", type=int, default=100, help="real numbers per entity: twice the rank")
     parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--sample", type=int, default=2000, help="test facts that are ranked")
+    parser.add_argument("--sample", type=int, default=2000, help="facts that are ranked")
+    parser.add_argument("--split", choices=("valid", "test"), default="test", help="valid to choose settings")
     parser.add_argument("--set", action="append", default=[], help="settings such as training.n3_weight=0.01")
     given = parser.parse_args()
     splits = {name: _read(given.folder / f"{name}.txt") for name in ("train", "valid", "test")}
@@ -51,7 +52,7 @@ def main() -> None:
         config = configure(settings=settings, model=model)
         assert isinstance(config, FactorizationConfig)
         began = time.process_time()
-        mrr = _mrr(config, splits["train"], splits["test"], entities, relations, known, given.epochs, given.sample)
+        mrr = _mrr(config, splits["train"], splits[given.split], entities, relations, known, given.epochs, given.sample)
         print(f"{model}: MRR {mrr:.4f}, {time.process_time() - began:.0f} CPU seconds", flush=True)
 
 

@@ -117,6 +117,7 @@ _RANKING = {
 
 _AGGREGATION_CHANGES = {
     **_FACTS,
+    "training.learning_rate": "0.02",
     "network.dim": "5",
     "training.batch_size": "40",
     "training.negatives": "2",

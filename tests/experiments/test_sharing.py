@@ -1,4 +1,4 @@
-"""Units of work are done once, whoever holds their locks."""
+"""Each unit of work is done once, by any of the processes that share it."""
 
 from __future__ import annotations
 

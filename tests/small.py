@@ -42,7 +42,8 @@ SMALL_MODELS = {
 
 def small(preset: str) -> tuple[str, ...]:
     """Small settings for a preset."""
-    return SMALL_PAPER if find_preset(preset).model == "fitcarl" else SMALL
+    model = find_preset(preset).model
+    return SMALL_MODELS.get(model) or (SMALL_PAPER if model == "fitcarl" else SMALL)
 
 
 def write_tiny(folder: Path, seed: int = 7) -> Path:

@@ -124,9 +124,9 @@ _AGGREGATION_CHANGES = {
     "training.corrupt": "slot",
     "training.margin": "2",
     "training.neighbours": "2",
-    "training.leave_target_out": "off",
-    "candidates.vectors": "output",
-    "candidates.query_entity": "on",
+    "training.leave_target_out": "on",
+    "candidates.vectors": "input",
+    "candidates.query_entity": "off",
     "training.input_loss_weight": "0",
 }
 

@@ -13,11 +13,11 @@ class CandidateConfig(Section):
     """Which entities are candidates, and which vectors they have."""
 
     vectors: Literal["input", "output"] = Field(
-        "input",
-        description="vectors of candidates: input rows, or aggregated from their neighbours as in the publications",
+        "output",
+        description="vectors of candidates: aggregated from their neighbours as in the publications, or input rows",
     )
     query_entity: bool = Field(
-        False, description="list the query entity as a candidate answer of its own queries, as in the published rows"
+        True, description="list the query entity as a candidate answer of its own queries, as all entities are"
     )
 
 
@@ -37,9 +37,9 @@ class AggregationTrainingConfig(TrainingConfig):
         "uniform",
         description="which entities replace one: any, or those that some fact of the relation has in the same place",
     )
-    margin: float = Field(4.0, gt=0, description="margin between the distances of a triple and of a corrupted one")
+    margin: float = Field(1.0, gt=0, description="margin between the distances of a triple and of a corrupted one")
     neighbours: int = Field(16, ge=1, description="neighbours of an entity that are sampled for each triple")
-    leave_target_out: bool = Field(True, description="do not show an entity the triple that it is trained on")
+    leave_target_out: bool = Field(False, description="do not show an entity the triple that it is trained on")
     input_loss_weight: float = Field(
         1.0, ge=0, description="weight of the same loss on the input vectors of the entities"
     )

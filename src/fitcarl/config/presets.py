@@ -34,12 +34,24 @@ _AUTHORS = {
 }
 """What the authors' code does and their text does not say."""
 
+_INPUT_CANDIDATES = {
+    "candidates.vectors": "input",
+    "candidates.query_entity": False,
+    "training.learning_rate": 0.01,
+    "training.episodes": 2000,
+    "training.margin": 4.0,
+    "training.leave_target_out": True,
+}
+"""MEAN and LAN with candidates as input vectors, chosen on meta-validation."""
+
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "paper": Preset("fitcarl", "as published"),
         "paper-full": Preset("fitcarl", "with the training length of the paper", _PAPER_BUDGET),
         "paper-product": Preset("fitcarl", "normalises P · conf instead of Eq. 9", {"network.policy": "product"}),
         "authors": Preset("fitcarl", "as in the authors' code", _AUTHORS),
+        "mean-input": Preset("mean", "improved MEAN: candidates have their input vectors", _INPUT_CANDIDATES),
+        "lan-input": Preset("lan", "improved LAN: candidates have their input vectors", _INPUT_CANDIDATES),
         "plus": Preset("plus", "accurate, fast"),
         "plus+names": Preset("plus", "uses names too", {"features.names": True}),
     }

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.config.presets import PRESETS
+from fitcarl.config.presets import PRESETS, default_preset
 from fitcarl.evaluation.bootstrap import mean_interval
 from fitcarl.evaluation.metrics import HITS, mrr
 from fitcarl.evaluation.report import Report
@@ -187,8 +187,8 @@ def merge_system_rows(earlier: Iterable[SystemRow], newer: Iterable[SystemRow]) 
 
 
 def _position(system: str) -> int:
-    """The place of a system in Table 2; variants of the paper's model follow it, all others are last."""
+    """The place of a system in Table 2; other presets of a model follow it, all others are last."""
     if system in TABLE_2:
         return 2 * TABLE_2.index(system)
-    is_variant = system in PRESETS and PRESETS[system].model == "fitcarl"
-    return 2 * TABLE_2.index("paper") + 1 if is_variant else 2 * len(TABLE_2)
+    default = default_preset(PRESETS[system].model) if system in PRESETS else system
+    return 2 * TABLE_2.index(default) + 1 if default in TABLE_2 else 2 * len(TABLE_2)

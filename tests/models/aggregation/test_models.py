@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from fitcarl.config.schema import LanConfig, MeanConfig
 from fitcarl.config.settings import configure
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.dataset import Dataset, MetaSet
@@ -31,6 +32,8 @@ from fitcarl.training.validation import Validation
 from tests.small import SMALL_MODELS
 
 MODELS = ("mean", "lan")
+VARIANTS = (*MODELS, "mean-input", "lan-input")
+"""The models as published, and their presets with input vectors as candidates."""
 SHOTS = 2
 
 
@@ -40,12 +43,14 @@ def dataset() -> Dataset:
 
 
 def prepared(name: str, dataset: Dataset, *settings: str) -> AggregationModel:
-    config = configure(settings=(*SMALL_MODELS[name], *settings), model=name, shots=SHOTS)
+    model_name = name.removesuffix("-input")
+    chosen = {"model": name} if name in MODELS else {"preset": name}
+    config = configure(settings=(*SMALL_MODELS[model_name], *settings), shots=SHOTS, **chosen)
     context = GraphContext.from_dataset(dataset)
     preparation = Preparation(
         dataset, config, context, dataset.background, Artifacts(Path("unused")), ignore_progress, never_stop
     )
-    model = trainable_class(name).prepare(preparation)
+    model = trainable_class(model_name).prepare(preparation)
     assert isinstance(model, AggregationModel)
     return model
 
@@ -69,11 +74,10 @@ def dense(model: AggregationModel, task: Task, queries: Queries) -> np.ndarray:
     return table
 
 
-@pytest.fixture(scope="module", params=[(name, vectors) for name in MODELS for vectors in ("input", "output")])
+@pytest.fixture(scope="module", params=VARIANTS)
 def model(request: pytest.FixtureRequest, dataset: Dataset) -> AggregationModel:
     """A model after a few steps, for both kinds of candidates."""
-    name, vectors = request.param
-    made = prepared(name, dataset, f"candidates.vectors={vectors}")
+    made = prepared(request.param, dataset)
     train_steps(made, 5)
     return made
 
@@ -83,7 +87,7 @@ def task(dataset: Dataset) -> Task:
     return official_task(dataset.test, SHOTS, dataset.vocabulary.relation_ids)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_training_lowers_the_loss_and_raises_the_mrr(name: str, dataset: Dataset) -> None:
     made, validation = prepared(name, dataset), Validation.of(dataset, SHOTS)
     before = validation.mrr(made.scorer())
@@ -137,21 +141,37 @@ def test_support_of_new_entities_leaves_other_candidates_unchanged(model: Aggreg
 def test_unseen_entities_are_candidates_by_their_support_only(model: AggregationModel, task: Task) -> None:
     scores = dense(model, task, task.queries)
     own = task.queries.entity[:, None] == np.arange(scores.shape[1])
-    assert np.isnan(scores[own]).all(), "the query entity is no answer to its own queries"
+    assert np.isnan(scores[own]).all() != model._config.candidates.query_entity
     listed = ~np.isnan(np.where(own, 0, scores)).any(axis=0)
     assert listed[task.entities].all()
     one = task.support.entity_of_fact == task.entities[0]
     first = MetaSet(task.support.entity_of_fact[one], task.support.facts.take(one))
     queries = task.queries.take(task.queries.entity == task.entities[0])
     alone = ~np.isnan(dense(model, Task(first, queries), queries)).any(axis=0)
-    assert not alone[task.entities].any()
+    assert not alone[task.entities[1:]].any()
     assert np.array_equal(np.delete(alone, task.entities), np.delete(listed, task.entities))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_query_entity_is_listed_on_request(name: str, dataset: Dataset, task: Task) -> None:
-    scores = dense(prepared(name, dataset, "candidates.query_entity=on"), task, task.queries)
-    assert np.isfinite(scores[np.arange(len(scores)), task.queries.entity]).all()
+def test_query_entity_is_not_listed_on_request(name: str, dataset: Dataset, task: Task) -> None:
+    for listed in ("on", "off"):
+        scores = dense(prepared(name, dataset, f"candidates.query_entity={listed}"), task, task.queries)
+        own = scores[np.arange(len(scores)), task.queries.entity]
+        assert np.isfinite(own).all() if listed == "on" else np.isnan(own).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_defaults_are_published_and_the_preset_names_what_differs(name: str) -> None:
+    published, improved = configure(model=name), configure(preset=f"{name}-input")
+    assert isinstance(published, MeanConfig | LanConfig)
+    assert isinstance(improved, MeanConfig | LanConfig)
+    found = [
+        (config.candidates.vectors, config.candidates.query_entity, config.training.leave_target_out)
+        for config in (published, improved)
+    ]
+    assert found == [("output", True, False), ("input", False, True)]
+    assert (published.training.margin, published.training.negatives, published.training.input_loss_weight) == (1, 1, 1)
+    assert published.network == improved.network
 
 
 def test_rows_outside_the_training_facts_are_zero_and_stay_zero(model: AggregationModel, dataset: Dataset) -> None:

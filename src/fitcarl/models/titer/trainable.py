@@ -87,7 +87,7 @@ class TiterModel:
         return TiterScorer(self.module, self._background, self._config)
 
     def with_capacity(self, context: GraphContext) -> TiterModel:
-        """New entities get rows of zeros, which is where weight decay leaves the rows of entities without facts."""
+        """New entities get rows of zeros, towards which weight decay moves the rows of entities without facts."""
         extended = self.with_graph(context.graph)
         extended.module = deepcopy(self.module)
         rows = self.module.entity.detach()

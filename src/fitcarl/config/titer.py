@@ -24,9 +24,9 @@ class TiterNetworkConfig(Section):
 class TiterTrainingConfig(TrainingConfig):
     """The training loop with REINFORCE on mini-batches of facts."""
 
-    episodes: int = Field(10_000, ge=1, description="maximum number of episodes (mini-batches)")
+    episodes: int = Field(5000, ge=1, description="maximum number of episodes (mini-batches)")
     grad_clip: float = Field(10.0, ge=0, description="maximum norm of the gradient; 0 for no limit")
-    validate_every: int = Field(500, ge=1, description="episodes between two validations on meta-validation")
+    validate_every: int = Field(250, ge=1, description="episodes between two validations on meta-validation")
     batch_size: int = Field(512, ge=1, description="directed facts per mini-batch; each fact has two directions")
     weight_decay: float = Field(1e-5, ge=0, description="weight of the squared norm of all parameters, by Adam")
     gamma: float = Field(0.95, ge=0, le=1, description="γ, the discount per step")

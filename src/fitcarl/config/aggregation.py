@@ -32,10 +32,11 @@ class AggregationTrainingConfig(TrainingConfig):
     )
 
     batch_size: int = Field(1024, ge=1, description="distinct triples (facts without time) per episode")
-    negatives: int = Field(1, ge=1, description="corrupted triples per triple")
-    corrupt: Literal["uniform", "slot"] = Field(
-        "uniform",
-        description="which entities replace one: any, or those that some fact of the relation has in the same place",
+    negatives: int = Field(64, ge=1, description="corrupted triples per triple")
+    corrupt: Literal["uniform", "shared", "slot"] = Field(
+        "shared",
+        description="which entities replace one: any, any but the same ones for all triples of a mini-batch with the "
+        "same relation, or those that some fact of the relation has in the same place",
     )
     margin: float = Field(1.0, gt=0, description="margin between the distances of a triple and of a corrupted one")
     neighbours: int = Field(16, ge=1, description="neighbours of an entity that are sampled for each triple")

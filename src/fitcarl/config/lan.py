@@ -19,6 +19,8 @@ class LanNetworkConfig(Section):
 class LanTrainingConfig(AggregationTrainingConfig):
     """The training of LAN."""
 
+    negatives: int = Field(32, ge=1, description="corrupted triples per triple")
+
 
 class LanConfig(Config):
     """All settings of model ``lan``."""

@@ -39,6 +39,8 @@ _INPUT_CANDIDATES = {
     "candidates.query_entity": False,
     "training.learning_rate": 0.01,
     "training.episodes": 2000,
+    "training.negatives": 1,
+    "training.corrupt": "uniform",
     "training.margin": 4.0,
     "training.leave_target_out": True,
 }

@@ -49,7 +49,7 @@ def test_batches_do_not_depend_on_earlier_calls() -> None:
     for number in (1, 2, 5, 8):
         made.batch(number)
     one, other = made.batch(6), again.batch(6)
-    for name in ("entity", "relation", "answer", "corrupted"):
+    for name in ("entity", "relation", "answer", "corrupted", "replacement"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
     assert np.array_equal(one.neighbourhoods.message, other.neighbourhoods.message)
 
@@ -60,7 +60,7 @@ def test_corrupted_triples_are_false_and_of_both_directions() -> None:
         batch = made.batch(number)
         for i, entity in enumerate(batch.entity):
             directions.add(bool(RELATIONS.is_inverse(int(batch.relation[i]))))
-            for wrong in batch.corrupted[i].tolist():
+            for wrong in batch.replacement[batch.corrupted[i]].tolist():
                 assert triple_of(entity, batch.relation[i], wrong) not in TRIPLES
                 assert wrong < ENTITIES, "an entity outside the facts is never a corruption"
     assert directions == {True, False}
@@ -70,10 +70,27 @@ def test_corruptions_by_slot_are_answers_of_the_relation() -> None:
     made = batches(corrupt="slot")
     for number in range(1, 20):
         batch = made.batch(number)
-        for relation, corrupted in zip(batch.relation.tolist(), batch.corrupted.tolist(), strict=True):
+        replaced = batch.replacement[batch.corrupted]
+        for relation, corrupted in zip(batch.relation.tolist(), replaced.tolist(), strict=True):
             forward = relation < RELATIONS.count
             same = [triple for triple in TRIPLES if triple[1] == relation % RELATIONS.count]
             assert set(corrupted) <= {triple[2 if forward else 0] for triple in same}
+
+
+def test_shared_corruptions_are_those_of_the_relation_unless_true() -> None:
+    made = batches(corrupt="shared", batch_size=len(TRIPLES), negatives=1)
+    same = []
+    for number in range(1, 30):
+        batch = made.batch(number)
+        replaced = batch.replacement[batch.corrupted[:, 0]]
+        for relation in np.unique(batch.relation):
+            found = replaced[batch.relation == relation]
+            same += [len(set(found.tolist())) == 1] if len(found) > 1 else []
+        for i, wrong in enumerate(replaced):
+            assert triple_of(batch.entity[i], batch.relation[i], wrong) not in TRIPLES
+    assert np.mean(same) > 0.4
+    independent = batches(batch_size=len(TRIPLES), negatives=1).batch(1)
+    assert len(independent.replacement) > len(np.unique(independent.relation))
 
 
 @pytest.mark.parametrize("left_out", [True, False])
@@ -87,17 +104,20 @@ def test_target_is_left_out_of_its_own_rows_on_request(left_out: bool) -> None:
             assert ((inverse[i], batch.entity[i]) in messages(batch, len(batch.entity) + i)) != left_out
 
 
-def test_rows_are_entities_answers_and_corruptions_with_the_relation_they_are_asked_about() -> None:
+def test_rows_are_entities_answers_and_replacements_with_the_relation_they_are_asked_about() -> None:
     batch = batches().batch(1)
     asked, rows, n = batch.row_relations(RELATIONS), batch.row_entities(), len(batch.entity)
-    assert len(asked) == len(rows) == len(batch.neighbourhoods) == 4 * n
+    assert len(asked) == len(rows) == len(batch.neighbourhoods) == 2 * n + len(batch.replacement)
+    assert len(batch.candidates) == n + len(batch.replacement)
     inverse = RELATIONS.inverse(batch.relation)
     for i in range(n):
         assert (rows[i], asked[i]) == (batch.entity[i], batch.relation[i])
         assert (rows[n + i], asked[n + i]) == (batch.answer[i], inverse[i])
         for k in range(2):
-            row = 2 * n + 2 * i + k
-            assert (rows[row], asked[row]) == (batch.corrupted[i, k], inverse[i])
+            row = 2 * n + batch.corrupted[i, k]
+            assert (rows[row], asked[row]) == (batch.replacement[batch.corrupted[i, k]], inverse[i])
+    pairs = set(zip(rows[2 * n :].tolist(), asked[2 * n :].tolist(), strict=True))
+    assert len(pairs) == len(batch.replacement), "each pair of a replacement and a relation has one row"
 
 
 def test_candidates_have_no_rows_if_they_are_not_encoded() -> None:

@@ -60,6 +60,15 @@ def test_translated_ends_meet_for_a_true_triple() -> None:
     torch.testing.assert_close(as_tail.abs().sum(-1), expected)
 
 
+def test_margin_loss_of_shared_corruptions() -> None:
+    torch.manual_seed(0)
+    target, answer, wrong = torch.randn(3, 6), torch.randn(3, 6), torch.randn(2, 6)
+    index = torch.tensor([[0, 1], [0, 1], [1, 1]])
+    copied = torch.cat([answer, wrong[index].view(6, 6)])
+    expected = margin_loss(target, copied, torch.arange(6).view(3, 2), 3.0)
+    torch.testing.assert_close(margin_loss(target, torch.cat([answer, wrong]), index, 3.0), expected)
+
+
 def test_margin_loss_counts_violations_only() -> None:
     torch.manual_seed(0)
     target, answer, wrong = torch.randn(2, 6), torch.randn(2, 6), torch.randn(2, 3, 6)
@@ -70,6 +79,6 @@ def test_margin_loss_counts_violations_only() -> None:
             for k in range(3):
                 negative = (target[i] - wrong[i, k] / wrong[i, k].norm()).abs().sum()
                 terms.append(max(0.0, margin + float(positive - negative)))
-        found = margin_loss(target, torch.cat([answer, wrong.view(6, 6)]), margin)
+        found = margin_loss(target, torch.cat([answer, wrong.view(6, 6)]), torch.arange(6).view(2, 3), margin)
         assert float(found) == pytest.approx(sum(terms) / 6, rel=1e-5)
         assert (min(terms) == 0) == (margin < 9)

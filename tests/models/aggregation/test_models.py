@@ -170,7 +170,7 @@ def test_defaults_are_published_and_the_preset_names_what_differs(name: str) -> 
         for config in (published, improved)
     ]
     assert found == [("output", True, False), ("input", False, True)]
-    assert (published.training.margin, published.training.negatives, published.training.input_loss_weight) == (1, 1, 1)
+    assert (published.training.margin, published.training.input_loss_weight) == (1, 1)
     assert published.network == improved.network
 
 

@@ -28,14 +28,18 @@ class TripleBatch:
     answer: Positions
     """int64 [n], the other entity of the triple."""
     corrupted: Positions
-    """int64 [n, negatives], entities that replace the answer."""
+    """int64 [n, negatives], what replaces the answer: positions in ``replacement``."""
+    replacement: Positions
+    """int64 [m], entities."""
+    replacement_relation: Positions
+    """int64 [m] in [0, 2R): the relation r of the triples that an entity is a replacement in; pairs are distinct."""
     neighbourhoods: Neighbourhoods
-    """Rows of the n entities and, if candidates have them, of the n answers and of the n · negatives replacements."""
+    """Rows of the n entities and, if candidates have them, of the n answers and of the m replacements."""
 
     @property
     def candidates(self) -> Positions:
-        """int64 [(1 + negatives) · n]: the answers, then the replacements of the first, second, … answer."""
-        return np.concatenate([self.answer, self.corrupted.ravel()])
+        """int64 [n + m]: the answers, then the replacements."""
+        return np.concatenate([self.answer, self.replacement])
 
     def row_entities(self) -> Positions:
         """int64 [rows], the entity of each row of ``neighbourhoods``."""
@@ -43,9 +47,8 @@ class TripleBatch:
 
     def row_relations(self, relations: RelationIds) -> Positions:
         """int64 [rows] in [0, 2R), what each row is asked about: r for e, and its inverse for candidates."""
-        inverse = relations.inverse(self.relation)
-        asked = [self.relation, inverse, np.repeat(inverse, self.corrupted.shape[1])]
-        return np.concatenate(asked)[: len(self.neighbourhoods)]
+        inverse = relations.inverse(np.concatenate([self.relation, self.replacement_relation]))
+        return np.concatenate([self.relation, inverse])[: len(self.neighbourhoods)]
 
 
 class TripleBatches:
@@ -99,16 +102,20 @@ class TripleBatches:
         head, relation, tail = self._head[chosen], self._relation[chosen], self._tail[chosen]
         entity, answer = np.where(forward, head, tail), np.where(forward, tail, head)
         relation = np.where(forward, relation, self._relations.inverse(relation))
-        corrupted = self._corrupt(entity, relation, rng)
+        pair, corrupted = np.unique(
+            relation[:, None] * self._entities + self._corrupt(entity, relation, rng), return_inverse=True
+        )
+        replacement_relation, replacement = np.divmod(pair, self._entities)
         rows = [entity]
         leave_out = [np.where(forward, self._message_of_tail[chosen], self._message_of_head[chosen])]
         if self._encode_candidates:
-            rows += [answer, corrupted.ravel()]
+            rows += [answer, replacement]
             leave_out += [np.where(forward, self._message_of_head[chosen], self._message_of_tail[chosen])]
-            leave_out += [np.full(corrupted.size, -1, dtype=np.int64)]
+            leave_out += [np.full(len(pair), -1, dtype=np.int64)]
         target = np.concatenate(leave_out) if config.leave_target_out else None
         sampled = shuffled.sample(np.concatenate(rows), config.neighbours, rng, target)
-        return TripleBatch(entity, relation, answer, corrupted, sampled)
+        corrupted = corrupted.reshape(len(entity), config.negatives)
+        return TripleBatch(entity, relation, answer, corrupted, replacement, replacement_relation, sampled)
 
     def _make_epoch(self, epoch: int) -> tuple[Positions, Neighbourhoods]:
         rng = np.random.default_rng([self._seed, 1, epoch])
@@ -127,6 +134,10 @@ class TripleBatches:
 
     def _draw(self, relation: Positions, rng: np.random.Generator) -> Positions:
         shape = len(relation), self._config.negatives
+        if self._config.corrupt == "shared":
+            distinct, group = np.unique(relation, return_inverse=True)
+            found: Positions = rng.choice(self._pool, (len(distinct), shape[1]))[group]
+            return found
         if self._config.corrupt == "uniform":
             return rng.choice(self._pool, shape)
         # Messages are sorted by relation: the neighbours in those of r are the answers of r in all triples.

@@ -51,17 +51,18 @@ def translated(entity: Tensor, translation: Tensor, is_tail: Tensor) -> Tensor:
     return normalize(entity, dim=-1) + sign[:, None] * normalize(translation, dim=-1)
 
 
-def margin_loss(target: Tensor, candidates: Tensor, margin: float) -> Tensor:
+def margin_loss(target: Tensor, candidates: Tensor, corrupted: Tensor, margin: float) -> Tensor:
     """mean [margin + |target - norm(answer)|₁ - |target - norm(corrupted)|₁]₊.
 
     Args:
         target: [n, d], the result of ``translated``.
-        candidates: [(1 + negatives) · n, d]: the n answers, then the replacements of the first, second, … answer.
+        candidates: [n + m, d]: the n answers, then what replaces them.
+        corrupted: int64 [n, negatives], positions in the last m candidates.
         margin: The margin.
     """
-    count, unit = len(target), normalize(candidates, dim=-1)
-    positive = (target - unit[:count]).abs().sum(-1, keepdim=True)
-    negative = (target[:, None] - unit[count:].view(count, -1, target.shape[1])).abs().sum(-1)
+    unit = normalize(candidates, dim=-1)
+    positive = (target - unit[: len(target)]).abs().sum(-1, keepdim=True)
+    negative = (target[:, None] - embedding(corrupted, unit[len(target) :])).abs().sum(-1)
     return relu(margin + positive - negative).mean()
 
 

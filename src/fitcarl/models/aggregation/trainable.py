@@ -80,11 +80,13 @@ class AggregationModel(ABC):
         vectors = network(rows, asked)
         inputs = embedding(torch.from_numpy(batch.candidates), network.entity)
         candidates = vectors[count:] if self._encodes_candidates else inputs
-        output_loss = margin_loss(translated(vectors[:count], translation, is_tail), candidates, config.margin)
+        corrupted = torch.from_numpy(batch.corrupted)
+        target = translated(vectors[:count], translation, is_tail)
+        output_loss = margin_loss(target, candidates, corrupted, config.margin)
         if not config.input_loss_weight:
             return EpisodeResult(output_loss, {})
         own = embedding(torch.from_numpy(batch.entity), network.entity)
-        input_loss = margin_loss(translated(own, translation, is_tail), inputs, config.margin)
+        input_loss = margin_loss(translated(own, translation, is_tail), inputs, corrupted, config.margin)
         metrics = {"output_loss": output_loss.item(), "input_loss": input_loss.item()}
         return EpisodeResult(output_loss + config.input_loss_weight * input_loss, metrics)
 

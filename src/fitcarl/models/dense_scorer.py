@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.calendar import Calendar
-from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.scorer import PathlessExplainer
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
@@ -20,7 +18,7 @@ _CHUNK = 256
 """Queries per matrix product; bounds memory."""
 
 
-class DotProductScorer:
+class DotProductScorer(PathlessExplainer):
     """Scores every entity of the vocabulary; has no paths."""
 
     def __init__(self, name: str, rows: ScorerRows) -> None:
@@ -36,15 +34,3 @@ class DotProductScorer:
         query_rows, entity_rows = self._rows(task, queries)
         chunks = (query_rows[first : first + _CHUNK] for first in range(0, len(queries), _CHUNK))
         return Scores.concat([Scores.from_dense(chunk @ entity_rows.T) for chunk in chunks])
-
-    def explain(
-        self,
-        task: Task,  # noqa: ARG002
-        query: Queries,  # noqa: ARG002
-        entities: Sequence[int],
-        vocabulary: Vocabulary,  # noqa: ARG002
-        calendar: Calendar,  # noqa: ARG002
-        limit: int = 3,  # noqa: ARG002
-    ) -> list[list[ExplanationPath]]:
-        """No paths."""
-        return [[] for _ in entities]

@@ -53,3 +53,19 @@ class Explainer(Scorer, Protocol):
     ) -> list[list[ExplanationPath]]:
         """Returns the most probable paths of one query to each entity, best first, at most ``limit`` per entity."""
         ...
+
+
+class PathlessExplainer:
+    """Base of scorers that have no paths."""
+
+    def explain(
+        self,
+        task: Task,  # noqa: ARG002
+        query: Queries,  # noqa: ARG002
+        entities: Sequence[int],
+        vocabulary: Vocabulary,  # noqa: ARG002
+        calendar: Calendar,  # noqa: ARG002
+        limit: int = 3,  # noqa: ARG002
+    ) -> list[list[ExplanationPath]]:
+        """No paths for any entity."""
+        return [[] for _ in entities]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,14 +12,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from fitcarl.config.aggregation import CandidateConfig
-from fitcarl.data.calendar import Calendar
-from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.aggregation.decoder import all_distances, translated
 from fitcarl.models.aggregation.neighbourhoods import Neighbourhoods
 from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
 from fitcarl.models.support import SupportFacts, support_rows
-from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.scorer import PathlessExplainer
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
@@ -28,7 +25,7 @@ _CACHED_NUMBERS = 1 << 26
 """Numbers in cached candidate vectors, 4 bytes each."""
 
 
-class AggregationScorer:
+class AggregationScorer(PathlessExplainer):
     """Scores candidates by their distance to the translated vector of e', which is made from its support facts.
 
     A candidate has its input row, or a vector made from its neighbours in the graph. An unseen entity of the task has
@@ -69,18 +66,6 @@ class AggregationScorer:
         if not self._config.query_entity:
             scores[np.arange(len(queries)), queries.entity] = -np.inf
         return Scores.from_dense(scores)
-
-    def explain(
-        self,
-        task: Task,  # noqa: ARG002
-        query: Queries,  # noqa: ARG002
-        entities: Sequence[int],
-        vocabulary: Vocabulary,  # noqa: ARG002
-        calendar: Calendar,  # noqa: ARG002
-        limit: int = 3,  # noqa: ARG002
-    ) -> list[list[ExplanationPath]]:
-        """No paths: distances of vectors have none."""
-        return [[] for _ in entities]
 
     def _support(self, task: Task) -> NeighbourTensors:
         """One row per entity of the support, in order: the distinct messages of its support facts."""

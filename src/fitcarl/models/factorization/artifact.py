@@ -42,6 +42,7 @@ def load_pretrained(artifacts: Artifacts, context: GraphContext) -> Embeddings:
     """
     file = artifacts.path(NAME)
     embeddings = Embeddings.load(file)
+    # Compiled loops check no bounds, so there must be a row for every entity and relation.
     expected = context.graph.entities, context.graph.relations.directed
     if (len(embeddings.entity), len(embeddings.relation)) != expected:
         raise InputError("does not fit the names", file=file, expected=f"{expected} rows")

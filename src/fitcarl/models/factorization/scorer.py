@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.factorization import FactorizationConfig
-from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
-from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.factorization.fold_in import FoldIn
 from fitcarl.models.factorization.objective import Objective, QueryIds
 from fitcarl.models.factorization.score_function import Tables
 from fitcarl.models.factorization.seen_facts import SeenFacts
-from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.scorer import PathlessExplainer
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 _CHUNK = 256
 
 
-class FactorizationScorer:
+class FactorizationScorer(PathlessExplainer):
     """Scores all entities that have a row."""
 
     def __init__(
@@ -68,18 +64,6 @@ class FactorizationScorer:
             scores[:, ~listed] = -np.inf
             parts.append(Scores.from_dense(scores))
         return Scores.concat(parts)
-
-    def explain(
-        self,
-        task: Task,  # noqa: ARG002
-        query: Queries,  # noqa: ARG002
-        entities: Sequence[int],
-        vocabulary: Vocabulary,  # noqa: ARG002
-        calendar: Calendar,  # noqa: ARG002
-        limit: int = 3,  # noqa: ARG002
-    ) -> list[list[ExplanationPath]]:
-        """No paths: the scores are products of rows."""
-        return [[] for _ in entities]
 
     def _task_tables(self, support: MetaSet) -> tuple[Tables, NDArray[np.bool_]]:
         """float64 tables with the rows of the task's entities, and which entities have a row; kept for further calls

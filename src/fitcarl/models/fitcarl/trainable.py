@@ -12,10 +12,9 @@ import torch
 from fitcarl.config.schema import Config, FitcarlConfig
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts, concept_distribution
-from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
-from fitcarl.models.factorization.cache import embeddings_for
+from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
@@ -39,19 +38,15 @@ class FitcarlModel:
     @classmethod
     def prepare(cls, preparation: Preparation) -> FitcarlModel:
         """Pre-trains the embeddings on the background, or reads them from the cache."""
-        artifacts = preparation.artifacts
-        if not artifacts.exists("embeddings"):
-            _pretrain(preparation).save(artifacts.path("embeddings"))
-        return cls.load(preparation.config, preparation.context, artifacts)
+        config = preparation.config
+        assert isinstance(config, FitcarlConfig)
+        save_pretrained(preparation, config.embedding)
+        return cls.load(config, preparation.context, preparation.artifacts)
 
     @classmethod
     def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> FitcarlModel:
         assert isinstance(config, FitcarlConfig)
-        embeddings = Embeddings.load(artifacts.path("embeddings"))
-        # Compiled loops check no bounds, so there must be a row for every entity and relation.
-        expected = context.graph.entities, context.graph.relations.directed
-        if (len(embeddings.entity), len(embeddings.relation)) != expected:
-            raise InputError("does not fit the names", file=artifacts.path("embeddings"), expected=f"{expected} rows")
+        embeddings = load_pretrained(artifacts, context)
         with seeded(config.seed):
             return cls(config, context, embeddings)
 
@@ -81,18 +76,6 @@ class FitcarlModel:
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> FitcarlModel:  # noqa: ARG002
         """The embeddings are not refitted: they belong to the weights."""
         return self.with_graph(graph)
-
-
-def _pretrain(preparation: Preparation) -> Embeddings:
-    config = preparation.config
-    assert isinstance(config, FitcarlConfig)
-    return embeddings_for(
-        preparation.dataset,
-        config.embedding,
-        config.seed,
-        on_progress=preparation.on_progress,
-        should_stop=preparation.should_stop,
-    )
 
 
 def concept_prior(context: GraphContext) -> ConceptPrior:

@@ -81,3 +81,22 @@ def test_check_rejects_entities_out_of_range_and_missing_queries():
         scores.check(1, 5)
     with pytest.raises(ValueError, match="instead of 2"):
         scores.check(2, 6)
+
+
+@given(st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=5))
+def test_check_accepts_exactly_the_lists_of_distinct_entities(rows):
+    entity = np.array([x for row in rows for x in row], np.int32)
+    offsets = np.cumsum([0, *map(len, rows)])
+    scores = Scores(offsets, entity, np.zeros(len(entity)))
+    if all(len(set(row)) == len(row) for row in rows):
+        scores.check(len(rows), 5)
+    else:
+        with pytest.raises(ValueError, match="twice"):
+            scores.check(len(rows), 5)
+
+
+def test_from_dense_lists_all_entities_of_a_finite_matrix():
+    answers = Scores.from_dense([[0.5, 1.0], [-2.0, 0.0], [3.0, 4.0]])
+    expected = {(0, 0): 0.5, (0, 1): 1.0, (1, 0): -2.0, (1, 1): 0.0, (2, 0): 3.0, (2, 1): 4.0}
+    assert listed(answers) == expected
+    answers.check(3, 2)

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import Positions
+from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.evaluation.filtering import Filter, KnownAnswers
+from fitcarl.evaluation.kernels import count_better
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries
 
@@ -71,18 +73,9 @@ def rank(scores: Scores, queries: Queries, known: KnownAnswers, entities: int, f
     """
     scores.check(len(queries), entities)
     n = len(queries)
-    query = scores.query
     others = known.filtered_answers(queries, filter)
-    removed = others.contains(scores)
-
-    is_answer = scores.entity == queries.answer[query]
-    covered = np.zeros(n, dtype=np.bool_)
-    covered[query[is_answer]] = True
-    answer_score = np.full(n, -np.inf)
-    answer_score[query[is_answer]] = scores.score[is_answer]
-
-    listed = np.bincount(query[~removed], minlength=n)
-    greater = np.bincount(query[~removed & (scores.score > answer_score[query])], minlength=n)
-    equal = np.bincount(query[~removed & (scores.score == answer_score[query])], minlength=n)
+    greater, equal, covered = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    columns = scores.offsets, scores.entity, scores.score, queries.answer, others.offsets, others.entity
+    parallel_for(split_range(n), lambda _, low, high: count_better(low, high, *columns, greater, equal, covered))
     candidates = entities - np.diff(others.offsets)
-    return Ranks(greater, np.where(covered, equal, candidates - listed), candidates, covered)
+    return Ranks(greater, np.where(covered, equal, candidates - greater), candidates, covered)

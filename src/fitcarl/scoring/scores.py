@@ -49,6 +49,9 @@ class Scores:
         """
         table = np.asarray(scores, dtype=np.float64)
         listed = table != -np.inf
+        if listed.all():
+            rows, columns = table.shape
+            return cls(np.arange(rows + 1) * columns, np.tile(np.arange(columns, dtype=np.int32), rows), table.ravel())
         query, entity = np.nonzero(listed)
         counts = np.bincount(query, minlength=len(table))
         return cls(offsets_of(counts), entity.astype(np.int32), table[listed])
@@ -80,6 +83,8 @@ class Scores:
     @classmethod
     def concat(cls, parts: Sequence[Scores]) -> Scores:
         """The scores of the queries of all ``parts``, in their order."""
+        if len(parts) == 1:
+            return parts[0]
         counts = [np.diff(part.offsets) for part in parts]
         return cls(
             offsets_of(np.concatenate([np.empty(0, np.int64), *counts])),
@@ -121,8 +126,10 @@ class Scores:
             raise ValueError(f"scores of {len(self)} queries instead of {queries}")
         if len(self.entity) and not (self.entity.min() >= 0 and self.entity.max() < entities):
             raise ValueError(f"a scored entity is not in [0, {entities})")
-        pair = self.query * entities + self.entity
-        if np.any(pair[1:] <= pair[:-1]):  # sorting is only needed if a scorer does not list by ascending entity
-            pair = np.sort(pair)
+        falls = self.entity[1:] <= self.entity[:-1]
+        starts = self.offsets[1:-1]
+        falls[starts[(starts > 0) & (starts < len(self.entity))] - 1] = False
+        if falls.any():  # sorting is only needed if a scorer does not list by ascending entity
+            pair = np.sort(self.query * entities + self.entity)
             if np.any(pair[1:] == pair[:-1]):
                 raise ValueError("an entity is listed twice for one query")

@@ -66,9 +66,7 @@ class _FilteredSoftmax(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        gradient, queries, candidates = ctx.saved_tensors
-        upstream = gradients[0]
-        return upstream * (gradient @ candidates), upstream * (gradient.T @ queries), None, None, None, None
+        return *_product_gradients(ctx, gradients[0]), None, None, None, None
 
 
 def softmax_cross_entropy(
@@ -119,6 +117,14 @@ class _SoftmaxCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        gradient, queries, candidates = ctx.saved_tensors
-        upstream = gradients[0]
-        return upstream * (gradient @ candidates), upstream * (gradient.T @ queries), None, None, None, None
+        return *_product_gradients(ctx, gradients[0]), None, None, None, None
+
+
+def _product_gradients(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """Gradients of the queries and of the candidates from the saved gradient of their product; None if not needed."""
+    gradient, queries, candidates = ctx.saved_tensors
+    for_queries, for_candidates, *_ = ctx.needs_input_grad
+    return (
+        upstream * (gradient @ candidates) if for_queries else None,
+        upstream * (gradient.T @ queries) if for_candidates else None,
+    )

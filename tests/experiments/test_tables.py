@@ -138,6 +138,24 @@ def test_results_are_not_replaced_by_rows_without_results(plan: ReproductionPlan
     assert SystemTable(out, "table2", "").read() == rows
 
 
+def test_rows_of_earlier_calls_are_shown_without_their_runs(
+    plan: ReproductionPlan, finished: Finished, tmp_path: Path
+) -> None:
+    out, rows = finished
+    shutil.copy(out / "table2.json", tmp_path)
+    assert reproduce_table(plan, tmp_path, train=None) == rows
+
+
+def test_overview_has_one_line_per_system_and_one_column_per_data_and_shots(finished: Finished) -> None:
+    _, rows = finished
+    other = [replace(row, shots=1, mrr=0.125) for row in rows if row.system == "mix"]
+    [_, _, paper, mix] = render_system_table([*rows, *other], "Title").split("## All systems\n\n")[1].split("\n")[:4]
+    assert [cell.strip() for cell in mix.split("|")[1:-1]][::2] == ["mix", ".125 (.125) / –"]
+    assert paper.startswith("| paper [")
+    assert paper.split("|")[3].strip() == "–"
+    assert "All systems" not in render_system_table(rows, "Title")
+
+
 def test_stale_report_is_made_again(plan: ReproductionPlan, finished: Finished, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(finished[0], out)

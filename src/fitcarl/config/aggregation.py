@@ -28,7 +28,7 @@ class AggregationTrainingConfig(TrainingConfig):
     learning_rate: float = Field(1e-2, gt=0, description="learning rate of Adam")
     validate_every: int = Field(100, ge=1, description="episodes between two validations on meta-validation")
     patience: int = Field(
-        5, ge=0, description="validations without improvement after which training stops; 0 for never"
+        3, ge=0, description="validations without improvement after which training stops; 0 for never"
     )
 
     batch_size: int = Field(1024, ge=1, description="distinct triples (facts without time) per episode")

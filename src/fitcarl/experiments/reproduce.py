@@ -128,7 +128,7 @@ def reproduce_table(
         again: Evaluate again what was evaluated earlier.
 
     Returns:
-        The rows of the plan; those without results have status ``not run``.
+        The rows of the plan; those without results, from this call or an earlier one, have status ``not run``.
 
     Raises:
         InputError: If a setting is invalid or a folder holds another run; checked before anything is trained.
@@ -155,7 +155,8 @@ def reproduce_table(
             file.add(rows[cell])
         if errors:
             raise errors[0]
-    return [row for cell in cells for row in rows[cell]]
+    kept = {row.key: row for row in file.read()}  # results of runs that are no longer in the folder
+    return [kept.get(row.key, row) for cell in cells for row in rows[cell]]
 
 
 def list_runs(plan: ReproductionPlan, out: str | Path, table: TableNumber, order: Order) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ class SystemTable:
 
 def render_system_table(rows: Sequence[SystemRow], title: str) -> str:
     """The Markdown document, aligned to be readable as plain text."""
-    parts = [f"# {title}"]
+    parts = [f"# {title}", *_overview(rows)]
     for data, shots in dict.fromkeys((row.data, row.shots) for row in rows):
         group: dict[tuple[Any, ...], dict[Protocol, SystemRow]] = {}
         for row in rows:
@@ -73,6 +73,28 @@ def render_system_table(rows: Sequence[SystemRow], title: str) -> str:
     signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
     parts += [*_NOTES, *(["```\n" + "\n".join(signatures) + "\n```"] if signatures else [])]
     return "\n\n".join(parts) + "\n"
+
+
+def _overview(rows: Sequence[SystemRow]) -> list[str]:
+    """One line per system with the MRR on all data, as the paper prints its tables; only for more than one column."""
+    columns = list(dict.fromkeys((row.data, row.shots) for row in rows))
+    lines: dict[str, dict[tuple[str, int], dict[Protocol, SystemRow]]] = {}
+    for row in rows:
+        lines.setdefault(row_label(row), {}).setdefault((row.data, row.shots), {})[row.protocol] = row
+    if len(columns) < 2:
+        return []
+    head = ["system", *(f"{data}, {shots}-shot" for data, shots in columns)]
+    cells = [[label, *(_overview_cell(found.get(column, {})) for column in columns)] for label, found in lines.items()]
+    note = "MRR (MRR, time-unaware) / MRR as published; – not run, or not published."
+    return ["## All systems", markdown_table([head, *cells], left=(0,)), note]
+
+
+def _overview_cell(found: dict[Protocol, SystemRow]) -> str:
+    if "realistic" not in found or "time-unaware" not in found:
+        return "–"
+    row, unaware = found["realistic"], found["time-unaware"]
+    own = f"{format_metric(row.mrr)} ({format_metric(unaware.mrr)})" if row.has_results else "–"
+    return f"{own} / {published_cells(row)[0]}"
 
 
 def _cells(found: dict[Protocol, SystemRow]) -> list[str]:

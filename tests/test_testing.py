@@ -7,6 +7,7 @@ import pytest
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics import CopySupport, RelationWindow
+from fitcarl.models.registry import HEURISTIC, heuristic
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 from fitcarl.testing import ContractError, check_scorer
@@ -133,6 +134,38 @@ class UsesHiddenFacts(Correct):
 
     def table(self, queries):
         return super().table(queries) + self.counts
+
+
+class UsesFuture(Correct):
+    def __init__(self, dataset):
+        super().__init__(dataset)
+        self.counts = np.bincount(dataset.background.object, minlength=self.entities)
+
+    def table(self, queries):
+        return super().table(queries) + self.counts
+
+
+class UsesLaterSupport(Correct):
+    def score(self, task, queries):
+        return Scores.from_dense(self.table(queries) + sum(hash(fact) % 997 for fact in task.support.facts))
+
+
+@pytest.mark.parametrize("name", HEURISTIC)
+def test_heuristics_use_no_fact_at_or_after_the_query(name):
+    check_scorer(heuristic(name, DATASET), DATASET, setting="forecast", make=lambda dataset: heuristic(name, dataset))
+
+
+def test_correct_scorer_is_accepted_in_the_setting_forecast():
+    check_scorer(Correct(DATASET), DATASET, setting="forecast", make=Correct)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"), [(UsesFuture, "facts that are not before the query"), (UsesLaterSupport, "support facts of")]
+)
+def test_scorers_that_use_the_future_are_rejected(make, message):
+    check_scorer(make(DATASET), DATASET, make=make)
+    with pytest.raises(ContractError, match=message):
+        check_scorer(make(DATASET), DATASET, setting="forecast", make=make)
 
 
 @pytest.mark.parametrize("make", [Correct, CopySupport, RelationWindow])

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.config.base import Setting
 from fitcarl.core.arrays import Positions
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet, Split
 from fitcarl.data.quadruples import Quadruples
@@ -37,6 +38,7 @@ def check_scorer(
     shots: int = 3,
     *,
     split: Split = "test",
+    setting: Setting = "completion",
     make: Callable[[Dataset], Scorer] | None = None,
     tolerance: float = 0.0,
     check_support_order: bool = True,
@@ -50,12 +52,15 @@ def check_scorer(
     - The answers of the queries are not used.
     - The order of the support facts of an entity does not matter.
     - With ``make``: of the unseen entities, no fact beyond the support is used.
+    - In the setting ``forecast``: support facts of other entities and, with ``make``, background facts that are not
+      before the query are not used. Replacing all of them changes no score.
 
     Args:
         scorer: The scorer, fitted to the dataset.
         dataset: A dataset with unseen entities in ``split``.
         shots: Support facts per unseen entity (K).
         split: The group of unseen entities.
+        setting: What the queries may use.
         make: Builds the same scorer from a dataset, such as its class; it is called with a dataset without the hidden
             facts of the unseen entities.
         tolerance: Largest tolerated difference of scores that should be equal, relative to the score if it is above 1.
@@ -68,7 +73,7 @@ def check_scorer(
         ContractError: If a check fails, with the first query and entity that show it.
     """
     relations, entities = dataset.vocabulary.relation_ids, len(dataset.vocabulary.entities)
-    task = official_task(dataset.meta(split), shots, relations)
+    task = official_task(dataset.meta(split), shots, relations, setting)
     if not len(task.queries):
         raise ValueError(f"{dataset.name} has no query in meta-{split} at {shots} shots")
     masked = Task(task.support, hide_answers(task.queries))
@@ -76,7 +81,7 @@ def check_scorer(
     compare = _Comparison(entities, task.queries, expected)
 
     if check_other_draw:
-        other = sampled_task(dataset.meta(split), shots, relations, np.random.default_rng(0))
+        other = sampled_task(dataset.meta(split), shots, relations, np.random.default_rng(0), setting=setting)
         scorer.score(Task(other.support, hide_answers(other.queries)), hide_answers(other.queries))
     compare(scorer.score(masked, masked.queries), "it is not deterministic or keeps state between tasks", 0.0)
     compare(scorer.score(task, task.queries), "it uses the answers of the queries", 0.0)
@@ -90,6 +95,51 @@ def check_scorer(
     if make is not None:
         without = _without_hidden_facts(dataset, split, task)
         compare(make(without).score(masked, masked.queries), "it uses hidden facts of unseen entities", tolerance)
+    if setting == "forecast":
+        _check_future(scorer, dataset, masked, make, check_other_draw)
+
+
+def _check_future(
+    scorer: Scorer, dataset: Dataset, task: Task, make: Callable[[Dataset], Scorer] | None, replace_support: bool
+) -> None:
+    """Checks that facts which are not before a query do not change its scores."""
+    if replace_support:  # those of entities that appear after the first queries
+        asked, compare, tick = _early_queries(scorer, dataset, task, 0.05)
+        late = np.flatnonzero(task.support.facts.time >= tick)
+        late = late[~np.isin(task.support.entity_of_fact[late], asked.queries.entity)]
+        facts = _with_other_objects(task.support.facts, late, task.support.entity_of_fact)
+        changed = Task(MetaSet(task.support.entity_of_fact, facts), asked.queries)
+        found = scorer.score(changed, asked.queries)
+        compare(found, "it uses support facts of other entities that are not before the query", 0.0)
+    if make is not None:
+        asked, compare, tick = _early_queries(scorer, dataset, task, 0.5)
+        background = dataset.background
+        late = np.flatnonzero(background.time >= tick)
+        changed_facts = _with_other_objects(background, late, background.subject)
+        kept = np.ones(len(background), dtype=np.bool_)
+        kept[late[::3]] = False
+        other = make(replace(dataset, background=changed_facts.take(kept)))
+        compare(other.score(asked, asked.queries), "it uses facts that are not before the query", 0.0)
+
+
+def _early_queries(scorer: Scorer, dataset: Dataset, task: Task, share: float) -> tuple[Task, _Comparison, int]:
+    """The first queries of a task by time, what to compare scores with, and the tick of the last of them."""
+    tick = int(np.quantile(task.queries.visible_before, share))
+    queries = task.queries.take(task.queries.visible_before <= tick)
+    asked = Task(task.support, queries)
+    return asked, _Comparison(len(dataset.vocabulary.entities), queries, scorer.score(asked, queries)), tick
+
+
+def _with_other_objects(facts: Quadruples, chosen: NDArray[np.int64], owner: NDArray[np.int32]) -> Quadruples:
+    """The facts with exchanged relations, and exchanged entities other than the owner, at some positions."""
+    order = np.roll(chosen, 1)
+    relation, subject, object = facts.relation.copy(), facts.subject.copy(), facts.object.copy()
+    relation[chosen] = facts.relation[order]
+    is_subject = facts.subject == owner
+    other = np.where(is_subject, facts.object, facts.subject)[order]
+    object[chosen] = np.where(is_subject[chosen], other, object[chosen])
+    subject[chosen] = np.where(is_subject[chosen], subject[chosen], other)
+    return Quadruples(subject, relation, object, facts.time)
 
 
 def _check_output(scorer: Scorer, task: Task, entities: int) -> Scores:
@@ -191,7 +241,7 @@ def _arrays(task: Task) -> list[NDArray[np.int32]]:
 
 
 def _with_answers(queries: Queries, answer: NDArray[np.int32]) -> Queries:
-    return Queries(queries.entity, queries.relation, queries.time, answer)
+    return replace(queries, answer=answer)
 
 
 def _reversed_support(support: MetaSet) -> MetaSet:

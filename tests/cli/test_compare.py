@@ -88,7 +88,7 @@ def test_run_trained_for_other_shots_is_remarked(trained: Trained, fitcarl: Comm
 def test_data_and_shots_default_to_first_run(trained: Trained, fitcarl: Command) -> None:
     _, two, three = trained
     row = json.loads(fitcarl("compare", "--run", two, "--json").stdout)["rows"][0]
-    assert "|split:test|shots:2|" in row["signature"]
+    assert "|split:test|setting:completion|shots:2|" in row["signature"]
     assert "|data:tiny@" in row["signature"]
     assert "|shots:3|" in json.loads(fitcarl("compare", "--run", three, "--json").stdout)["rows"][0]["signature"]
 

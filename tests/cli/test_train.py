@@ -67,7 +67,7 @@ def test_evaluate_json_has_the_documented_keys(trained: Trained, fitcarl: Comman
     assert found["seconds"] > 0
     assert found["peak_mb"] > 0
     assert found["parameters"] > 0
-    assert "|split:test|shots:2|draws:1+0|seeds:1|data:tiny@" in found["signature"]
+    assert "|split:test|setting:completion|shots:2|draws:1+0|seeds:1|data:tiny@" in found["signature"]
 
 
 def test_ranks_are_ordered_from_optimistic_to_pessimistic(trained: Trained, fitcarl: Command) -> None:

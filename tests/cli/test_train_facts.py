@@ -23,7 +23,7 @@ def test_file_of_facts_is_trained_on(facts: Path, fitcarl: Command, tmp_path: Pa
     assert "|split:valid|" in (sign := json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"])
     assert "|data:facts@" in sign
     compared = json.loads(fitcarl("compare", "--run", run, "--json").stdout)
-    assert "|split:valid|shots:3|" in compared["rows"][-1]["signature"]
+    assert "|split:valid|setting:completion|shots:3|" in compared["rows"][-1]["signature"]
     assert compared["remarks"] == []
     assert_one_line(fitcarl("train", facts, "--resume", run), "DATA")
     assert fitcarl("train", "--resume", run, "--episodes", 3).code == 0

@@ -57,7 +57,8 @@ BASE: dict[str, tuple[str, ...]] = {
         *("policy.train_candidates=10", "policy.queries_per_episode=20", "encoder.dim=4", "encoder.max_updates=2"),
         *("encoder.min_updates=1", "encoder.batch_size=16"),
     ),
-    **dict.fromkeys(("complex", "bique", "tntcomplex", "telm", "tero"), _FACTORIZATION),
+    **dict.fromkeys(("complex", "bique", "tntcomplex", "tero"), _FACTORIZATION),
+    "telm": (*_FACTORIZATION, "training.first_stage=0"),
     "gen": (*_TRAINING, *_EMBEDDING, "network.bases=3", "training.negatives=4", "training.entities_per_task=5"),
     "filt": (*_TRAINING, *_EMBEDDING, "training.negatives=4", "training.entities_per_task=5"),
     "titer": (
@@ -72,6 +73,7 @@ BASE: dict[str, tuple[str, ...]] = {
 _SHARED = {
     "shots": "3",
     "seed": "1",
+    "setting": "forecast",
     "training.episodes": "1",
     "training.queries_per_entity": "3",
     "training.learning_rate": "0.01",
@@ -261,7 +263,7 @@ def train_briefly(dataset: Dataset, name: str, settings: tuple[str, ...], folder
         Preparation(dataset, setup.config, context, visible, Artifacts(folder), ignore_progress, never_stop)
     )
     run_episodes(setup, model, RunFolder(folder), Callbacks())
-    task = official_task(dataset.valid, setup.config.shots, dataset.vocabulary.relation_ids)
+    task = official_task(dataset.valid, setup.config.shots, dataset.vocabulary.relation_ids, setup.config.setting)
     scores = model.scorer().score(task, task.queries.take(slice(0, 40)))
     sha = hashlib.sha256()
     for parameter in model.module.parameters():

@@ -60,7 +60,7 @@ def test_slices_of_one_kind_average_to_headline():
 def test_signature_describes_protocol():
     digest = DATASET.digest[:12]
     assert str(COPY.signature) == (
-        "ranks:realistic|filter:time-aware|cand:all|split:test|shots:3|draws:1+4|seeds:1|"
+        "ranks:realistic|filter:time-aware|cand:all|split:test|setting:completion|shots:3|draws:1+4|seeds:1|"
         f"data:small@{digest}|names:on|fitcarl:{fitcarl.__version__}"
     )
 

@@ -77,7 +77,7 @@ def test_full_preset_is_first_and_has_no_difference(finished: tuple[Path, Ablati
     assert f"run 4 of 4: tiny, 2-shot, plus, {CHOSEN[-1].name}, seed 1: training" in messages
     assert len([path for path in out.iterdir() if (path / "config.json").exists()]) == 4
     assert (out / "tiny-2shot-plus-0").is_dir()
-    assert "|split:valid|shots:2|draws:1+1|seeds:2|" in table.signature
+    assert "|split:valid|setting:completion|shots:2|draws:1+1|seeds:2|" in table.signature
 
 
 def test_difference_is_paired_over_all_seeds_and_draws(

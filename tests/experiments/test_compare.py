@@ -60,4 +60,4 @@ def test_evaluate_scorer_accepts_dataset_folder_and_path(data: Path) -> None:
     scorer = Custom(read_dataset(data))
     reports = [fitcarl.evaluate_scorer(scorer, given, shots=2) for given in (read_dataset(data), data, str(data))]
     assert len({str(report.signature) for report in reports}) == 1
-    assert "|split:test|shots:2|" in str(reports[0].signature)
+    assert "|split:test|setting:completion|shots:2|" in str(reports[0].signature)

@@ -152,7 +152,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "unlisted answers rank right after the listed entities",
         "evaluation/ranks.py",
-        "np.where(covered, equal, candidates - listed)",
+        "np.where(covered, equal, candidates - greater)",
         "np.where(covered, equal, 1)",
         ("evaluation/test_ranks.py",),
     ),
@@ -280,8 +280,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "factorization models are trained on the queries of unseen entities",
         "models/factorization/seen_facts.py",
-        "[official_task(meta, config.shots, relations).support for meta in (dataset.valid, dataset.test)]",
-        "[dataset.valid, dataset.test]",
+        "[official_task(meta, config.shots, relations, config.setting).support for meta in splits]",
+        "list(splits)",
         ("models/factorization/test_trainable.py",),
     ),
     Mutant(
@@ -316,8 +316,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "plus does not refit its statistics without the held-out entities",
         "models/plus/trainable.py",
-        "statistics = compute_statistics(graph.background_facts(), graph,",
-        "statistics = now or compute_statistics(graph.background_facts(), graph,",
+        "statistics = compute_statistics(*arguments, names=names, setting=self._setting)",
+        "statistics = previous or compute_statistics(*arguments, names=names, setting=self._setting)",
         ("tasks", "training", "models/plus"),
     ),
     # models: heuristics

@@ -115,3 +115,51 @@ def test_official_task_has_the_published_number_of_queries(benchmarks: Path) -> 
         for shots in (1, 3)
     }
     assert counts == {("valid", 1): 670, ("test", 1): 656, ("valid", 3): 574, ("test", 3): 560}
+
+
+def dated(rows: list[tuple[int, int, int]]) -> MetaSet:
+    """Facts (owner, 0, other, time) from rows (owner, other, time), owners contiguous."""
+    facts = [(owner, 0, other, time) for owner, other, time in rows]
+    return MetaSet(np.array([row[0] for row in rows], np.int32), Quadruples.from_rows(facts))
+
+
+def test_forecast_supports_with_the_earliest_facts_and_asks_for_strictly_later_ones() -> None:
+    meta = dated([(100, 1, 9), (100, 2, 3), (100, 3, 5), (100, 4, 5), (100, 5, 7), (101, 6, 2), (101, 7, 2)])
+    task = official_task(meta, 2, R, "forecast")
+    # Entity 100: supports at 3 and 5; the other fact at 5 is not later. Entity 101 has nothing later than its supports.
+    assert facts_of(task.support) == {100: [(100, 0, 2, 3), (100, 0, 3, 5)]}
+    assert query_facts(task) == {100: [(100, 0, 5, 7), (100, 0, 1, 9)]}
+    assert task.queries.visible_before.tolist() == [7, 9]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=8), min_size=1, max_size=4),
+    st.integers(1, 3),
+    st.integers(0, 3),
+    st.sampled_from([None, 1, 2]),
+)
+def test_sampled_forecast_has_successive_supports_before_all_queries(
+    times: list[list[int]], shots: int, seed: int, limit: int | None
+) -> None:
+    rows = [(100 + i, 10 * i + j, time) for i, column in enumerate(times) for j, time in enumerate(column)]
+    meta = dated(rows)
+    task = sampled_task(meta, shots, R, np.random.default_rng(seed), limit, "forecast")
+    supports, queries = facts_of(task.support), query_facts(task)
+    assert supports.keys() == queries.keys()
+    for entity, facts in facts_of(meta).items():
+        if entity not in supports:
+            continue
+        known, asked = supports[entity], queries[entity]
+        last = max(time for *_, time in known)
+        assert len(known) == shots
+        assert set(asked) <= {fact for fact in facts if fact[3] > last}
+        assert limit is None or len(asked) <= limit
+        between = [fact for fact in facts if min(time for *_, time in known) < fact[3] < last]
+        assert set(between) <= set(known)
+    assert np.array_equal(task.queries.visible_before, task.queries.time)
+
+
+def test_completion_queries_have_no_limit() -> None:
+    task = official_task(meta_set([5, 4]), 2, R)
+    assert not task.queries.limited
+    assert official_task(meta_set([5, 4]), 2, R, "forecast").queries.limited

@@ -29,6 +29,7 @@ def compare_scorers(
         typer.Option("--run", metavar="RUN", help="A run folder made by 'fitcarl train'; may be repeated."),
     ] = None,
     split: console.SplitOption = None,
+    setting: console.SettingOption = None,
     draws: Annotated[
         int, typer.Option("--draws", min=0, help="Number of resampled supports, in addition to the official ones.")
     ] = 0,
@@ -36,7 +37,7 @@ def compare_scorers(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Evaluate the heuristic baselines and the given runs on the same queries, with differences to the first run."""
-    chosen = None if split is None else console.parse_split(split)
+    chosen, visible = None if split is None else console.parse_split(split), console.parse_setting(setting)
     if data is None and not run:
         raise InputError("one of DATA and --run RUN must be given", expected="'fitcarl compare DATA --run RUN'")
     from fitcarl.experiments.compare import compare
@@ -47,6 +48,7 @@ def compare_scorers(
             shots,
             run or (),
             split=chosen,
+            setting=visible,
             draws=draws,
             seed=seed,
             on_progress=bar,

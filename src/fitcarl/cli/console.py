@@ -23,6 +23,7 @@ from fitcarl.errors import FitcarlError, InputError, did_you_mean, require_extra
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fitcarl.config.base import Setting
     from fitcarl.data.dataset import Split
 
 OK, INTERNAL_ERROR, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -37,6 +38,15 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 SplitOption = Annotated[
     str | None,
     typer.Option("--split", help="train, valid or test. [default: test; valid for a run on plain facts]"),
+]
+
+SettingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--setting",
+        help="What may be used for a query: completion (facts of any time) or forecast (earlier facts only). "
+        "[default: that of the run, or completion]",
+    ),
 ]
 
 Choice = TypeVar("Choice", bound=str)
@@ -96,6 +106,13 @@ def parse_split(name: str) -> Split:
         if split == name:
             return split
     raise InputError("no such split", field="--split", found=name, expected=", ".join(SPLITS))
+
+
+def parse_setting(name: str | None) -> Setting | None:
+    """The value of ``--setting``; None if it was not given."""
+    from fitcarl.config.base import SETTINGS
+
+    return None if name is None else parse_choice(name, SETTINGS, "--setting")
 
 
 def reject_options(context: typer.Context, options: dict[str, str], problem: str, expected: str) -> None:

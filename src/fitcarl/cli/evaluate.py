@@ -19,6 +19,7 @@ def evaluate_run(
         typer.Argument(metavar="RUN…", help="Run folders made by 'fitcarl train'; several share the figures."),
     ],
     split: console.SplitOption = None,
+    setting: console.SettingOption = None,
     data: Annotated[
         str | None, typer.Option("--data", metavar="DATA", help="Another dataset with the same names.")
     ] = None,
@@ -40,13 +41,16 @@ def evaluate_run(
     from fitcarl.reporting.tables import render_report
     from fitcarl.runs.evaluate import evaluate
 
-    chosen = None if split is None else console.parse_split(split)
+    chosen, visible = None if split is None else console.parse_split(split), console.parse_setting(setting)
     for option, file in (("--figure", figure), ("--reliability", diagram)):
         console.check_image_path(option, file, _IMAGES)
         if file is not None:
             console.require_plot(option)
     with console.progress() as bar:
-        reports = [evaluate(run, split=chosen, data=data, draws=draws, seed=seed, on_progress=bar) for run in runs]
+        reports = [
+            evaluate(run, split=chosen, setting=visible, data=data, draws=draws, seed=seed, on_progress=bar)
+            for run in runs
+        ]
     labels = None if len(runs) == 1 else [run.resolve().name for run in runs]
     if figure is not None:
         if not all(report.official.has_same_queries(reports[0].official) for report in reports):

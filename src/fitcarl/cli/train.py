@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fitcarl.data.dataset import Dataset
 
 _FIXED = {
-    **{name: f"--{name}" for name in ("shots", "preset", "model", "seed", "out")},
-    "setting": "--set",
+    **{name: f"--{name}" for name in ("shots", "preset", "model", "setting", "seed", "out")},
+    "assignments": "--set",
 }
 """Parameters that are fixed when a run starts, with their options."""
 
@@ -46,10 +46,18 @@ def train_model(
     model: Annotated[
         str | None, typer.Option("--model", help="A model with its default settings, instead of a preset.")
     ] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            "--setting",
+            help="What the model is trained for: completion (facts of any time may be used for a query) or forecast "
+            "(earlier facts only). [default: completion]",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", metavar="RUN", help="A new folder for the run.")] = None,
     episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Maximum number of episodes.")] = None,
-    setting: Annotated[
+    assignments: Annotated[
         list[str] | None,
         typer.Option(
             "--set", metavar="NAME=VALUE", help="Change a setting; repeatable. 'fitcarl settings' lists them."
@@ -80,7 +88,7 @@ def train_model(
             context, options.OPTIONS, "applies to a file of facts only", f"an existing file, instead of {data}"
         )
     if imported is not None:
-        _check_embeddings(imported, preset, model, setting or [], resume)
+        _check_embeddings(imported, preset, model, assignments or [], resume)
 
     def import_artifacts(dataset: Dataset, config: Config, artifacts: Artifacts) -> None:
         if imported is not None:
@@ -102,13 +110,14 @@ def train_model(
                 chosen = preset_name(preset or model or DEFAULT_PRESET)
                 run = api.train(
                     str(data),
-                    out=out or Path("runs") / f"{name}-{shots}shot-{chosen}-{seed}",
+                    out=out or Path("runs") / f"{name}-{shots}shot-{chosen}{_folder_part(setting)}-{seed}",
                     shots=shots,
                     preset=preset,
                     model=model,
                     seed=seed,
                     episodes=episodes,
-                    settings=setting or (),
+                    setting=console.parse_setting(setting),
+                    settings=assignments or (),
                     read=lambda file: options.read_fact_file(file, columns, header, granularity, format, concepts),
                     import_artifacts=import_artifacts,
                     on_progress=on_progress,
@@ -119,6 +128,11 @@ def train_model(
             raise typer.Exit(console.INTERRUPTED) from None
     folder = run.folder.path
     console.show(f"{folder}: trained; evaluate it with 'fitcarl evaluate {folder}'")
+
+
+def _folder_part(setting: str | None) -> str:
+    """What the default name of a run folder says about the setting."""
+    return "-forecast" if setting == "forecast" else ""
 
 
 def _check_embeddings(

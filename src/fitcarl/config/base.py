@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 TaskSource = Literal["meta", "pseudo", "both"]
 """Where training tasks come from: the meta-train split, held-out background entities, or half of them from each."""
+
+
+Setting = Literal["completion", "forecast"]
+"""What may be used for a query at t_q: facts of any time, or only facts strictly before t_q."""
+SETTINGS: tuple[Setting, ...] = get_args(Setting)
 
 
 class Section(BaseModel):
@@ -31,9 +36,15 @@ class TrainingConfig(Section):
         10, ge=0, description="validations without improvement after which training stops; 0 for never"
     )
 
-    def ran_out(self, validations_since_best: int) -> bool:
-        """Whether patience ends the training."""
-        return 0 < self.patience <= validations_since_best
+    def ran_out(self, validations_since_best: int, episode: int) -> bool:
+        """Whether patience ends the training after an episode."""
+        counted = min(validations_since_best, (episode - self.first_counted_episode) // self.validate_every)
+        return 0 < self.patience <= counted
+
+    @property
+    def first_counted_episode(self) -> int:
+        """Validations up to this episode do not count for patience."""
+        return 0
 
 
 class TaskTrainingConfig(TrainingConfig):
@@ -54,6 +65,10 @@ class Config(Section):
     preset: str = Field(description="the preset that the settings started from")
     shots: int = Field(3, ge=1, description="K, support facts per unseen entity")
     seed: int = Field(0, ge=0, description="seed of all random numbers")
+    setting: Setting = Field(
+        "completion",
+        description="what may be used for a query: facts of any time (completion), or earlier facts only (forecast)",
+    )
     training: TrainingConfig = TrainingConfig()
 
     @property

@@ -72,6 +72,11 @@ class TelmTrainingConfig(TemporalTrainingConfig):
         750, ge=0, description="episodes in which only the scalar and e12 blocks are trained, as in TComplEx"
     )
 
+    @property
+    def first_counted_episode(self) -> int:
+        """Patience begins with the second stage, as in the authors' code."""
+        return self.first_stage
+
 
 class TeroTrainingConfig(FactTrainingConfig):
     """A training with sampled negatives."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
+from fitcarl.config.base import Setting
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.data.dataset import Dataset, MetaSet, Split
@@ -35,6 +37,7 @@ def evaluate_scorer(
     split: Split = "test",
     shots: int = 3,
     *,
+    setting: Setting = "completion",
     draws: int = 0,
     seed: int = 0,
     chunk: int = CHUNK,
@@ -51,6 +54,7 @@ def evaluate_scorer(
         data: A dataset, the name of one that `fitcarl data list` shows, or a folder.
         split: The group of unseen entities: "train", "valid" or "test".
         shots: Support facts per unseen entity (K).
+        setting: Whether facts of any time may be used for a query (completion) or earlier ones only (forecast).
         draws: Resampled supports in addition to the official ones.
         seed: Seed of the resampled supports and of the bootstrap.
         chunk: Queries per call of the scorer; bounds memory.
@@ -71,7 +75,7 @@ def evaluate_scorer(
     meta = dataset.meta(split)
     if shots < 1:
         raise InputError("too few shots", field="shots", found=shots, expected="at least 1")
-    tasks = draw_tasks(meta, shots, relations, draws, seed)
+    tasks = draw_tasks(meta, shots, relations, draws, seed, setting)
     if not len(tasks[0].queries):
         raise InputError(
             f"{dataset.name} has no query at {shots} shots",
@@ -97,6 +101,7 @@ def evaluate_scorer(
             ranks="realistic",
             filter="time-aware",
             split=split,
+            setting=setting,
             shots=shots,
             draws=draws,
             seeds=seeds,
@@ -113,11 +118,14 @@ def evaluate_scorer(
     )
 
 
-def draw_tasks(meta: MetaSet, shots: int, relations: RelationIds, draws: int, seed: int) -> list[Task]:
+def draw_tasks(
+    meta: MetaSet, shots: int, relations: RelationIds, draws: int, seed: int, setting: Setting = "completion"
+) -> list[Task]:
     """The task with the official supports, then ``draws`` tasks with random supports."""
     # Each draw has its own stream, so that draw 3 is the same for 4 and for 40 draws.
     streams = [np.random.default_rng([seed, number]) for number in range(1, draws + 1)]
-    return [official_task(meta, shots, relations), *(sampled_task(meta, shots, relations, rng) for rng in streams)]
+    sampled = (sampled_task(meta, shots, relations, rng, setting=setting) for rng in streams)
+    return [official_task(meta, shots, relations, setting), *sampled]
 
 
 def rank_task(
@@ -151,4 +159,4 @@ def rank_task(
 
 def hide_answers(queries: Queries) -> Queries:
     """The same queries with all answers set to -1."""
-    return Queries(queries.entity, queries.relation, queries.time, np.full_like(queries.answer, -1))
+    return replace(queries, answer=np.full_like(queries.answer, -1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import fitcarl
+from fitcarl.config.base import Setting
 from fitcarl.data.dataset import Split
 from fitcarl.evaluation.filtering import Filter
 from fitcarl.evaluation.ranks import RankType
@@ -25,6 +26,7 @@ class Signature:
     data: str
     digest: str
     """sha256 of the content of the dataset."""
+    setting: Setting = "completion"
     extra: tuple[tuple[str, str], ...] = ()
     """Further inputs of the scorer, such as ``("names", "on")``."""
 
@@ -34,6 +36,7 @@ class Signature:
             ("filter", self.filter),
             ("cand", "all"),
             ("split", self.split),
+            ("setting", self.setting),
             ("shots", str(self.shots)),
             ("draws", f"1+{self.draws}"),
             ("seeds", str(self.seeds)),

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from fitcarl.config.base import Setting
 from fitcarl.core.progress import OnProgress
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
@@ -47,6 +48,8 @@ class Entry:
         """How the training of a run differs from the evaluation: shots, data, entities seen before."""
         extra, sign = dict(self.report.signature.extra), self.report.signature
         parts = []
+        if "trained-setting" in extra:
+            parts.append(f"trained for {extra['trained-setting']}, evaluated in the setting {sign.setting}")
         if "trained-shots" in extra:
             shots = extra["trained-shots"]
             parts.append(f"trained for {shots} shot{'' if shots == '1' else 's'}, evaluated at {sign.shots}")
@@ -97,7 +100,7 @@ class Comparison:
         """The table, to be printed by a rich console."""
         first = self.entries[0].report
         sign, draws = first.signature, len(first.draws)
-        title = f"{sign.data}, meta-{sign.split}, {sign.shots}-shot: "
+        title = f"{sign.data}, meta-{sign.split}, {sign.setting}, {sign.shots}-shot: "
         title += f"{first.realistic.queries:,} queries about {first.realistic.entities:,} unseen entities"
         table = plain_table("scorer")
         for name in ("MRR", "95 % interval", "H@1", "H@10", "novel", "ECE", "difference", "95 % interval"):
@@ -144,6 +147,7 @@ def compare(
     *,
     scorers: Sequence[Scorer] = (),
     split: Split | None = None,
+    setting: Setting | None = None,
     draws: int = 0,
     seed: int = 0,
     on_progress: OnProgress | None = None,
@@ -156,6 +160,7 @@ def compare(
         runs: Folders of trained runs.
         scorers: Custom scorers, fitted to the dataset.
         split: The group of unseen entities; test if not given, or valid for datasets without test entities.
+        setting: ``completion`` or ``forecast``; that of the first run, or completion, if not given.
         draws: Resampled supports in addition to the official ones.
         seed: Seed of the resampled supports and of the bootstrap.
         on_progress: Called with the number of ranked queries; the stage is the name of the scorer.
@@ -173,6 +178,7 @@ def compare(
     source = loaded[0][1].dataset() if data is None else data
     dataset = source if isinstance(source, Dataset) else load_dataset(str(source))
     shots = (loaded[0][1].config.shots if loaded else _SHOTS) if shots is None else shots
+    setting = (loaded[0][1].config.setting if loaded else "completion") if setting is None else setting
     split = default_split(dataset) if split is None else split
     known = KnownAnswers.of(dataset)
     entries = []
@@ -183,6 +189,7 @@ def compare(
             dataset,
             split,
             shots,
+            setting=setting,
             draws=draws,
             seed=seed,
             known=known,
@@ -195,6 +202,7 @@ def compare(
             split=split,
             data=dataset,
             shots=shots,
+            setting=setting,
             draws=draws,
             seed=seed,
             known=known,

@@ -84,6 +84,7 @@ def action_space(
     query_time: ArrayLike,
     sampling: Sampling,
     size: int = 50,
+    visible_before: ArrayLike | None = None,
 ) -> ActionSpace:
     """The action spaces of a batch of states.
 
@@ -96,6 +97,7 @@ def action_space(
         query_time: [states], t_q in ticks.
         sampling: Which edges are kept.
         size: n, the maximum number of edges per state; the self-loop comes on top.
+        visible_before: [states], ticks; only edges strictly before it are actions. All edges by default.
 
     Raises:
         ValueError: If columns differ in length, an entity does not exist, or a time difference exceeds the table of
@@ -109,7 +111,13 @@ def action_space(
     )
     if not entity.shape == current_time.shape == query_time.shape == (len(entity),):
         raise ValueError("entity, current_time and query_time must be three columns of one length")
-    degree = np.minimum(graph.degree(entity), size)
+    if visible_before is None:
+        before, degree = np.full(len(entity), np.iinfo(np.int32).max, dtype=np.int32), graph.degree(entity)
+    else:
+        before = np.ascontiguousarray(visible_before, dtype=np.int32)
+        base, overlay = (kernels.count_visible(part.columns, entity, before) for part in (graph.base, graph.overlay))
+        degree = base + overlay
+    degree = np.minimum(degree, size)
     shape = (len(entity), int(degree.max(initial=0)) + 1)
     relation = np.full(shape, graph.relations.self_loop, dtype=np.int32)
     target = np.repeat(entity[:, None], shape[1], axis=1)
@@ -120,7 +128,7 @@ def action_space(
         _check_time_differences(graph, query_time, sampling.max_delta)
     kernels.select_actions(
         size,
-        kernels.StateColumns(entity, current_time, query_time),
+        kernels.StateColumns(entity, current_time, query_time, before),
         _sampling_rule(sampling),
         graph.base.columns,
         graph.overlay.columns,

@@ -19,6 +19,7 @@ def backward_action_space(
     size: int = 50,
     *,
     may_stay: bool = True,
+    visible_before: ArrayLike | None = None,
 ) -> ActionSpace:
     """The ``size`` latest edges with time <= t, and the action to stay.
 
@@ -33,10 +34,12 @@ def backward_action_space(
         query_time: [states], t_q in ticks.
         size: The maximum number of edges per state.
         may_stay: Whether a state with edges may also stay (column 0); a state without edges always stays.
+        visible_before: [states], ticks; only edges strictly before it are actions. t_q by default.
     """
     check_range("entity", np.asarray(entity), graph.entities)
+    before = query_time if visible_before is None else visible_before
     states = StateColumns(
-        *(np.ascontiguousarray(column, dtype=np.int32) for column in (entity, current_time, query_time))
+        *(np.ascontiguousarray(column, dtype=np.int32) for column in (entity, current_time, query_time, before))
     )
     if not states.entity.shape == states.current_time.shape == states.query_time.shape == (len(states.entity),):
         raise ValueError("entity, current_time and query_time must be three columns of one length")
@@ -63,6 +66,7 @@ def _visible_ends(states: StateColumns, base: EdgeColumns, overlay: EdgeColumns)
         node = states.entity[state]
         # Edges must be earlier than the bound: up to the current time, but before the query time.
         bound = min(int(states.current_time[state]) + 1, int(states.query_time[state]))
+        bound = min(bound, int(states.visible_before[state]))
         low, high = base.offsets[node], base.offsets[node + 1]
         ends[state, 0], ends[state, 1] = low, lower_bound(base.time, low, high, bound)
         low, high = overlay.offsets[node], overlay.offsets[node + 1]

@@ -32,6 +32,8 @@ class StateColumns(NamedTuple):
     entity: NDArray[np.int32]
     current_time: NDArray[np.int32]
     query_time: NDArray[np.int32]
+    visible_before: NDArray[np.int32]
+    """Only edges strictly before this tick are actions."""
 
 
 class SamplingRule(NamedTuple):
@@ -72,6 +74,25 @@ def lower_bound(values: NDArray[np.integer[Any]], low: int, high: int, value: in
         else:
             high = middle
     return low
+
+
+@njit(cache=True, nogil=True)
+def visible_edges(edges: EdgeColumns, node: int, before: int) -> tuple[int, int]:
+    """The range of a node's edges strictly before a tick; edges of a node are sorted by time."""
+    low, high = edges.offsets[node], edges.offsets[node + 1]
+    if low < high and edges.time[high - 1] >= before:
+        high = lower_bound(edges.time, low, high, before)
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def count_visible(edges: EdgeColumns, node: NDArray[np.int32], before: NDArray[np.int32]) -> NDArray[np.int64]:
+    """int64 [nodes given]: the number of edges of each node strictly before a tick."""
+    count = np.empty(len(node), dtype=np.int64)
+    for i in range(len(node)):
+        low, high = visible_edges(edges, node[i], before[i])
+        count[i] = high - low
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -226,8 +247,8 @@ def select_actions(
     keys = np.empty(_BUFFER_PER_ACTION * size + 1, dtype=np.int64)
     for state in range(len(states.entity)):
         node = states.entity[state]
-        low, high = base.offsets[node], base.offsets[node + 1]
-        over_low, over_high = overlay.offsets[node], overlay.offsets[node + 1]
+        low, high = visible_edges(base, node, states.visible_before[state])
+        over_low, over_high = visible_edges(overlay, node, states.visible_before[state])
         about = (rule, states.query_time[state], states.current_time[state], _state_hash(rule.seed, states, state))
         count, bound = _push_edges(keys, 0, _NO_BOUND, size, base.time[low:high], 0, *about)
         count, bound = _push_edges(keys, count, bound, size, overlay.time[over_low:over_high], high - low, *about)

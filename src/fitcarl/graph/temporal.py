@@ -77,6 +77,14 @@ class Adjacency:
         found: NDArray[np.int64] = find_edges(self.columns, edges.subject, edges.relation, edges.object, edges.time)
         return found
 
+    def before(self, tick: int) -> Adjacency:
+        """The edges strictly before a tick."""
+        visible = self.time < tick
+        if visible.all():
+            return self
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(visible)])[self.offsets]
+        return Adjacency(offsets, self.relation[visible], self.target[visible], self.time[visible])
+
     def edges(self, position: NDArray[np.int64] | slice = slice(None)) -> Quadruples:
         """The directed edges at these positions as quadruples whose relation may be an inverse."""
         source = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
@@ -124,6 +132,10 @@ class TemporalGraph:
     def without_overlay(self) -> TemporalGraph:
         """The graph without its overlay."""
         return TemporalGraph.from_adjacency(self.base, self.relations)
+
+    def before(self, tick: int) -> TemporalGraph:
+        """The graph of all facts strictly before a tick."""
+        return TemporalGraph(self.relations, self.base.before(tick), self.overlay.before(tick))
 
     def with_facts(self, facts: Quadruples) -> TemporalGraph:
         """A new graph with these facts in its overlay; facts that already exist are not added again."""

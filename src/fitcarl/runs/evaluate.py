@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fitcarl.config.base import Setting
 from fitcarl.core.progress import OnProgress
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
@@ -35,6 +36,7 @@ def evaluate(
     split: Split | None = None,
     data: str | Path | Dataset | None = None,
     shots: int | None = None,
+    setting: Setting | None = None,
     draws: int = 0,
     seed: int = 0,
     known: KnownAnswers | None = None,
@@ -47,6 +49,8 @@ def evaluate(
         split: ``train``, ``valid`` or ``test``; by default ``test``, or ``valid`` if there is no test split.
         data: Another dataset: its name, its folder, or the dataset itself.
         shots: K, support facts per unseen entity; by default those the run was trained with.
+        setting: ``completion`` (facts of any time may be used) or ``forecast`` (only facts before the query); by
+            default the one the run was trained for.
         draws: Resampled support sets, besides the official draw.
         seed: Seed of the resampling.
         known: Known answers of the dataset for the filters, if they are already computed.
@@ -86,14 +90,16 @@ def evaluate(
         )
     split = default_split(dataset) if split is None else split
     shots = run.config.shots if shots is None else shots
+    setting = run.config.setting if setting is None else setting
     report = evaluate_scorer(
         run.scorer_for(dataset),
         dataset,
         split,
         shots,
+        setting=setting,
         draws=draws,
         seed=seed,
-        extra=_provenance(run, dataset, split, shots),
+        extra=_provenance(run, dataset, split, shots, setting),
         known=known,
         calibration=run.calibration,
         on_progress=on_progress,
@@ -107,7 +113,13 @@ def default_split(dataset: Dataset) -> Split:
 
 
 def calibrate(
-    scorer: Scorer, dataset: Dataset, shots: int, *, draws: int = CALIBRATION_DRAWS, seed: int = 0
+    scorer: Scorer,
+    dataset: Dataset,
+    shots: int,
+    *,
+    setting: Setting = "completion",
+    draws: int = CALIBRATION_DRAWS,
+    seed: int = 0,
 ) -> Calibration:
     """Fits how a scorer's scores (logarithms) become calibrated shares on meta-validation.
 
@@ -115,11 +127,12 @@ def calibrate(
         scorer: The scorer.
         dataset: The dataset with a meta-validation split.
         shots: K, support facts per unseen entity.
+        setting: What the queries may use.
         draws: Resampled support sets, besides the official one.
         seed: Seed of the resampling and of the choice of queries.
     """
     known = KnownAnswers.of(dataset)
-    tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, draws, seed)
+    tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, draws, seed, setting)
     rng = np.random.default_rng(seed)
     listed: list[Scores] = []
     answer = []
@@ -139,9 +152,11 @@ def calibrate(
     return fit_calibration(Scores.concat(listed), np.concatenate(answer))
 
 
-def _provenance(run: Run, dataset: Dataset, split: Split, shots: int) -> dict[str, str]:
-    """Signature entries: side information of the model, and how training data differ from evaluation data."""
+def _provenance(run: Run, dataset: Dataset, split: Split, shots: int, setting: Setting) -> dict[str, str]:
+    """Signature entries: side information of the model, and how the training differs from the evaluation."""
     extra = run.config.side_information
+    if setting != run.config.setting:
+        extra["trained-setting"] = run.config.setting
     if shots != run.config.shots:
         extra["trained-shots"] = str(run.config.shots)
     if dataset.digest != run.digest:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fitcarl.core.arrays import Positions, offsets_of
+from fitcarl.core.arrays import Positions, offsets_of, spans
 from fitcarl.data.quadruples import Ids
 
 
@@ -97,6 +97,17 @@ class Scores:
         first, end, _ = part.indices(len(self))
         listed = slice(int(self.offsets[first]), int(self.offsets[end]))
         return Scores(self.offsets[first : end + 1] - self.offsets[first], self.entity[listed], self.score[listed])
+
+    def reordered(self, position: Positions) -> Scores:
+        """The same scores in another order of queries.
+
+        Args:
+            position: int64 [queries]: the new position of each query.
+        """
+        order = np.argsort(position)
+        counts = np.diff(self.offsets)[order]
+        _, listed = spans(self.offsets[order], counts)
+        return Scores(offsets_of(counts), self.entity[listed], self.score[listed])
 
     def shares(self) -> Scores:
         """The same entities with scores normalised to sum to 1 in each query; scores must be positive."""

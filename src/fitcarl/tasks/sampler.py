@@ -42,7 +42,8 @@ class TaskSampler:
         self.pseudo_unseen: PseudoUnseen | None = None
         relations = dataset.vocabulary.relation_ids
         from_meta_train = config.task_source in ("meta", "both")
-        if from_meta_train and not len(official_task(dataset.train, config.shots, relations).queries):
+        official = official_task(dataset.train, config.shots, relations, config.setting)
+        if from_meta_train and not len(official.queries):
             pseudo = ", or --set training.tasks=pseudo" if "pseudo" in config.task_sources else ""
             raise InputError(
                 f"no meta-train entity has more than {config.shots} facts",
@@ -76,7 +77,8 @@ class TaskSampler:
         fold = self._fold(np.random.default_rng([seed, episode, 1]))
         meta = self._dataset.train if fold is None else self._holdout(fold).hidden
         rng, queries = np.random.default_rng([seed, episode]), self._config.queries_per_entity
-        return SampledTask(sampled_task(meta, self._config.shots, relations, rng, queries), fold)
+        task = sampled_task(meta, self._config.shots, relations, rng, queries, self._config.setting)
+        return SampledTask(task, fold)
 
     def background(self, fold: int) -> TemporalGraph:
         """The background graph without the entities of a fold."""

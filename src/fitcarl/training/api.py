@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import process_time
 
+from fitcarl.config.base import Setting
 from fitcarl.config.settings import configure
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop
@@ -48,6 +49,7 @@ def train(
     shots: int = 3,
     preset: str | None = None,
     model: str | None = None,
+    setting: Setting | None = None,
     seed: int = 0,
     episodes: int | None = None,
     settings: Iterable[str] = (),
@@ -67,6 +69,8 @@ def train(
         shots: K, support facts per unseen entity.
         preset: A model with settings; ``plus`` if neither a preset nor a model is given.
         model: A model with its default settings, instead of a preset.
+        setting: What the model is trained for: ``completion`` (facts of any time may be used for a query), the default,
+            or ``forecast`` (earlier facts only).
         seed: Seed of all random numbers.
         episodes: Maximum number of episodes.
         settings: Assignments such as ``"training.learning_rate=0.0005"``.
@@ -85,7 +89,8 @@ def train(
     if model is not None:
         trainable_class(model)
     limit = [] if episodes is None else [f"training.episodes={episodes}"]
-    config = configure(preset, [*settings, *limit], model=model, shots=shots, seed=seed)
+    chosen = {} if setting is None else {"setting": setting}
+    config = configure(preset, [*settings, *limit], model=model, shots=shots, seed=seed, **chosen)
     folder = Path(out)
     _check_new(folder)
     source = data if isinstance(data, Dataset | Facts) else _open(data, read)

@@ -21,7 +21,9 @@ def finish(
     trace.plot_curve(trace.read(folder.trace), folder.curve)
     folder.load_weights(model.module)
     draws = 0 if config.official_supports_only else CALIBRATION_DRAWS
-    calibration = calibrate(model.scorer(), dataset, config.shots, draws=draws, seed=config.seed)
+    calibration = calibrate(
+        model.scorer(), dataset, config.shots, setting=config.setting, draws=draws, seed=config.seed
+    )
     write_json(folder.calibration, calibration.to_json())
     if setup.keep_all_facts:
         graph = open_graph(folder.graph)
@@ -37,7 +39,9 @@ def finish(
             "seconds": state.seconds,
             "cpu_seconds": state.cpu_seconds or None,
             "peak_mb": state.peak_mb,
-            "ended_by": "patience" if config.training.ran_out(state.validations_since_best) else "episodes",
+            "ended_by": "patience"
+            if config.training.ran_out(state.validations_since_best, state.episode)
+            else "episodes",
         },
     )
     names = dataset.vocabulary, dataset.calendar, dataset.concepts

@@ -44,9 +44,10 @@ def run_episodes(
     trace.truncate(folder.trace, state.episode)
     if state.episode < config.episodes:
         folder.result.unlink(missing_ok=True)  # written again at the end
-    models, validation = FoldModels(model, setup.sampler), Validation.of(setup.dataset, setup.config.shots)
+    models = FoldModels(model, setup.sampler)
+    validation = Validation.of(setup.dataset, setup.config.shots, setup.config.setting)
     start, cpu_start = perf_counter() - state.seconds, process_time() - state.cpu_seconds
-    while state.episode < config.episodes and not config.ran_out(state.validations_since_best):
+    while state.episode < config.episodes and not config.ran_out(state.validations_since_best, state.episode):
         episode = state.episode + 1
         sampled = setup.sampler.sample(episode)
         step = Episode(sampled.task, episode_seed(setup.config.seed, episode), episode)

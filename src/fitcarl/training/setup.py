@@ -75,7 +75,8 @@ def make_task_sampler(dataset: Dataset, config: Config) -> TaskSampler:
     Raises:
         InputError: If the dataset has too few facts, or too long a time span.
     """
-    if not len(official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids).queries):
+    official = official_task(dataset.valid, config.shots, dataset.vocabulary.relation_ids, config.setting)
+    if not len(official.queries):
         max_facts = int(np.diff(dataset.valid.offsets).max(initial=0))
         raise InputError(
             f"no meta-validation entity has more than {config.shots} facts",

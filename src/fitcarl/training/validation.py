@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fitcarl.config.base import Setting
 from fitcarl.data.dataset import Dataset
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import rank_task
@@ -20,8 +21,8 @@ class Validation:
     entities: int
 
     @classmethod
-    def of(cls, dataset: Dataset, shots: int) -> Validation:
-        task = official_task(dataset.valid, shots, dataset.vocabulary.relation_ids)
+    def of(cls, dataset: Dataset, shots: int, setting: Setting = "completion") -> Validation:
+        task = official_task(dataset.valid, shots, dataset.vocabulary.relation_ids, setting)
         return cls(task, KnownAnswers.of(dataset), len(dataset.vocabulary.entities))
 
     def mrr(self, scorer: Scorer) -> float:

@@ -163,7 +163,7 @@ def test_scorers_keep_the_contract(dataset: Dataset, name: str, sees: str, tmp_p
 
 def _rows(model: FactorizationModel, task: Task) -> torch.Tensor:
     """The rows that are used for the entities of a task."""
-    tables, _ = model.scorer()._task_tables(task.support)
+    tables, *_ = model.scorer()._task_tables(task.support, limited=False)
     return tables.entity[torch.from_numpy(task.entities.astype(np.int64))]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -92,7 +93,8 @@ def test_beam_keeps_the_best_paths_after_every_step(beam: int, confidence: bool)
 def test_wider_beam_keeps_the_best_path() -> None:
     model = build(TASK)
     best = [[max(found.values()) for found in search(model, TASK, beam)] for beam in (30, 100, UNLIMITED)]
-    assert best[0] <= best[1] <= best[2]
+    for narrow, wide in pairwise(best):  # rounding depends on the width
+        assert all(one <= other + 1e-12 for one, other in zip(narrow, wide, strict=True))
 
 
 @pytest.mark.parametrize("beam", [2, 40])

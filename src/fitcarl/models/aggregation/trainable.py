@@ -22,6 +22,7 @@ from fitcarl.models.aggregation.decoder import margin_loss, translated
 from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
 from fitcarl.models.aggregation.scorer import AggregationScorer
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+from fitcarl.models.limited import LimitedScorer
 
 
 class AggregationModel(ABC):
@@ -94,8 +95,12 @@ class AggregationModel(ABC):
     def _encodes_candidates(self) -> bool:
         return self._config.candidates.vectors == "output"
 
-    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> AggregationScorer:  # noqa: ARG002
-        return AggregationScorer(self.module, self._graph, self._config.candidates, self._config.model)
+    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> LimitedScorer:  # noqa: ARG002
+        def make(graph: TemporalGraph) -> AggregationScorer:
+            model = self if graph is self._graph else self.refit_statistics(graph)
+            return AggregationScorer(model.module, graph, self._config.candidates, self._config.model)
+
+        return LimitedScorer(make(self._graph), lambda tick: make(self._graph.before(tick)))
 
     def with_capacity(self, context: GraphContext) -> Self:
         """The same weights with zero rows for more entities, which are represented by their support only."""

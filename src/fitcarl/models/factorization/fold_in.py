@@ -14,6 +14,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.factorization.objective import Objective, SupportBatch
 from fitcarl.models.factorization.score_function import Tables
 from fitcarl.models.factorization.seen_facts import SeenFacts
+from fitcarl.tasks.task import NO_LIMIT
 
 
 class FoldIn:
@@ -26,7 +27,7 @@ class FoldIn:
         self._graph = graph
         self._config = config
 
-    def rows(self, support: MetaSet, entities: Ids) -> Tensor:
+    def rows(self, support: MetaSet, entities: Ids, limited: bool = False) -> Tensor:
         """The rows of some entities of a support set, [entities, d].
 
         Each starts at the mean row of the trained entities that occur with the relations of its support facts, and is
@@ -36,6 +37,8 @@ class FoldIn:
         Args:
             support: Support facts.
             entities: int32, distinct and in ascending order; each has a support fact.
+            limited: Whether queries may not use all facts: the start row then depends on no fact that is later than the
+                last support fact of its entity.
         """
         relations = self._graph.relations
         chosen = np.isin(support.entity_of_fact, entities)
@@ -43,7 +46,8 @@ class FoldIn:
         # Rows of equal facts in another order would differ by rounding.
         facts = facts.take(np.lexsort((facts.time, facts.object, facts.relation, facts.subject)))
         owner = np.searchsorted(entities, facts.subject)
-        rows = self._start(owner, facts.relation, len(entities))
+        until = _last_times(owner, facts.time, len(entities)) if limited else np.full(len(entities), NO_LIMIT)
+        rows = self._start(owner, facts.relation, until[owner], len(entities))
 
         free = self._seen.entity.copy()
         free[entities[entities < len(free)]] = False
@@ -76,14 +80,17 @@ class FoldIn:
             rows = rows - self._config.learning_rate * gradient / (squared_sum.sqrt() + 1e-10)
         return rows
 
-    def _start(self, owner: Positions, relation: Ids, count: int) -> Tensor:
+    def _start(self, owner: Positions, relation: Ids, until: Positions, count: int) -> Tensor:
         """[count, d]: the mean over an entity's facts of the mean row of entities that occur with the relation."""
         table, trained = self._tables.entity, self._seen.entity
         base, inverse = self._graph.base, self._graph.relations.inverse(relation)
-        distinct, which = np.unique(inverse, return_inverse=True)
-        means = torch.empty(len(distinct), table.shape[1], dtype=table.dtype)
-        for row, directed in enumerate(distinct):
-            occurs = np.unique(base.target[base.relation == directed])
+        distinct, which = np.unique(np.stack([inverse, until]), axis=1, return_inverse=True)
+        means = torch.empty(distinct.shape[1], table.shape[1], dtype=table.dtype)
+        order = np.argsort(base.relation, kind="stable")
+        first = np.searchsorted(base.relation[order], np.arange(self._graph.relations.directed + 1))
+        for row, (directed, last) in enumerate(distinct.T.tolist()):
+            edges = order[first[directed] : first[directed + 1]]
+            occurs = np.unique(base.target[edges[base.time[edges] <= last]])
             occurs = occurs[occurs < len(trained)]
             occurs = occurs[trained[occurs]] if len(occurs) else occurs
             if not len(occurs):
@@ -91,5 +98,12 @@ class FoldIn:
             means[row] = table[torch.from_numpy(occurs.astype(np.int64))].mean(dim=0)
         index = torch.from_numpy(owner)
         total = torch.zeros(count, table.shape[1], dtype=table.dtype)
-        total.index_add_(0, index, means[torch.from_numpy(which)])
+        total.index_add_(0, index, means[torch.from_numpy(which.ravel())])
         return total / torch.bincount(index, minlength=count).unsqueeze(1)
+
+
+def _last_times(owner: Positions, time: Ids, count: int) -> Positions:
+    """int64 [count]: the time of the last fact of each owner."""
+    last = np.full(count, np.iinfo(np.int32).min, dtype=np.int64)
+    np.maximum.at(last, owner, time.astype(np.int64))
+    return last

@@ -17,7 +17,7 @@ from fitcarl.models.factorization.score_function import Tables
 from fitcarl.models.factorization.seen_facts import SeenFacts
 from fitcarl.scoring.scorer import PathlessExplainer
 from fitcarl.scoring.scores import Scores
-from fitcarl.tasks.task import Queries, Task
+from fitcarl.tasks.task import NO_LIMIT, Queries, Task
 
 _CHUNK = 256
 
@@ -38,7 +38,7 @@ class FactorizationScorer(PathlessExplainer):
         self._sees = config.sees
         self._fold_in = FoldIn(objective, tables, seen, graph, config.fold_in)
         self._tables = tables
-        self._last: tuple[MetaSet, Tables, NDArray[np.bool_]] | None = None
+        self._last: tuple[MetaSet, bool, Tables, NDArray[np.bool_], NDArray[np.int32]] | None = None
 
     @torch.no_grad()
     def score(self, task: Task, queries: Queries) -> Scores:
@@ -54,7 +54,7 @@ class FactorizationScorer(PathlessExplainer):
                 found="paper",
                 expected="a run that was trained with sees=support or sees=fold-in",
             )
-        tables, listed = self._task_tables(task.support)
+        tables, listed, folded = self._task_tables(task.support, task.queries.limited)
         parts = []
         for first in range(0, len(queries), _CHUNK):
             part = queries.take(slice(first, first + _CHUNK))
@@ -62,24 +62,29 @@ class FactorizationScorer(PathlessExplainer):
             columns = (torch.from_numpy(column.astype(np.int64)) for column in (part.entity, part.relation, tick))
             scores = self._objective.scores(tables, QueryIds(*columns)).numpy()
             scores[:, ~listed] = -np.inf
+            # Rows of other unseen entities may be solved from facts that the query may not use.
+            limited = np.flatnonzero(part.visible_before < NO_LIMIT)
+            scores[np.ix_(limited, folded)] = -np.inf
             parts.append(Scores.from_dense(scores))
         return Scores.concat(parts)
 
-    def _task_tables(self, support: MetaSet) -> tuple[Tables, NDArray[np.bool_]]:
-        """float64 tables with the rows of the task's entities, and which entities have a row; kept for further calls
-        with the same support set."""
-        if self._last is None or self._last[0] is not support:
+    def _task_tables(self, support: MetaSet, limited: bool) -> tuple[Tables, NDArray[np.bool_], NDArray[np.int32]]:
+        """float64 tables with the rows of the task's entities, which entities have a row, and which rows were solved;
+        kept for further calls with the same support set."""
+        if self._last is None or self._last[0] is not support or self._last[1] != limited:
             trained = self._tables
             rows = torch.zeros(max(self._graph.entities, len(trained.entity)), trained.entity.shape[1]).double()
             rows[: len(trained.entity)] = trained.entity
             listed = np.arange(len(rows)) < len(trained.entity)
             entities = self._entities_to_fold_in(support)
             if len(entities):
-                rows[torch.from_numpy(entities.astype(np.int64))] = self._fold_in.rows(support, entities).double()
+                rows[torch.from_numpy(entities.astype(np.int64))] = self._fold_in.rows(
+                    support, entities, limited
+                ).double()
                 listed[entities] = True
             time = None if trained.time is None else trained.time.double()
-            self._last = support, Tables(rows, trained.relation.double(), time), listed
-        return self._last[1:]
+            self._last = support, limited, Tables(rows, trained.relation.double(), time), listed, entities
+        return self._last[2:]
 
     def _entities_to_fold_in(self, support: MetaSet) -> NDArray[np.int32]:
         """int32, ascending: the entities of a task whose row is not used as it was trained.

@@ -69,7 +69,8 @@ def training_facts(dataset: Dataset, config: FactorizationConfig) -> tuple[Quadr
     relations = dataset.vocabulary.relation_ids
     parts = [dataset.train]
     if config.sees == "support":
-        parts += [official_task(meta, config.shots, relations).support for meta in (dataset.valid, dataset.test)]
+        splits = (dataset.valid, dataset.test)
+        parts += [official_task(meta, config.shots, relations, config.setting).support for meta in splits]
     owner = np.concatenate([part.entity_of_fact for part in parts])
     meta = MetaSet(owner, Quadruples.concat([part.facts for part in parts]))
     facts = Quadruples.concat([dataset.background, meta.facts])

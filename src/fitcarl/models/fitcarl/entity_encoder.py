@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -32,6 +32,10 @@ class Neighbourhood:
         """int64 [unseen], the time of each entity's latest fact."""
         earliest = self.time.min() if self.time.numel() else 0
         return torch.where(self.known, self.time, earliest).amax(1)
+
+    def at(self, time: Tensor) -> Neighbourhood:
+        """The facts of each entity at one tick only; ``time`` is int64 [unseen]."""
+        return replace(self, known=self.known & (self.time == time.unsqueeze(1)))
 
 
 class AttentionLayer(nn.Module):

@@ -38,7 +38,7 @@ def run_episode(
         seed: Seed of the sampled actions, and of the action spaces in ablation A1.
         number: Number of the episode, from 1.
     """
-    context = model.encode_task(background, task.support, max_delta, seed)
+    context = model.encode_task(background, task.support, max_delta, seed, task.queries.limited)
     encoded = model.encode_queries(context, task.queries)
     generator = torch.Generator().manual_seed(seed)
     rollout = sample_rollout(

@@ -68,6 +68,8 @@ class EncodedQueries:
     """h_e' at t_q, [queries, d] (Eq. 2)."""
     vectors: Tensor
     """[queries, 3, 3d], multiplied with actions: two vectors of the policy, one of the confidence learner (or zero)."""
+    visible_before: Ids
+    """int32 [queries]: only facts strictly before this tick are used."""
 
     def __len__(self) -> int:
         return len(self.entity)
@@ -80,6 +82,7 @@ class EncodedQueries:
             self.time[chosen],
             self.entity_embedding.index_select(0, index),
             self.vectors.index_select(0, index),
+            self.visible_before[chosen],
         )
 
 
@@ -119,7 +122,9 @@ class Fitcarl(nn.Module):
         self.policy = PolicyNetwork(d)
         self.confidence = ConfidenceLearner(d) if config.confidence else None
 
-    def encode_task(self, background: TemporalGraph, support: MetaSet, max_delta: int, seed: int = 0) -> TaskContext:
+    def encode_task(
+        self, background: TemporalGraph, support: MetaSet, max_delta: int, seed: int = 0, limited: bool = False
+    ) -> TaskContext:
         """Encodes a task with the current weights.
 
         Args:
@@ -127,18 +132,22 @@ class Fitcarl(nn.Module):
             support: Support facts of the unseen entities.
             max_delta: The largest time difference, in ticks.
             seed: Seed of the action spaces in ablation A1.
+            limited: Whether queries may not use all facts. An unseen entity that is met on a path is then encoded from
+                those of its support facts that are not later than any edge that leads to it.
         """
         time = self.time.table(max_delta, self.config.temporal)
         time_score = time.weigh(self.policy.w_delta)
         relation = torch.cat([self.relation_rows, self.special_relations])
         neighbours = self._neighbourhood(support)
         every = torch.arange(len(support.entities))
-        unseen_embeddings = self.encoder(neighbours, every, neighbours.last_time, time, self.config.biased)
+        graph = background.with_facts(support.facts)
+        met = neighbours.at(_first_overlay_times(graph, support.entities)) if limited else neighbours
+        unseen_embeddings = self.encoder(met, every, met.last_time, time, self.config.biased)
         unseen_row = np.full(background.entities, -1, dtype=np.int32)
         unseen_row[support.entities] = np.arange(len(support.entities), dtype=np.int32)
         frozen = 0 if self.config.finetune else self.relations.directed
         return TaskContext(
-            background.with_facts(support.facts),
+            graph,
             self._sampling(time_score, seed),
             time,
             time_score,
@@ -160,7 +169,7 @@ class Fitcarl(nn.Module):
             psi = torch.cat([torch.zeros_like(h_e), self.confidence(h_e, h_0, self.relation_rows, relation)], 1)
         by_policy = self.policy.query_vectors(self.relation_rows, relation, h_e, h_0)
         vectors = torch.cat([by_policy, psi.unsqueeze(1)], 1)
-        return EncodedQueries(queries.entity, queries.relation, queries.time, h_e, vectors)
+        return EncodedQueries(queries.entity, queries.relation, queries.time, h_e, vectors, queries.visible_before)
 
     def start(self, context: TaskContext, encoded: EncodedQueries) -> SearchState:
         """The initial states (e', t_q) with hist⁽⁰⁾ (Eq. 3)."""
@@ -171,7 +180,13 @@ class Fitcarl(nn.Module):
     def actions(self, context: TaskContext, encoded: EncodedQueries, state: SearchState) -> ActionSpace:
         """The sampled actions of every state."""
         return action_space(
-            context.graph, state.entity, state.time, encoded.time, context.sampling, self.config.action_space
+            context.graph,
+            state.entity,
+            state.time,
+            encoded.time,
+            context.sampling,
+            self.config.action_space,
+            encoded.visible_before,
         )
 
     def step(self, context: TaskContext, encoded: EncodedQueries, state: SearchState, space: ActionSpace) -> PolicyStep:
@@ -229,6 +244,15 @@ class Fitcarl(nn.Module):
         if self.config.sampling == "nearest":
             return Nearest()
         return Adaptive.by_score(time_score.detach().double().numpy())
+
+
+def _first_overlay_times(graph: TemporalGraph, entities: Ids) -> Tensor:
+    """int64 [entities]: the time of the first edge of each entity in the overlay, which is sorted by time."""
+    overlay = graph.overlay
+    first = np.zeros(len(entities), dtype=np.int64)
+    has_edges = overlay.degree(entities) > 0
+    first[has_edges] = overlay.time[overlay.offsets[entities[has_edges]]]
+    return torch.from_numpy(first)
 
 
 def _check_time_differences(context: TaskContext, queries: Queries) -> None:

@@ -28,11 +28,11 @@ class FitcarlScorer:
         self._background = background
         self._config = config
         self._max_delta = max_delta
-        self._last: tuple[MetaSet, TaskContext] | None = None
+        self._last: tuple[tuple[MetaSet, bool], TaskContext] | None = None
 
     def score(self, task: Task, queries: Queries) -> Scores:
         """Scores of the entities where the best paths of each query end."""
-        context = self._encode_task(task.support)
+        context = self._encode_task(task)
         found = beam_search(self._model, context, queries, self._config.search.beam)
         return Scores.concat([entity_scores(paths, self._config.search.aggregate) for paths in found])
 
@@ -46,7 +46,7 @@ class FitcarlScorer:
         limit: int = 3,
     ) -> list[list[ExplanationPath]]:
         """The most probable paths to each of several entities; the search runs once."""
-        [paths] = beam_search(self._model, self._encode_task(task.support), query, self._config.search.beam)
+        [paths] = beam_search(self._model, self._encode_task(task), query, self._config.search.beam)
         start = int(query.entity[0])
         return [
             [
@@ -56,10 +56,13 @@ class FitcarlScorer:
             for entity in entities
         ]
 
-    def _encode_task(self, support: MetaSet) -> TaskContext:
+    def _encode_task(self, task: Task) -> TaskContext:
         """The context of a task, kept for further calls with the same support set."""
-        if self._last is None or self._last[0] is not support:
+        key = task.support, task.queries.limited
+        if self._last is None or self._last[0][0] is not key[0] or self._last[0][1] != key[1]:
             with torch.no_grad():
-                context = self._model.encode_task(self._background, support, self._max_delta, self._config.seed)
-                self._last = support, context
+                context = self._model.encode_task(
+                    self._background, task.support, self._max_delta, self._config.seed, task.queries.limited
+                )
+                self._last = key, context
         return self._last[1]

@@ -25,6 +25,7 @@ from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.gen.network import Gen
 from fitcarl.models.gen.shots import training_shots, with_more_support
 from fitcarl.models.gen.task_graph import row_positions
+from fitcarl.models.limited import LimitedScorer
 from fitcarl.models.ranking import entities_in_training, margin_ranking_loss, ranking_batch
 from fitcarl.models.support import SupportFacts, support_rows
 from fitcarl.tasks.task import Queries, Task
@@ -84,7 +85,11 @@ class GenModel:
         loss = margin_ranking_loss(scores, weight, config.margin)
         return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())})
 
-    def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> DotProductScorer:  # noqa: ARG002
+    def scorer(
+        self,
+        max_delta: int = 0,  # noqa: ARG002
+        names: Mapping[int, str] | None = None,  # noqa: ARG002
+    ) -> DotProductScorer | LimitedScorer:
         """A scorer in float64."""
         module = deepcopy(self.module).double()
 
@@ -97,7 +102,9 @@ class GenModel:
                 candidates = candidates.index_copy(0, torch.from_numpy(task.entities.astype(np.int64)), embedded)
             return module.query_rows(embedded[row], queries.relation).numpy(), candidates.numpy()
 
-        return DotProductScorer("gen", rows)
+        scorer = DotProductScorer("gen", rows)
+        # I-GEN uses the support facts of the query entity only; T-GEN those of all unseen entities.
+        return scorer if module.transductive is None else LimitedScorer(scorer, lambda _: scorer)
 
     def with_capacity(self, context: GraphContext) -> GenModel:
         """The same model with zero rows for more entities."""

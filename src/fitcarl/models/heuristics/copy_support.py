@@ -29,6 +29,8 @@ class CopySupport:
     def score(self, task: Task, queries: Queries) -> Scores:
         seen = task.support.facts.seen_from(task.support.entity_of_fact, self.relations)
         query, fact = Groups.of(seen.subject.astype(np.int64)).members(queries.entity.astype(np.int64))
+        visible = seen.time[fact] < queries.visible_before[query]
+        query, fact = query[visible], fact[visible]
         weight = np.ones(len(query))
         if self.half_life is not None:
             weight = hyperbolic_decay(seen.time[fact], queries.time[query], self.half_life)

@@ -10,6 +10,7 @@ import numpy as np
 from fitcarl.core.arrays import Groups, Positions
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
+from fitcarl.tasks.task import Queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,13 @@ class EdgeIndex:
     @cached_property
     def by_relation_object(self) -> Groups:
         return Groups.of(self.relation_object(self.directed.relation, self.directed.object))
+
+    def visible(
+        self, row: Positions, edge: Positions, queries: Queries, query: Positions
+    ) -> tuple[Positions, Positions]:
+        """The (row, edge) pairs whose edge the query ``query[row]`` may use."""
+        kept = self.directed.time[edge] < queries.visible_before[query[row]]
+        return row[kept], edge[kept]
 
     def objects_of(self, relation: Ids) -> tuple[Positions, Positions]:
         """First position and number of the edges of each relation in ``by_relation_object``, sorted by object."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fitcarl.core.arrays import batches, spans
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics.decay import hyperbolic_decay
@@ -33,5 +35,6 @@ class RelationWindow:
         edges = self.background.directed
         query, position = spans(*self.background.objects_of(queries.relation))
         edge = self.background.by_relation_object.order[position]
+        query, edge = self.background.visible(query, edge, queries, np.arange(len(queries)))
         weight = hyperbolic_decay(edges.time[edge], queries.time[query], self.half_life)
         return Scores.summed(query, edges.object[edge], weight, len(queries), self.background.entities)

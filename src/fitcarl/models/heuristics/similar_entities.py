@@ -36,10 +36,12 @@ class SimilarEntities:
 
     def _similar(self, support: EdgeIndex, queries: Queries) -> Scores:
         """Entities that share a (relation, object) with e', scored by similarity."""
+        every = np.arange(len(queries))
         start, fact = support.by_subject.members(queries.entity.astype(np.int64))
+        start, fact = support.visible(start, fact, queries, every)
         pair = self.background.relation_object(support.directed.relation[fact], support.directed.object[fact])
-        _, sharing = self.background.by_relation_object.find(pair)
-        row, edge = self.background.by_relation_object.members(pair)
+        row, edge = self.background.visible(*self.background.by_relation_object.members(pair), queries, start)
+        sharing = np.bincount(row, minlength=len(pair))
         similarity = hyperbolic_decay(self.background.directed.time[edge], queries.time[start[row]], self.half_life)
         similarity /= np.sqrt(sharing[row])
         other = self.background.directed.subject[edge]
@@ -49,7 +51,7 @@ class SimilarEntities:
         """Objects of r_q of the similar entities, weighted by similarity and time."""
         query = similar.query
         keys = self.background.subject_relation(similar.entity, queries.relation[query])
-        row, edge = self.background.by_subject_relation.members(keys)
+        row, edge = self.background.visible(*self.background.by_subject_relation.members(keys), queries, query)
         score = similar.score[row] * hyperbolic_decay(
             self.background.directed.time[edge], queries.time[query[row]], self.half_life
         )

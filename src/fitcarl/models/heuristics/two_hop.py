@@ -36,22 +36,23 @@ class TwoHop:
         return Scores.concat([self._score(support, queries.take(part)) for part in batches(cost, _PAIRS)])
 
     def _score(self, support: EdgeIndex, queries: Queries) -> Scores:
-        layers = (self.background, support)
         start, step = support.by_subject.members(queries.entity.astype(np.int64))
+        start, step = support.visible(start, step, queries, np.arange(len(queries)))
         middle = support.directed.object[step].astype(np.int64)
-        degree = sum(layer.by_subject.find(middle)[1] for layer in layers)
+        layers = [
+            (layer.directed, *layer.visible(*layer.by_subject.members(middle), queries, start))
+            for layer in (self.background, support)
+        ]
+        degree = sum(np.bincount(path, minlength=len(middle)) for _, path, _ in layers)
         first = hyperbolic_decay(support.directed.time[step], queries.time[start], self.half_life) / degree
 
         query, entity, score = [], [], []
-        for layer in layers:
-            path, edge = layer.by_subject.members(middle)
-            end = layer.directed.object[edge]
+        for edges, path, edge in layers:
+            end = edges.object[edge]
             valid = end != queries.entity[start[path]]  # paths back to e' are not answers
             path, edge = path[valid], edge[valid]
             query.append(start[path])
             entity.append(end[valid])
-            score.append(
-                first[path] * hyperbolic_decay(layer.directed.time[edge], queries.time[start[path]], self.half_life)
-            )
+            score.append(first[path] * hyperbolic_decay(edges.time[edge], queries.time[start[path]], self.half_life))
         parts = (np.concatenate(query), np.concatenate(entity), np.concatenate(score))
         return Scores.summed(*parts, len(queries), self.background.entities)

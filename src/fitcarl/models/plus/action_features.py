@@ -11,11 +11,12 @@ from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
+from fitcarl.graph.kernels import count_visible
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.candidates import Candidates, Shortlist, collect_candidates, padded_support
 from fitcarl.models.plus.encoder.network import EncoderScorer
 from fitcarl.models.plus.gaps import gap_buckets
-from fitcarl.models.plus.kernels import NO_PAIR_RATE, describe_entities, hash_rules, multiplicity
+from fitcarl.models.plus.kernels import NO_PAIR_RATE, count_objects, describe_entities, hash_rules, multiplicity
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.support import PaddedSupport, SupportFacts
 from fitcarl.tasks.task import Queries
@@ -84,7 +85,8 @@ def action_features(
     facts = padded_support(SupportFacts.of_queries(support, queries, graph.relations), queries)
     shots = facts.entity.shape[1]
     nodes, query_time = facts.entity.ravel(), np.repeat(queries.time, shots)
-    space = action_space(graph, nodes, query_time, query_time, Nearest(), action_count)
+    visible = np.repeat(queries.visible_before, shots)
+    space = action_space(graph, nodes, query_time, query_time, Nearest(), action_count, visible)
     allowed = space.mask & (space.entity != np.repeat(queries.entity, shots)[:, None])
     allowed[:, 0] = True
     return ActionFeatures(
@@ -110,7 +112,7 @@ def _first_hop(
     gap = (queries.time[:, None] - support.time) * statistics.days_per_tick
     same = ((entity[:, :, None] == entity[:, None, :]) & known[:, None, :]).sum(2)
     out = np.zeros((*entity.shape, FIRST_HOP), dtype=np.float32)
-    _describe(statistics, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), out)
+    _describe(statistics, graph, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), out)
     for column, feature in enumerate(
         (
             statistics.cooccurrence_rate[gap_buckets(gap), relation, r_q] + _DAILY_RATE_SHIFT,
@@ -136,7 +138,10 @@ def _query_features(statistics: GraphStatistics, queries: Queries, support: Padd
     gap = np.abs(queries.time[:, None] - support.time) * statistics.days_per_tick
     nearest = np.where(known, gap, 1 << 20).min(1)
     facts = np.maximum(known.sum(1), 1)
-    objects = statistics.relation_offsets[queries.relation + 1] - statistics.relation_offsets[queries.relation]
+    objects = count_objects(
+        *(statistics.relation_offsets, statistics.object_offsets, statistics.object_times),
+        *(queries.relation, queries.visible_before),
+    )
     return np.stack([best, np.log1p(objects), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
 
 
@@ -145,11 +150,11 @@ def _second_hop(
 ) -> NDArray[np.float32]:
     """Features of a second hop, given the first."""
     first_relation, first_time = support.relation.ravel(), support.time.ravel()
-    query = np.repeat(np.arange(len(queries)), support.entity.shape[1])
+    query, nodes = np.repeat(np.arange(len(queries)), support.entity.shape[1]), support.entity.ravel()
     r_q, query_time = queries.relation[query][:, None], queries.time[query][:, None]
     relation = np.minimum(space.relation, graph.relations.directed - 1)  # stopping has no relation; it is not used
     out = np.zeros((*space.entity.shape, SECOND_HOP), dtype=np.float32)
-    _describe(statistics, queries, np.repeat(query, space.width), space.entity.ravel(), out)
+    _describe(statistics, graph, queries, np.repeat(query, space.width), space.entity.ravel(), out)
     rule = np.empty(space.entity.shape, dtype=np.int64)
     directed = graph.relations.directed
     hash_rules(first_relation, relation, queries.relation[query], directed, len(statistics.rule_rate), rule)
@@ -172,7 +177,7 @@ def _second_hop(
             relation == graph.relations.inverse(r_q),
             np.log(times),
             in_support,
-            np.log1p(statistics.degree[support.entity.ravel()])[:, None],
+            np.log1p(count_visible(graph.base.columns, nodes, queries.visible_before[query]))[:, None],
         )
     ):
         out[..., _ENTITY + column] = feature
@@ -180,13 +185,19 @@ def _second_hop(
 
 
 def _describe(
-    statistics: GraphStatistics, queries: Queries, query: NDArray[np.int64], entity: Ids, out: NDArray[np.float32]
+    statistics: GraphStatistics,
+    graph: TemporalGraph,
+    queries: Queries,
+    query: NDArray[np.int64],
+    entity: Ids,
+    out: NDArray[np.float32],
 ) -> None:
     """Fills the columns of the entities that the actions lead to."""
     flat = out.reshape(-1, out.shape[-1])
     arguments = (
         *(queries.relation, queries.time, query, np.ascontiguousarray(entity)),
-        *(statistics.object_keys, statistics.object_offsets, statistics.object_times, statistics.degree),
+        *(statistics.object_keys, statistics.object_offsets, statistics.object_times),
+        *(graph.base.columns, queries.visible_before),
         *(statistics.concepts.offsets, statistics.concepts.ids, statistics.concept_probability),
         *(statistics.activity_scales, statistics.entities, flat),
     )

@@ -12,11 +12,11 @@ from fitcarl.core.arrays import offsets_of
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
-from fitcarl.graph.temporal import Adjacency, TemporalGraph
+from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, EncoderScorer
 from fitcarl.models.plus.features.accumulate import Accumulator
 from fitcarl.models.plus.features.collect import collect
-from fitcarl.models.plus.features.inputs import Edges, EncoderScores, FeatureInputs, KernelStatistics, QueryBatch
+from fitcarl.models.plus.features.inputs import EncoderScores, FeatureInputs, KernelStatistics, QueryBatch
 from fitcarl.models.plus.features.normalise import normalised_features
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.support import PaddedSupport, SupportFacts
@@ -80,7 +80,7 @@ def feature_inputs(
 ) -> tuple[FeatureInputs, NDArray[np.float32]]:
     """The candidates of ``collect_candidates`` with the inputs of their features, and their weights."""
     facts = SupportFacts.of_queries(support, queries, graph.relations)
-    batch, base, kernel_statistics = _query_batch(facts, queries), _edges(graph.base), _kernel_statistics(statistics)
+    batch, base, kernel_statistics = _query_batch(facts, queries), graph.base.columns, _kernel_statistics(statistics)
     scores = EncoderScores.empty(len(queries))
     if encoder_scorer is not None:
         scores = _encoder_scores(encoder_scorer, padded_support(facts, queries), statistics.days_per_tick, queries)
@@ -90,7 +90,7 @@ def feature_inputs(
     weight = np.zeros((len(queries), width), dtype=np.float32)
     accumulators = np.empty((len(queries), width, len(Accumulator)), dtype=np.float32)
     arguments = (
-        *(batch, base, _edges(graph.overlay), kernel_statistics, scores),
+        *(batch, base, graph.overlay.columns, kernel_statistics, scores),
         statistics.scaling.preselection_arrays(),
         *(shortlist.size, shortlist.sampled, shortlist.seed),
         *(counts, entity, weight, accumulators),
@@ -118,7 +118,7 @@ def _encoder_scores(
         gap=torch.from_numpy(gap.astype(np.float32)),
         name=scorer.name_embedding(queries.entity),
     )
-    return scorer.score(inputs, queries.entity, queries.time)
+    return scorer.score(inputs, queries.entity, queries.time, queries.visible_before)
 
 
 def _query_batch(facts: SupportFacts, queries: Queries) -> QueryBatch:
@@ -131,11 +131,8 @@ def _query_batch(facts: SupportFacts, queries: Queries) -> QueryBatch:
         support_relation=facts.relation,
         support_entity=facts.entity,
         support_time=facts.time,
+        visible_before=np.ascontiguousarray(queries.visible_before),
     )
-
-
-def _edges(adjacency: Adjacency) -> Edges:
-    return Edges(adjacency.offsets, adjacency.relation, adjacency.target, adjacency.time)
 
 
 def _kernel_statistics(statistics: GraphStatistics) -> KernelStatistics:

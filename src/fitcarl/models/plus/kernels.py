@@ -8,8 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fitcarl.graph.kernels import inverse_relation, lower_bound
+from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
 from fitcarl.models.plus.gaps import BUCKETS, gap_bucket
+from fitcarl.tasks.task import NO_LIMIT
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int32]
@@ -140,6 +141,37 @@ def count_rules(
 
 
 @njit(cache=True, nogil=True)
+def visible_end(times: Ints, low: int, high: int, before: int) -> int:
+    """The end of the ascending times[low:high] strictly before a tick."""
+    if low < high and times[high - 1] >= before:
+        return lower_bound(times, low, high, before)
+    return high
+
+
+@njit(cache=True, nogil=True)
+def visible_times(statistics: Any, position: int, before: int) -> tuple[int, int]:
+    """The range of ``object_times`` of a pair (r, o) strictly before a tick; empty if it has not occurred yet."""
+    low, high = statistics.object_offsets[position], statistics.object_offsets[position + 1]
+    return low, visible_end(statistics.object_times, low, high, before)
+
+
+@njit(cache=True, nogil=True)
+def count_objects(
+    relation_offsets: Longs, object_offsets: Longs, object_times: Ints, relation: Ints, before: Ints
+) -> Longs:
+    """int64 [queries]: the number of distinct objects of each relation strictly before a tick."""
+    count = np.empty(len(relation), dtype=np.int64)
+    for q in range(len(relation)):
+        first, end = relation_offsets[relation[q]], relation_offsets[relation[q] + 1]
+        count[q] = end - first
+        if before[q] < NO_LIMIT:
+            count[q] = 0
+            for position in range(first, end):
+                count[q] += object_times[object_offsets[position]] < before[q]
+    return count
+
+
+@njit(cache=True, nogil=True)
 def _decayed_count(times: Ints, low: int, high: int, query_time: int, scale: float) -> float:
     """Σ exp(-|t - query_time| / scale) over the ascending times[low:high], without those beyond ``_CUTOFF`` scales."""
     total = 0.0
@@ -162,7 +194,8 @@ def describe_entities(
     object_keys: Longs,
     object_offsets: Longs,
     object_times: Ints,
-    degree: Ints,
+    edges: EdgeColumns,
+    visible_before: Ints,
     concept_offsets: Longs,
     concept_ids: Ints,
     concept_probability: NDArray[np.float64],
@@ -181,11 +214,15 @@ def describe_entities(
         position = lower_bound(object_keys, 0, len(object_keys), key)
         if position < len(object_keys) and object_keys[position] == key:
             first, end = object_offsets[position], object_offsets[position + 1]
-            out[i, 0] = np.log1p(end - first)
-            for s in range(3):
-                out[i, 1 + s] = np.log(_decayed_count(object_times, first, end, query_time[q], scales[s]) + 0.01) + 4.6
-            out[i, 6] = 1.0
-        out[i, 4] = np.log1p(degree[node])
+            end = visible_end(object_times, first, end, visible_before[q])
+            if end > first:
+                out[i, 0] = np.log1p(end - first)
+                for s in range(3):
+                    decayed = _decayed_count(object_times, first, end, query_time[q], scales[s])
+                    out[i, 1 + s] = np.log(decayed + 0.01) + 4.6
+                out[i, 6] = 1.0
+        low_edge, high_edge = visible_edges(edges, node, visible_before[q])
+        out[i, 4] = np.log1p(high_edge - low_edge)
         total = 0.0
         for c in range(concept_offsets[node], concept_offsets[node + 1]):
             total += concept_probability[relation[q], concept_ids[c]]

@@ -15,13 +15,14 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.graph.kernels import count_visible, visible_edges
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.action_features import ActionFeatures, action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer
 from fitcarl.models.plus.gaps import gap_buckets
 from fitcarl.models.plus.policy import LogProbs, PlusPolicy
-from fitcarl.models.plus.statistics import GraphStatistics
+from fitcarl.models.plus.timeline import Timeline
 from fitcarl.scoring.path import ExplanationPath, make_step
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
@@ -39,7 +40,7 @@ class PlusScorer:
         self,
         policy: PlusPolicy,
         background: TemporalGraph,
-        statistics: GraphStatistics,
+        timeline: Timeline,
         action_count: int,
         shortlist: int,
         encoder_scorer: EncoderScorer | None = None,
@@ -50,7 +51,7 @@ class PlusScorer:
         Args:
             policy: The trained policy.
             background: The graph to answer on.
-            statistics: Statistics of that graph.
+            timeline: Statistics of that graph, as known at any time.
             action_count: Edges per second hop, nearest in time to t_q.
             shortlist: Candidates per query that get features.
             encoder_scorer: Scores of the encoder, if there is one.
@@ -59,7 +60,7 @@ class PlusScorer:
         self.name = f"fitcarl ({label})"
         self._policy = policy
         self._background = background
-        self._statistics = statistics
+        self._timeline = timeline
         self._action_count = action_count
         self._shortlist = Shortlist(shortlist)
         self._encoder_scorer = encoder_scorer
@@ -68,6 +69,14 @@ class PlusScorer:
 
     def score(self, task: Task, queries: Queries) -> Scores:
         """Every entity at which a path or a candidate ends, with the log of its total probability."""
+        groups = list(self._timeline.groups(queries))
+        if len(groups) == 1:
+            return self._score(task, queries)
+        parts = [self._score(task, queries.take(chosen)) for _, chosen in groups]
+        return Scores.concat(parts).reordered(np.concatenate([np.empty(0, np.int64), *(part for _, part in groups)]))
+
+    def _score(self, task: Task, queries: Queries) -> Scores:
+        """The scores of queries that use the same statistics."""
         parts = []
         encoder_cost = self._background.entities // 20 if self._encoder_scorer is not None else 0
         cost = np.full(len(queries), self._shortlist.size + 4 * self._action_count + encoder_cost)
@@ -90,7 +99,7 @@ class PlusScorer:
         """The most probable paths to each entity, best first, then a context fact; the policy is evaluated once."""
         actions, log_probs = self._evaluate(task.support, query)
         ends = Outcomes.from_policy(actions, log_probs)
-        explainable = self._explainable(ends, int(query.entity[0]))
+        explainable = self._explainable(ends, int(query.entity[0]), int(query.visible_before[0]))
         order = np.lexsort((-ends.score, ends.shot < 0))
         order = order[explainable[order]]
         ordered = ends.entity[order]
@@ -102,11 +111,12 @@ class PlusScorer:
             for entity in entities
         ]
 
-    def _explainable(self, ends: Outcomes, query_entity: int) -> NDArray[np.bool_]:
-        """Which outcomes can be shown as facts: all paths, and candidates with a fact without the query entity."""
+    def _explainable(self, ends: Outcomes, query_entity: int, before: int) -> NDArray[np.bool_]:
+        """Which outcomes can be shown as facts: paths, and candidates with a visible fact without the query entity."""
         base = self._background.base
-        own = base.target[base.offsets[query_entity] : base.offsets[query_entity + 1]]
-        facts = base.degree(ends.entity)
+        low, high = visible_edges(base.columns, query_entity, before)
+        own = base.target[low:high]
+        facts = count_visible(base.columns, ends.entity, np.full(len(ends.entity), before, dtype=np.int32))
         facts -= np.bincount(own, minlength=len(base.offsets))[ends.entity]
         explainable: NDArray[np.bool_] = (ends.shot >= 0) | (facts > 0)
         return explainable
@@ -125,7 +135,7 @@ class PlusScorer:
         shot, column = int(ends.shot[index]), int(ends.column[index])
         hops: list[tuple[int, int, int, int]] = []
         if shot < 0:
-            hops.append(self._context_fact(int(query.relation[0]), end, int(query.time[0]), start))
+            hops.append(self._context_fact(query, end))
         else:
             middle = int(actions.entity[0, shot])
             hops.append((start, int(actions.relation[0, shot]), middle, int(actions.time[0, shot])))
@@ -141,19 +151,18 @@ class PlusScorer:
         names = vocabulary.entities
         return ExplanationPath(names[start], names[end], score, tuple(steps), is_context=shot < 0)
 
-    def _context_fact(
-        self, relation: int, entity: int, query_time: int, query_entity: int
-    ) -> tuple[int, int, int, int]:
-        """The background fact of a candidate, without the query entity, that excites r_q most at t_q.
+    def _context_fact(self, query: Queries, entity: int) -> tuple[int, int, int, int]:
+        """The visible background fact of a candidate, without the query entity, that excites r_q most at t_q.
 
         It is chosen by its relation and its gap to t_q; ``_explainable`` ensures that there is one.
         """
-        base, relations = self._background.base, self._background.relations
-        low, high = base.offsets[entity], base.offsets[entity + 1]
-        edges = np.arange(low, high)[base.target[low:high] != query_entity]
+        before = int(query.visible_before[0])
+        base, relations, statistics = self._background.base, self._background.relations, self._timeline.at(before)
+        low, high = visible_edges(base.columns, entity, before)
+        edges = np.arange(low, high)[base.target[low:high] != query.entity[0]]
         direct = relations.inverse(base.relation[edges])
-        gap = (query_time - base.time[edges]) * self._statistics.days_per_tick
-        rate = self._statistics.excitation[gap_buckets(gap), direct, relation]
+        gap = (query.time[0] - base.time[edges]) * statistics.days_per_tick
+        rate = statistics.excitation[gap_buckets(gap), direct, query.relation[0]]
         edge = int(edges[np.lexsort((np.abs(gap), -rate))[0]])
         return int(base.target[edge]), int(relations.inverse(base.relation[edge])), entity, int(base.time[edge])
 
@@ -164,7 +173,8 @@ class PlusScorer:
             return last[2]
         if self._last_graph is None or self._last_graph[0] is not support:
             self._last_graph = support, self._background.with_facts(support.facts)
-        arguments = self._statistics, queries, self._action_count, self._shortlist, self._encoder_scorer
+        [(statistics, _)] = self._timeline.groups(queries)
+        arguments = statistics, queries, self._action_count, self._shortlist, self._encoder_scorer
         actions = action_features(self._last_graph[1], support, *arguments)
         with torch.no_grad():
             found = actions, self._policy(actions)

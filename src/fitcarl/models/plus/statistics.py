@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.config.base import Setting
 from fitcarl.core.arrays import with_empty_groups
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
+from fitcarl.graph.kernels import count_visible
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.features.inputs import DECAY_DAYS
 from fitcarl.models.plus.features.scaling import FeatureScaling
@@ -21,6 +23,7 @@ from fitcarl.models.plus.gaps import BUCKETS, WIDTHS
 from fitcarl.models.plus.kernels import count_cooccurrences, count_excitation, count_rules
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.spectral import entity_embedding, relation_profile
+from fitcarl.tasks.task import NO_LIMIT
 
 _RULE_SLOTS = 1 << 22
 """Size of the hashed rule tables; far more than the rules that occur in a graph of some hundred relations."""
@@ -50,10 +53,14 @@ _MIN_RATE, _MIN_EXCITATION, _MIN_SHARE = 1e-7, 1e-8, 1e-5
 _ACTIVITY_DAYS = (2.0, 14.0, 90.0)
 """Time scales of the activity of an action's target."""
 
+EVENT_INDEX = (
+    *("object_keys", "object_offsets", "object_times", "relation_offsets", "degree", "first_time"),
+    *("event_time", "event_source", "event_relation", "event_target"),
+)
+"""Fields of GraphStatistics that index the edges of a graph, see ``event_index``."""
 _STORED = (
     *("cooccurrence_rate", "pair_rate", "second_hop_rate", "excitation", "concept_probability"),
-    *("object_keys", "object_offsets", "object_times", "relation_offsets", "degree"),
-    *("event_time", "event_source", "event_relation", "event_target"),
+    *EVENT_INDEX,
     *("embedding", "entity_factors", "relation_factors"),
 )
 """Fields of GraphStatistics that are stored unchanged."""
@@ -83,6 +90,8 @@ class GraphStatistics:
     """int64 [2R + 1] into ``object_keys``: the objects of each relation."""
     degree: Ids
     """int32 [entities]."""
+    first_time: Ids
+    """int32 [entities]: the time of the first edge of each entity; ``NO_LIMIT`` for entities without edges."""
     concepts: Concepts
     concept_probability: NDArray[np.float64]
     """P(c | r), float64 [2R, concepts]."""
@@ -140,6 +149,7 @@ class GraphStatistics:
             self,
             object_keys=relation * (self.entities + extra) + entity,
             degree=np.append(self.degree, np.zeros(extra, dtype=np.int32)),
+            first_time=np.append(self.first_time, np.full(extra, NO_LIMIT, dtype=np.int32)),
             embedding=_pad_rows(self.embedding, extra),
             entity_factors=_pad_rows(self.entity_factors, extra),
             concepts=replace(self.concepts, offsets=with_empty_groups(self.concepts.offsets, extra)),
@@ -187,6 +197,7 @@ class GraphStatistics:
             and self.pair_rate.shape == self.second_hop_rate.shape == (n, n)
             and self.concept_probability.shape == (n, len(self.concepts.names))
             and len(self.degree) == len(self.embedding) == len(self.entity_factors) == entities
+            and len(self.first_time) == entities
             and len(self.relation_factors) == n
             and self.entity_factors.shape[1] == self.relation_factors.shape[1]
             and all(len(part) == edges for part in (self.object_times, *events))
@@ -205,6 +216,7 @@ def compute_statistics(
     days_per_tick: float = 1.0,
     seed: int = 0,
     names: Names | None = None,
+    setting: Setting = "completion",
 ) -> GraphStatistics:
     """All statistics of a background.
 
@@ -215,11 +227,12 @@ def compute_statistics(
         days_per_tick: Days per tick of the timestamps.
         seed: Seed of the queries on which rules are counted.
         names: Words of the entity names; none by default.
+        setting: In the setting ``forecast``, paths of rules use facts before the query only.
     """
     relations = graph.relations
     both = background.both_directions(relations)
     cooccurrence_rate, pair_rate = _cooccurrence(both, graph.entities, relations, days_per_tick)
-    rule_rate, rule_tries, second_hop_rate = _rules(both, graph, seed)
+    rule_rate, rule_tries, second_hop_rate = _rules(both, graph, seed, setting)
     entity_factors, relation_factors = relation_profile(graph)
     return GraphStatistics(
         cooccurrence_rate=cooccurrence_rate,
@@ -246,12 +259,16 @@ def event_index(graph: TemporalGraph) -> dict[str, Any]:
     order = np.lexsort((edges.time, key))
     keys, starts = np.unique(key[order], return_index=True)
     by_time = np.argsort(edges.time, kind="stable")
+    degree = np.diff(graph.base.offsets)
+    first_time = np.full(entities, NO_LIMIT, dtype=np.int32)
+    first_time[degree > 0] = graph.base.time[graph.base.offsets[:-1][degree > 0]]  # edges are sorted by time
     return {
         "object_keys": keys,
         "object_offsets": np.append(starts, len(order)).astype(np.int64),
         "object_times": edges.time[order],
         "relation_offsets": np.searchsorted(keys, np.arange(graph.relations.directed + 1, dtype=np.int64) * entities),
-        "degree": np.diff(graph.base.offsets).astype(np.int32),
+        "degree": degree.astype(np.int32),
+        "first_time": first_time,
         "event_time": edges.time[by_time],
         "event_source": edges.subject[by_time],
         "event_relation": edges.relation[by_time],
@@ -288,7 +305,7 @@ def _cooccurrence(
 
 
 def _rules(
-    both: Quadruples, graph: TemporalGraph, seed: int
+    both: Quadruples, graph: TemporalGraph, seed: int, setting: Setting
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """``rule_rate``, ``rule_tries`` and ``second_hop_rate``, counted with background facts as queries.
 
@@ -304,11 +321,14 @@ def _rules(
         for _ in range(_FIRST_HOPS):
             # One random edge of the query entity; an edge to the answer would be a copy.
             start = graph.base.offsets[queries.subject]
-            edge = start + rng.integers(0, np.maximum(graph.base.degree(queries.subject), 1))
+            before = np.full_like(queries.time, NO_LIMIT) if setting == "completion" else queries.time
+            degree = count_visible(graph.base.columns, queries.subject, before)
+            edge = start + rng.integers(0, np.maximum(degree, 1))
             middle, first = graph.base.target[edge], graph.base.relation[edge]
-            valid = (middle != queries.object) & (middle != queries.subject)
+            valid = (degree > 0) & (middle != queries.object) & (middle != queries.subject)
             query = queries.take(valid)
-            space = action_space(graph, middle[valid], query.time, query.time, Nearest(), _RULE_ACTIONS)
+            arguments = Nearest(), _RULE_ACTIONS, before[valid]
+            space = action_space(graph, middle[valid], query.time, query.time, *arguments)
             back = space.entity == query.subject[:, None]
             entity = np.where(back, -1, space.entity).astype(np.int32)
             count_rules(

@@ -30,6 +30,8 @@ from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics, event_index
+from fitcarl.models.plus.timeline import Timeline
+from fitcarl.tasks.task import NO_LIMIT
 
 _LOG_EVERY = 15.0
 """Seconds between two log messages about the encoder."""
@@ -59,12 +61,13 @@ class PlusModel:
     ) -> None:
         self.module = PlusPolicy(config.policy.hidden, config.policy.hidden_candidates, config.features.off)
         self._config = config.policy
-        self._label = config.label
+        self._label, self._setting = config.label, config.setting
         self._background = context.graph
         if statistics is None:
             statistics = count_for(config, context)
             statistics = statistics.with_parts(scaling=scaling_for(config, context, statistics, encoder))
         self.statistics = statistics
+        self.timeline = self._timeline_of(context.graph, statistics)
         self.encoder = encoder
         self._encoder_scorer = EncoderScorer.optional(encoder, self.statistics)
 
@@ -115,9 +118,12 @@ class PlusModel:
         queries = task.queries.take(np.sort(order[: self._config.queries_per_episode]))
         graph = self._background.with_facts(task.support.facts)
         shortlist = Shortlist(self._config.train_candidates, self._config.train_candidates // 2, seed)
-        size = self._config.action_space
-        actions = action_features(graph, task.support, self.statistics, queries, size, shortlist, self._encoder_scorer)
-        total, by_path = log_likelihood(self.module(actions), actions, torch.from_numpy(queries.answer))
+        size, parts = self._config.action_space, []
+        for statistics, chosen in self.timeline.groups(queries):
+            part = queries.take(chosen)
+            actions = action_features(graph, task.support, statistics, part, size, shortlist, self._encoder_scorer)
+            parts.append(log_likelihood(self.module(actions), actions, torch.from_numpy(part.answer)))
+        total, by_path = (torch.cat(values) for values in zip(*parts, strict=True))
         # A separate loss term for paths: they should also explain answers that the candidates find without a path.
         loss = -total.mean() - self._config.path_loss_weight * by_path.mean()
         found = total.detach()
@@ -125,12 +131,21 @@ class PlusModel:
         return EpisodeResult(loss, {name: float(value) for name, value in metrics.items()})
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
-        size, shortlist, statistics = self._config.action_space, self._config.shortlist, self.statistics
-        encoder_scorer = self._encoder_scorer
-        if names and statistics.names.used:
-            statistics = statistics.with_parts(names=statistics.names.with_names(names))
-            encoder_scorer = EncoderScorer.optional(self.encoder, statistics)
-        return PlusScorer(self.module, self._background, statistics, size, shortlist, encoder_scorer, self._label)
+        size, shortlist = self._config.action_space, self._config.shortlist
+        encoder_scorer, timeline = self._encoder_scorer, self.timeline
+        if names and self.statistics.names.used:
+            timeline = timeline.with_names(names)
+            encoder_scorer = EncoderScorer.optional(self.encoder, timeline.at(NO_LIMIT))
+        return PlusScorer(self.module, self._background, timeline, size, shortlist, encoder_scorer, self._label)
+
+    def _timeline_of(self, graph: TemporalGraph, statistics: GraphStatistics) -> Timeline:
+        """The statistics of a background as known at any time, counted like those of all facts."""
+
+        def count(part: TemporalGraph) -> GraphStatistics:
+            arguments = part.background_facts(), part, statistics.concepts, statistics.days_per_tick
+            return compute_statistics(*arguments, names=statistics.names.refit(part), setting=self._setting)
+
+        return Timeline(statistics, graph, count)
 
     def with_capacity(self, context: GraphContext) -> PlusModel:
         extra = context.graph.entities - self._background.entities
@@ -147,12 +162,15 @@ class PlusModel:
         previous = self.statistics
         names = previous.names.refit(graph)
         concepts = previous.concepts if concepts is None else concepts
-        statistics = compute_statistics(graph.background_facts(), graph, concepts, previous.days_per_tick, names=names)
+        arguments = graph.background_facts(), graph, concepts, previous.days_per_tick
+        statistics = compute_statistics(*arguments, names=names, setting=self._setting)
         return self._replace(graph, statistics.with_parts(scaling=previous.scaling), self.encoder)
 
     def _replace(self, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None) -> PlusModel:
         other = copy(self)
         other._background, other.statistics, other.encoder = graph, statistics, encoder
+        if statistics is not self.statistics or graph.base is not self._background.base:
+            other.timeline = self._timeline_of(graph, statistics)
         if statistics is not self.statistics or encoder is not self.encoder:
             other._encoder_scorer = EncoderScorer.optional(encoder, statistics)
         return other
@@ -161,7 +179,8 @@ class PlusModel:
 def count_for(config: PlusConfig, context: GraphContext) -> GraphStatistics:
     """The statistics of a background, with names if they are switched on."""
     names = names_for(config, context)
-    return compute_statistics(context.facts, context.graph, context.concepts, context.days_per_tick, names=names)
+    arguments = context.facts, context.graph, context.concepts, context.days_per_tick
+    return compute_statistics(*arguments, names=names, setting=config.setting)
 
 
 def scaling_for(
@@ -171,7 +190,7 @@ def scaling_for(
     size = config.policy.train_candidates
     shortlist = Shortlist(size, size // 2, config.seed)
     arguments = context.facts, context.graph, statistics, encoder, config.shots, shortlist
-    return fit_scaling(*arguments, config.features.off, config.seed)
+    return fit_scaling(*arguments, config.features.off, config.seed, config.setting)
 
 
 def names_for(config: PlusConfig, context: GraphContext) -> Names:
@@ -201,7 +220,7 @@ def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[Suppor
 
     names = names_for(config, context)
     arguments = context.graph, context.days_per_tick, names, config.encoder, config.seed, config.shots
-    return load_or_train_encoder(*arguments, on_progress=on_progress)
+    return load_or_train_encoder(*arguments, setting=config.setting, on_progress=on_progress)
 
 
 def _load_encoder(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> SupportEncoder:

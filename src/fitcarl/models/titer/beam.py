@@ -65,7 +65,8 @@ def _search(
     kept: list[KeptWalks] = []
     for hop in range(hops):
         now, size = queries.time[owner], policy.config.action_space
-        space = backward_action_space(graph, entity, time, now, size, may_stay=hop > 0)
+        limit = queries.visible_before[owner]
+        space = backward_action_space(graph, entity, time, now, size, may_stay=hop > 0, visible_before=limit)
         is_query_entity = space.entity == queries.entity[owner, None]
         row = np.where(is_query_entity, query_row[owner, None], space.entity)
         log_policy = policy.log_policy(entities, expanded, history, space, row, now[:, None] - space.time).double()

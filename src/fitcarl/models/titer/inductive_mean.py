@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.arrays import offsets_of
 from fitcarl.core.tensors import long_tensor
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
@@ -16,12 +18,14 @@ from fitcarl.tasks.task import Queries
 
 @dataclass(frozen=True, eq=False)
 class InductiveMean:
-    """Means over the distinct subjects of every directed relation in a background."""
+    """Means over the distinct subjects of every directed relation in a background, as known at any time."""
 
-    mean: Tensor
-    """[2R, d_e]."""
-    known: Tensor
-    """bool [2R]: whether the relation has a subject."""
+    offsets: NDArray[np.int64]
+    """int64 [2R + 1]: the subjects of each relation."""
+    first_time: Ids
+    """int32 [subjects], ascending within a relation: when the subject first has the relation."""
+    total: Tensor
+    """float64 [subjects + 1, d_e]: the sum of the rows of all subjects before each one."""
     seen: Tensor
     """bool [entities]: whether the entity has a fact in the background."""
 
@@ -30,12 +34,14 @@ class InductiveMean:
         """The means of the rows [entities, d_e] on the background of a graph."""
         base, relations = graph.base, graph.relations.directed
         edges = base.edges()
-        pair = np.unique(edges.relation.astype(np.int64) * graph.entities + edges.subject)
-        relation, entity = (torch.from_numpy(part) for part in np.divmod(pair, max(1, graph.entities)))
-        total = rows.new_zeros(relations, rows.shape[1]).index_add_(0, relation, rows.index_select(0, entity))
-        count = torch.bincount(relation, minlength=relations)
-        mean = total / count.clamp(min=1).unsqueeze(1)
-        return cls(mean, count > 0, torch.from_numpy(np.diff(base.offsets) > 0))
+        order = np.lexsort((edges.time, edges.subject, edges.relation))
+        pair = edges.relation[order].astype(np.int64) * graph.entities + edges.subject[order]
+        first = order[np.unique(pair, return_index=True)[1]]
+        first = first[np.lexsort((edges.subject[first], edges.time[first], edges.relation[first]))]
+        total = rows.new_zeros(len(first) + 1, rows.shape[1], dtype=torch.float64)
+        torch.cumsum(rows.index_select(0, long_tensor(edges.subject[first])).double(), 0, out=total[1:])
+        offsets = offsets_of(np.bincount(edges.relation[first], minlength=relations))
+        return cls(offsets, edges.time[first], total, torch.from_numpy(np.diff(base.offsets) > 0))
 
     def shift(self, rows: Tensor, queries: Queries, share: float) -> tuple[Tensor, Ids]:
         """Rows of the query entities; nothing is changed in place, so queries do not affect each other.
@@ -49,9 +55,20 @@ class InductiveMean:
             Further rows μ x + (1 - μ) mean, one per query with an unseen entity and a known relation, and the row of
             each query entity, int32 [queries], counted after the rows of the entities.
         """
-        entity, relation = long_tensor(queries.entity), long_tensor(queries.relation)
-        shifted = ~self.seen[entity] & self.known[relation]
-        own, mean = rows.index_select(0, entity[shifted]), self.mean.index_select(0, relation[shifted])
+        low = self.offsets[queries.relation]
+        high = np.array(
+            [
+                start + np.searchsorted(self.first_time[start:end], before)
+                for start, end, before in zip(
+                    low, self.offsets[queries.relation + 1], queries.visible_before, strict=True
+                )
+            ],
+            dtype=np.int64,
+        )
+        entity = long_tensor(queries.entity)
+        shifted = ~self.seen[entity] & torch.from_numpy(high > low)
+        first, end = (torch.from_numpy(part)[shifted] for part in (low, high))
+        mean = (self.total[end] - self.total[first]) / (end - first).unsqueeze(1)
         row = queries.entity.copy()
-        row[shifted.numpy()] = len(rows) + np.arange(len(own), dtype=np.int32)
-        return share * own + (1 - share) * mean, row
+        row[shifted.numpy()] = len(rows) + np.arange(len(first), dtype=np.int32)
+        return share * rows.index_select(0, entity[shifted]) + (1 - share) * mean.to(rows.dtype), row

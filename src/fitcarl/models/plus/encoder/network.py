@@ -23,6 +23,7 @@ from fitcarl.models.plus.encoder.temporal_memory import EVENT_ARRAYS, TIME_BUCKE
 from fitcarl.models.plus.features.inputs import EncoderScores
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.statistics import GraphStatistics
+from fitcarl.tasks.task import NO_LIMIT
 
 _GAP_SCALES = (3.0, 20.0, 100.0)
 """Days: the scales of the exponential features of a gap."""
@@ -204,6 +205,7 @@ class EncoderScorer:
         self._trained = trained & present
         self._untrained = ~trained & present
         self._absent = ~present
+        self._first_time = torch.from_numpy(statistics.first_time)
 
     @classmethod
     def optional(cls, encoder: SupportEncoder | None, statistics: GraphStatistics) -> EncoderScorer | None:
@@ -214,20 +216,32 @@ class EncoderScorer:
         """[entities, dim]: embeddings of the names of unseen entities."""
         return self._encoder.name_embedding(self._words, entities)
 
-    def score(self, inputs: EncoderInput, entity: NDArray[np.int32], time: NDArray[np.int32]) -> EncoderScores:
+    def score(
+        self,
+        inputs: EncoderInput,
+        entity: NDArray[np.int32],
+        time: NDArray[np.int32],
+        visible_before: NDArray[np.int32] | None = None,
+    ) -> EncoderScores:
         """Log-probabilities of all entities; events of the query entity itself are excluded.
 
-        Entities that have facts now but had none in training get the mean score; entities without facts are never
-        predicted.
+        Entities that have facts now but had none in training get the mean score; entities without visible facts are
+        never predicted.
         """
         encoder, all_entities = self._encoder, np.arange(len(self._rows))
-        window = event_window(self._events, self._days_per_tick, entity, inputs.relation.numpy(), time, all_entities)
+        queries = entity, inputs.relation.numpy(), time
+        window = event_window(self._events, self._days_per_tick, *queries, all_entities, visible_before=visible_before)
         with torch.no_grad():
             answer, key = encoder(inputs)
             support_only = answer @ self._rows.T + encoder.bias
             if self._untrained.any() and self._trained.any():
                 support_only[:, self._untrained] = support_only[:, self._trained].mean(1, keepdim=True)
             support_only[:, self._absent] = _NO_FACTS_SCORE
+            limited = np.empty(0, np.int64) if visible_before is None else np.flatnonzero(visible_before < NO_LIMIT)
+            if visible_before is not None and len(limited):
+                before = torch.from_numpy(visible_before[limited]).unsqueeze(1)
+                unknown_yet = self._first_time >= before
+                support_only[limited] = support_only[limited].masked_fill_(unknown_yet, _NO_FACTS_SCORE)
             weights = encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
             with_events = support_only + event_mass(window, key, *weights).log1p()
             top = with_events.topk(min(_TOP, len(all_entities)), 1).indices.numpy().astype(np.int32)

@@ -70,6 +70,7 @@ def event_window(
     column: NDArray[np.int64],
     max_events: int = _MAX_EVENTS,
     rng: np.random.Generator | None = None,
+    visible_before: NDArray[np.int32] | None = None,
 ) -> EventWindow:
     """The events around a batch of queries.
 
@@ -82,9 +83,14 @@ def event_window(
         column: [entities], the column of each entity in the result, -1 to leave it out.
         max_events: Events per query beyond which a sample is read.
         rng: Draws the first event of a sample; without it the sample begins with the first event.
+        visible_before: [queries], ticks; only events strictly before it are used. All events by default.
     """
     reach, event_time = max(1, int(_WINDOW_DAYS / days_per_tick)), events["event_time"]
-    first, last = np.searchsorted(event_time, time - reach), np.searchsorted(event_time, time + reach + 1)
+    end = time.astype(np.int64) + reach + 1
+    if visible_before is not None:
+        end = np.minimum(end, visible_before)
+    first, last = np.searchsorted(event_time, time - reach), np.searchsorted(event_time, end)
+    first = np.minimum(first, last)
     stride = np.maximum(1, -((first - last) // max_events))
     if rng is not None:
         first = first + rng.integers(0, stride)

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.config.base import Setting
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
@@ -24,6 +25,7 @@ from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.core.tensors import long_tensor
 from fitcarl.errors import FitcarlError, InputError
+from fitcarl.graph.kernels import count_visible
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
 from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
@@ -61,6 +63,7 @@ def load_or_train_encoder(
     shots: int,
     cache: Path | None = None,
     on_progress: OnProgress | None = None,
+    setting: Setting = "completion",
 ) -> tuple[SupportEncoder, float]:
     """The encoder of a background, from the cache or trained now and cached.
 
@@ -75,13 +78,14 @@ def load_or_train_encoder(
         shots: K, the largest number of support facts.
         cache: The folder of cached encoders; by default in the cache directory.
         on_progress: Called after every update.
+        setting: In the setting ``forecast``, support facts and events are earlier than the query.
 
     Returns:
         The encoder, and the seconds that its training took when it was trained.
     """
     file = (
         cache or cache_dir() / "encoders"
-    ) / f"{_encoder_key(graph, days_per_tick, names, config, seed, shots)}.safetensors"
+    ) / f"{_encoder_key(graph, days_per_tick, names, config, seed, shots, setting)}.safetensors"
     if file.exists():
         try:
             weights, metadata = read_tensors(file)
@@ -89,7 +93,7 @@ def load_or_train_encoder(
         except (InputError, KeyError, ValueError, RuntimeError):
             _log.warning("%s: is damaged; training the encoder again", file)
     began = perf_counter()
-    encoder = train_encoder(graph, days_per_tick, names, config, seed, shots, on_progress)
+    encoder = train_encoder(graph, days_per_tick, names, config, seed, shots, on_progress, setting)
     seconds = perf_counter() - began
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -107,13 +111,14 @@ def train_encoder(
     seed: int,
     shots: int = _MIN_SHOTS,
     on_progress: OnProgress | None = None,
+    setting: Setting = "completion",
 ) -> SupportEncoder:
     """Trains an encoder for unseen entities with at most ``shots`` support facts; see ``load_or_train_encoder``.
 
     Raises:
         FitcarlError: If the loss is not finite.
     """
-    batches = EncoderBatches(graph, days_per_tick, names, config, max(shots, _MIN_SHOTS))
+    batches = EncoderBatches(graph, days_per_tick, names, config, max(shots, _MIN_SHOTS), setting)
     updates = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=[]):
@@ -156,8 +161,15 @@ class EncoderBatches:
     """Batches of background facts as queries, with some of the subject's other facts as support."""
 
     def __init__(
-        self, graph: TemporalGraph, days_per_tick: float, names: Names, config: EncoderConfig, shots: int
+        self,
+        graph: TemporalGraph,
+        days_per_tick: float,
+        names: Names,
+        config: EncoderConfig,
+        shots: int,
+        setting: Setting = "completion",
     ) -> None:
+        self._past_only = setting == "forecast"
         self._base, self._days_per_tick, self._config, self._shots = graph.base, days_per_tick, config, shots
         self._degree = np.diff(graph.base.offsets)
         self._subject = np.repeat(np.arange(graph.entities), self._degree)
@@ -191,7 +203,8 @@ class EncoderBatches:
         column[listed] = np.arange(len(listed))
         score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(0, long_tensor(listed))
         queries = subject, inputs.relation.numpy(), time
-        window = event_window(self._events, self._days_per_tick, *queries, column, _MAX_EVENTS, rng)
+        before = time if self._past_only else None
+        window = event_window(self._events, self._days_per_tick, *queries, column, _MAX_EVENTS, rng, before)
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
         score = score + mass.log1p() + log_weight
         return torch.nn.functional.cross_entropy(score, long_tensor(column[answer]))
@@ -201,11 +214,16 @@ class EncoderBatches:
         base, size = self._base, (self._config.batch_size, self._shots)
         edge = np.searchsorted(self._cumulative, rng.random(size[0]) * self._cumulative[-1], side="right")
         subject = self._subject[edge]
-        support = rng.integers(0, self._degree[subject][:, None], size) + base.offsets[subject][:, None]
+        degree = self._degree[subject]
+        if self._past_only:  # edges of a subject are sorted by time
+            degree = np.maximum(count_visible(base.columns, subject.astype(np.int32), base.time[edge]), 1)
+        support = rng.integers(0, degree[:, None], size) + base.offsets[subject][:, None]
         known = np.arange(self._shots) < rng.integers(1, self._shots + 1, size[0])[:, None]
         known &= (support != edge[:, None]) & (
             base.target[support] != subject[:, None]
         )  # a self-loop reveals the subject
+        if self._past_only:
+            known &= base.time[support] < base.time[edge][:, None]
         novel = ~((base.target[support] == base.target[edge][:, None]) & known).any(1)
         valid = novel & known.any(1) & (base.target[edge] != subject)
         return edge[valid], support[valid], known[valid]
@@ -230,9 +248,23 @@ class EncoderBatches:
 
 
 def _encoder_key(
-    graph: TemporalGraph, days_per_tick: float, names: Names, config: EncoderConfig, seed: int, shots: int
+    graph: TemporalGraph,
+    days_per_tick: float,
+    names: Names,
+    config: EncoderConfig,
+    seed: int,
+    shots: int,
+    setting: Setting,
 ) -> str:
     """sha256 over everything that the encoder depends on."""
-    parts = [_METHOD, graph.entities, graph.relations.count, days_per_tick, seed, max(shots, _MIN_SHOTS)]
+    parts: list[float | str] = [
+        _METHOD,
+        graph.entities,
+        graph.relations.count,
+        days_per_tick,
+        seed,
+        max(shots, _MIN_SHOTS),
+    ]
+    parts += [] if setting == "completion" else [setting]
     header = json.dumps([*parts, config.model_dump(), names.texts], sort_keys=True).encode()
     return sha256_of_arrays(*graph.base.columns, header=header, separator=b"\0")

@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fitcarl.graph.kernels import inverse_relation, lower_bound
-from fitcarl.models.plus.features.inputs import DECAY_DAYS, Edges, EncoderScores, KernelStatistics, QueryBatch
+from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
+from fitcarl.models.plus.features.inputs import DECAY_DAYS, EncoderScores, KernelStatistics, QueryBatch
 from fitcarl.models.plus.gaps import gap_bucket
-from fitcarl.models.plus.kernels import Floats, Ints, rule_slot
+from fitcarl.models.plus.kernels import Floats, Ints, rule_slot, visible_times
 
 
 class Accumulator(IntEnum):
@@ -121,7 +121,7 @@ def from_neighbours(
     queries: QueryBatch,
     q: int,
     k: int,
-    graph: Edges,
+    graph: EdgeColumns,
     statistics: KernelStatistics,
     acc: Floats,
     seen: NDArray[np.bool_],
@@ -137,7 +137,7 @@ def from_neighbours(
     inverse = inverse_relation(r, relations)
     fact_number = k - queries.offsets[q] + 1
     middle, relation = queries.support_entity[k], queries.support_relation[k]
-    low, high = graph.offsets[middle], graph.offsets[middle + 1]
+    low, high = visible_edges(graph, middle, queries.visible_before[q])
     near_query = lower_bound(graph.time, low, high, query_time)
     for a in range(max(low, near_query - _EDGES_PER_SIDE), min(high, near_query + _EDGES_PER_SIDE)):
         x = graph.target[a]
@@ -171,7 +171,7 @@ def from_neighbours(
 def from_similar_entities(
     queries: QueryBatch,
     q: int,
-    graph: Edges,
+    graph: EdgeColumns,
     statistics: KernelStatistics,
     acc: Floats,
     seen: NDArray[np.bool_],
@@ -185,7 +185,7 @@ def from_similar_entities(
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
         shared, support_time = queries.support_entity[k], queries.support_time[k]
         shared_relation = inverse_relation(queries.support_relation[k], relations)
-        low, high = graph.offsets[shared], graph.offsets[shared + 1]
+        low, high = visible_edges(graph, shared, queries.visible_before[q])
         near_support = lower_bound(graph.time, low, high, support_time)
         found = 0
         for offset in range(2 * _SIMILAR_SEARCH):
@@ -194,7 +194,7 @@ def from_similar_entities(
                 continue
             found += 1
             similar = graph.target[a]
-            begin, end = graph.offsets[similar], graph.offsets[similar + 1]
+            begin, end = visible_edges(graph, similar, queries.visible_before[q])
             weight = math.exp(-abs(graph.time[a] - support_time) * days / _SIMILAR_DECAY) / math.log(2.0 + end - begin)
             near_query = lower_bound(graph.time, begin, end, query_time)
             for b in range(max(begin, near_query - _SIMILAR_EDGES), min(end, near_query + _SIMILAR_EDGES)):
@@ -227,10 +227,10 @@ def from_relation(
     entities = len(seen)
     for position in range(statistics.relation_offsets[r], statistics.relation_offsets[r + 1]):
         x = statistics.object_keys[position] - r * entities
-        if x == e:
+        low, high = visible_times(statistics, position, queries.visible_before[q])
+        if x == e or low == high:
             continue
         count = _add_candidate(x, seen, listed, count)
-        low, high = statistics.object_offsets[position], statistics.object_offsets[position + 1]
         acc[x, Accumulator.OBJECT_COUNT] = high - low
         near_query = lower_bound(statistics.object_times, low, high, query_time)
         for a in range(max(low, near_query - _OBJECT_TIMES_PER_SIDE), min(high, near_query + _OBJECT_TIMES_PER_SIDE)):
@@ -260,7 +260,8 @@ def from_same_day(
     times = statistics.event_time
     middle = lower_bound(times, 0, len(times), query_time)
     low = max(lower_bound(times, 0, len(times), query_time - reach), middle - _EVENTS_PER_SIDE)
-    high = min(lower_bound(times, 0, len(times), query_time + reach + 1), middle + _EVENTS_PER_SIDE)
+    end = min(query_time + reach + 1, queries.visible_before[q])
+    high = min(lower_bound(times, 0, len(times), end), middle + _EVENTS_PER_SIDE)
     for a in range(low, high):
         y, x = statistics.event_source[a], statistics.event_target[a]
         if e in (x, y):

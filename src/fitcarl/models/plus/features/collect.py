@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from fitcarl.graph.kernels import EdgeColumns, visible_edges
 from fitcarl.models.plus.features.accumulate import (
     from_encoder,
     from_neighbours,
@@ -17,7 +18,6 @@ from fitcarl.models.plus.features.accumulate import (
 )
 from fitcarl.models.plus.features.inputs import (
     MIN_ENCODER_LOGPROB,
-    Edges,
     EncoderScores,
     KernelStatistics,
     Preselection,
@@ -39,10 +39,11 @@ def _support_direction(queries: QueryBatch, q: int, statistics: KernelStatistics
 
 @njit(cache=True, nogil=True)
 def _preselection_score(
-    x: int, q: int, graph: Edges, encoder: EncoderScores, acc: Floats, preselection: Preselection
+    x: int, q: int, before: int, graph: EdgeColumns, encoder: EncoderScores, acc: Floats, preselection: Preselection
 ) -> float:
     """A linear score of features that need no further lookup; it decides which candidates are shortlisted."""
-    score = preselection.degree * math.log(1.0 + graph.offsets[x + 1] - graph.offsets[x])
+    low, high = visible_edges(graph, x, before)
+    score = preselection.degree * math.log(1.0 + high - low)
     for j in range(len(preselection.accumulator)):
         value = acc[x, preselection.accumulator[j]]
         score += preselection.weight[j] * math.log(value + preselection.epsilon[j])
@@ -96,8 +97,8 @@ def collect(
     low: int,
     high: int,
     queries: QueryBatch,
-    base: Edges,
-    overlay: Edges,
+    base: EdgeColumns,
+    overlay: EdgeColumns,
     statistics: KernelStatistics,
     encoder: EncoderScores,
     preselection: Preselection,
@@ -134,9 +135,10 @@ def collect(
 
         score = np.empty(found)
         for i in range(found):
-            score[i] = (
-                _preselection_score(listed[i], q, base, encoder, acc, preselection) if listed[i] != e else -np.inf
-            )
+            score[i] = -np.inf
+            if listed[i] != e:
+                before = queries.visible_before[q]
+                score[i] = _preselection_score(listed[i], q, before, base, encoder, acc, preselection)
         order = best_first(score, size)
         counts[q] = min(len(order), size + sampled)
         if sampled > 0 and len(order) > size + sampled:

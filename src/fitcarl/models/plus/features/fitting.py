@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.config.base import Setting
 from fitcarl.data.pseudo_unseen import hold_out_entities, select_pseudo_unseen
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
@@ -48,6 +49,7 @@ def fit_scaling(
     shortlist: Shortlist,
     disabled: Collection[str] = (),
     seed: int = 0,
+    setting: Setting = "completion",
 ) -> FeatureScaling:
     """Shift, scale and preselection weights from held-out background entities.
 
@@ -64,6 +66,7 @@ def fit_scaling(
         shortlist: Candidates that the policy is trained on.
         disabled: Feature families that are switched off; they do not influence the preselection.
         seed: Seed of the held-out entities and of their support facts.
+        setting: What the queries may use; rates and rules are those of all facts.
     """
     rng = np.random.default_rng(seed)
     try:
@@ -71,7 +74,9 @@ def fit_scaling(
     except InputError:  # too few facts to hold any out
         return replace(FeatureScaling.unfitted(), preselection=_fit_preselection([], disabled))
     fold = hold_out_entities(facts, group, graph.entities, rng)
-    task = sampled_task(fold.hidden, shots, graph.relations, rng, 1)
+    task = sampled_task(fold.hidden, shots, graph.relations, rng, 1, setting)
+    if not len(task.queries):
+        return replace(FeatureScaling.unfitted(), preselection=_fit_preselection([], disabled))
     reduced = TemporalGraph.from_facts(fold.background, graph.entities, graph.relations)
     scaling = FeatureScaling.unfitted()
     statistics = statistics.with_parts(**event_index(reduced), scaling=scaling)

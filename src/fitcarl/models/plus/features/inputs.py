@@ -6,21 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fitcarl.graph.kernels import EdgeColumns
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
 DECAY_DAYS = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
 """Time scales of the columns of ``GraphStatistics.decay``."""
 MIN_ENCODER_LOGPROB = -25.0
 """Log-probabilities of the encoder are cut off here: lower ones differ by chance only."""
-
-
-class Edges(NamedTuple):
-    """One adjacency, that of the background or that of the overlay."""
-
-    offsets: Longs
-    relation: Ints
-    target: Ints
-    time: Ints
 
 
 class KernelStatistics(NamedTuple):
@@ -85,6 +77,8 @@ class QueryBatch(NamedTuple):
     support_relation: Ints
     support_entity: Ints
     support_time: Ints
+    visible_before: Ints
+    """Only facts strictly before this tick are used."""
 
 
 class Preselection(NamedTuple):
@@ -102,7 +96,7 @@ class FeatureInputs(NamedTuple):
     """Everything the features of a batch of queries and their candidates are computed from."""
 
     queries: QueryBatch
-    base: Edges
+    base: EdgeColumns
     statistics: KernelStatistics
     encoder: EncoderScores
     offsets: Longs

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 import numpy as np
 from numba import njit
 
-from fitcarl.graph.kernels import inverse_relation, lower_bound
+from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
 from fitcarl.models.plus.features.accumulate import Accumulator
-from fitcarl.models.plus.features.inputs import DECAY_DAYS, Edges, FeatureInputs, KernelStatistics, QueryBatch
+from fitcarl.models.plus.features.inputs import DECAY_DAYS, FeatureInputs, KernelStatistics, QueryBatch
 from fitcarl.models.plus.gaps import gap_bucket
-from fitcarl.models.plus.kernels import NO_PAIR_RATE, Floats, Ints, Longs
+from fitcarl.models.plus.kernels import NO_PAIR_RATE, Floats, Ints, Longs, count_objects, visible_times
 
 Values = Mapping[str, Floats]
 
@@ -103,8 +103,13 @@ def name_overlap(inputs: FeatureInputs, low: int, high: int) -> Values:
 
 def query_values(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Values that are the same for all candidates of a query: size, age and fit of the support, and size of r_q."""
-    gap, facts, objects, fit, degree = (np.empty(high - low) for _ in range(5))
-    _query(low, high, inputs.queries, inputs.base, inputs.statistics, gap, facts, objects, fit, degree)
+    gap, facts, fit, degree = (np.empty(high - low) for _ in range(4))
+    queries, statistics = inputs.queries, inputs.statistics
+    objects = count_objects(
+        *(statistics.relation_offsets, statistics.object_offsets, statistics.object_times),
+        *(queries.relation[low:high], queries.visible_before[low:high]),
+    )
+    _query(low, high, inputs.queries, inputs.base, inputs.statistics, gap, facts, fit, degree)
     values = {
         "support_gap": gap,
         "support_size": facts,
@@ -139,7 +144,8 @@ def _inverse_count(
             key = relation * np.int64(entities) + entity[i]
             place = lower_bound(keys, first, end, key)
             if place < end and keys[place] == key:
-                out[i - offsets[low]] = statistics.object_offsets[place + 1] - statistics.object_offsets[place]
+                begin, finish = visible_times(statistics, place, queries.visible_before[q])
+                out[i - offsets[low]] = finish - begin
 
 
 @njit(cache=True, nogil=True)
@@ -147,7 +153,7 @@ def _activity(
     low: int,
     high: int,
     queries: QueryBatch,
-    graph: Edges,
+    graph: EdgeColumns,
     statistics: KernelStatistics,
     offsets: Longs,
     entity: Ints,
@@ -163,7 +169,7 @@ def _activity(
         r, now, e = queries.relation[q], queries.time[q], queries.entity[q]
         for i in range(offsets[q], offsets[q + 1]):
             row = i - offsets[low]
-            first, end = graph.offsets[entity[i]], graph.offsets[entity[i] + 1]
+            first, end = visible_edges(graph, entity[i], queries.visible_before[q])
             degree[row] = end - first
             here = lower_bound(graph.time, first, end, now)
             for a in range(max(first, here - _EDGES_PER_SIDE), min(end, here + _EDGES_PER_SIDE)):
@@ -324,11 +330,10 @@ def _query(
     low: int,
     high: int,
     queries: QueryBatch,
-    graph: Edges,
+    graph: EdgeColumns,
     statistics: KernelStatistics,
     gap: Floats,
     facts: Floats,
-    objects: Floats,
     fit: Floats,
     degree: Floats,
 ) -> None:
@@ -339,8 +344,7 @@ def _query(
         for k in range(first, end):
             fit[row] = max(fit[row], statistics.pair_rate[queries.support_relation[k], r])
             gap[row] = min(gap[row], abs(queries.time[q] - queries.support_time[k]) * statistics.days_per_tick)
-            other = queries.support_entity[k]
-            total += math.log1p(graph.offsets[other + 1] - graph.offsets[other])
+            low_edge, high_edge = visible_edges(graph, queries.support_entity[k], queries.visible_before[q])
+            total += math.log1p(high_edge - low_edge)
         facts[row] = end - first
-        objects[row] = statistics.relation_offsets[r + 1] - statistics.relation_offsets[r]
         degree[row] = total / (end - first)

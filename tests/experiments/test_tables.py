@@ -244,6 +244,36 @@ def test_prefixed_setting_applies_to_one_system() -> None:
     assert settings_for(plus, settings) == ("training.episodes=3", "policy.hidden=4")
 
 
+def test_setting_of_no_system_is_rejected(data: Path, tmp_path: Path) -> None:
+    plan = ReproductionPlan((str(data),), (2,), ("paper",), (0,), ("papr:training.episodes=5",))
+    with pytest.raises(InputError, match=r"applies to no system.*did you mean 'paper'"):
+        plan.cells(tmp_path)
+
+
+def test_chosen_variant_has_the_folder_of_its_variant(data: Path, tmp_path: Path) -> None:
+    plan = ReproductionPlan((str(data),), (2,), ("complex",), (0,))
+    variants = {cell.system.sees: cell.jobs[0].folder.name for cell in plan.cells(tmp_path)}
+    for sees, folder in variants.items():
+        [cell] = replace(plan, settings=(f"sees={sees}",)).cells(tmp_path)
+        assert cell.jobs[0].folder.name == folder
+        assert cell.jobs[0].config.sees == sees
+
+
+def test_improved_forms_have_no_published_figures() -> None:
+    published = {one.name: one.published for one in find_systems(["mean", "mean-input", "paper", "paper-product"])}
+    assert published == {"mean": "MEAN", "mean-input": None, "paper": "FITCARL", "paper-product": None}
+
+
+def test_full_model_of_table_3_alone(data: Path) -> None:
+    plan = ReproductionPlan((str(data),), (2,), ("paper:full", "paper:B"), (0,), SETTINGS)
+    assert [one.name for one in table_systems(plan, "3")] == ["paper", "B"]
+
+
+def test_summaries_do_not_change_the_table(plan: ReproductionPlan, tmp_path: Path) -> None:
+    reproduce_table(plan, tmp_path, train=None, save=False)
+    assert not (tmp_path / "table2.json").exists()
+
+
 def test_unknown_system_suggests_the_nearest_name() -> None:
     with pytest.raises(InputError, match="did you mean 'plus'"):
         find_systems(["pluss"])
@@ -251,5 +281,5 @@ def test_unknown_system_suggests_the_nearest_name() -> None:
 
 
 def test_systems_of_table_2_are_known() -> None:
-    assert len(TABLE_2) == 12
+    assert len(TABLE_2) == 13
     assert {one.name for one in find_systems(TABLE_2)} == set(TABLE_2)

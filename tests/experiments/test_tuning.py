@@ -203,3 +203,38 @@ def test_file_that_is_no_preset_is_rejected(tmp_path: Path, content: str) -> Non
         configure(str(file))
     with pytest.raises(InputError, match=r"other\.json: no such file"):
         configure(str(tmp_path / "other.json"))
+
+
+def test_given_setting_is_fixed_and_not_searched(plan: TuningPlan) -> None:
+    fixed = replace(plan, settings=(*plan.settings, "network.hops=2"))
+    assert list(fixed.space.parameters) == ["training.gamma"]
+    with pytest.raises(InputError, match="fixes every setting"):
+        replace(fixed, settings=(*fixed.settings, "training.gamma=0.9")).space  # noqa: B018
+
+
+def test_study_is_kept_in_a_database(plan: TuningPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    first = tune(plan, url, 1, folder=tmp_path / "trials")
+    monkeypatch.setattr(tuning, "train", never)
+    again = tune(plan, url, 1, folder=tmp_path / "trials")
+    assert (tmp_path / "study.db").exists()
+    assert again.trials == first.trials
+    assert first.best is not None
+
+
+def test_database_that_cannot_be_opened_is_one_line(plan: TuningPlan, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be opened") as caught:
+        tune(plan, f"sqlite:///{tmp_path / 'missing' / 'study.db'}", 1, folder=tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_study_whose_trials_all_failed_is_an_error_in_every_call(
+    plan: TuningPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: Any, **_options: Any) -> None:
+        raise InputError("no such thing", expected="another")
+
+    monkeypatch.setattr(tuning, "train", fail)
+    for _ in range(2):
+        with pytest.raises(InputError, match="no such thing"):
+            tune(plan, tmp_path / "failing.journal", 1)

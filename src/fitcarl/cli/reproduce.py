@@ -126,7 +126,7 @@ def reproduce_results(
     if console.was_given(context, "preset"):
         names = _parts(preset)
     elif number == "3":
-        names = names or ["paper", "paper-product"]
+        names = names or ["paper", "paper-product", "authors", "paper-full"]
     plan = table_plan(sets or _BENCHMARKS, shot_numbers, names, seed_numbers, settings)
     if number == "data" or number == "parameters" or number == "cost":
         _summary(plan, out, number, json)
@@ -183,7 +183,7 @@ def _summary(plan: ReproductionPlan, out: Path, name: SummaryName, json: bool) -
     if name == "data":
         table = data_table(plan.data)
     else:
-        rows = reproduce_table(plan, out, train=None)
+        rows = reproduce_table(plan, out, train=None, save=False)
         sets = [load_dataset(data) for data in plan.data]
         entities = {dataset.name: len(dataset.vocabulary.entities) for dataset in sets}
         table = cost_table(rows) if name == "cost" else parameter_table(rows, entities)

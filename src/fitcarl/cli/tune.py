@@ -35,9 +35,11 @@ def tune_settings(
         ),
     ] = None,
     storage: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--storage", metavar="FILE", help="Journal of the study; start the same command again to join it."
+            "--storage",
+            metavar="FILE",
+            help="Journal of the study, or the URL of a database; start the same command again to join it.",
         ),
     ] = None,
     shots: Annotated[int, typer.Option("--shots", metavar="K", min=1, help="Support facts per new entity.")] = 3,
@@ -48,7 +50,7 @@ def tune_settings(
     episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Maximum number of episodes.")] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of all trials; may be repeated."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Fix a setting in all trials; may be repeated."),
     ] = None,
     pruner: Annotated[
         str, typer.Option("--pruner", help=f"When a trial is stopped early: {', '.join(_PRUNERS)}.")
@@ -62,7 +64,7 @@ def tune_settings(
     numbers = parse_numbers(seeds, "--seeds")
     require_extra("tune", "optuna", needed_by="fitcarl tune")
     console.require_plot("fitcarl tune")
-    from fitcarl.experiments.study import TuningPlan, write_study
+    from fitcarl.experiments.study import TuningPlan, is_database, write_study
     from fitcarl.experiments.tuning import tune
     from fitcarl.training.api import TrainingInterrupted
 
@@ -70,13 +72,17 @@ def tune_settings(
     settings = (*(setting or ()), *limit)
     plan = TuningPlan(data, preset, model, study, shots, draws, numbers, settings, chosen_pruner)
     name = f"{Path(data).name}-{shots}shot-{preset_name(preset or str(model))}-{study}"
-    file = storage or Path("studies") / f"{name}.journal"
+    default = Path("studies") / f"{name}.journal"
+    where = storage or default
+    file = default if is_database(where) else Path(where)
     with stop_on_interrupt() as should_stop, console.progress() as bar:
         try:
-            result = tune(plan, file, trials, on_progress=bar, should_stop=should_stop)
+            trial_runs = file.with_name(f"{file.name}.trials")
+            result = tune(plan, where, trials, folder=trial_runs, on_progress=bar, should_stop=should_stop)
         except TrainingInterrupted as interrupted:
             console.log.info(str(interrupted))
             raise typer.Exit(console.INTERRUPTED) from None
+    file.parent.mkdir(parents=True, exist_ok=True)
     written = write_study(result, plan, file)
     if json:
         console.show_json(result.to_json() | {"files": {key: str(path) for key, path in written.items()}})

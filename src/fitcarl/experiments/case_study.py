@@ -26,6 +26,7 @@ from fitcarl.predict.query import Query
 from fitcarl.reporting.html import html_page, html_paragraph, html_table, inline_svg
 from fitcarl.reporting.path_svg import draw_explanations
 from fitcarl.runs.run import Run
+from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scorer import Explainer
 from fitcarl.tasks.task import Task, official_task
 
@@ -185,10 +186,12 @@ def explain_query(run: Run, title: str, dataset: Dataset, task: Task, number: in
     explained = list(dict.fromkeys([truth, ordered[0]]))
     paths = scorer.explain(masked, query, explained, dataset.vocabulary, dataset.calendar, _PATHS)
 
-    def answer(entity: int, its_paths: Sequence[Any] = ()) -> Answer:
+    def answer(entity: int, its_paths: Sequence[ExplanationPath] = ()) -> Answer:
         rank = ordered.index(entity)
         name, score = dataset.vocabulary.entities[entity], float(scores.score[order[rank]])
-        return Answer(rank + 1, name, score, float(shares[order[rank]]), (), tuple(its_paths))
+        distinct = {path.text: path for path in reversed(its_paths)}  # paths that differ in self-loops look the same
+        shown = tuple(path for path in its_paths if distinct[path.text] is path)
+        return Answer(rank + 1, name, score, float(shares[order[rank]]), (), shown)
 
     return Explanation(
         title,
@@ -207,13 +210,14 @@ def reproduce_case_study(plan: ReproductionPlan, out: str | Path) -> CaseStudy:
     out = Path(out)
     data, shots, seed = plan.data[0], plan.shots[-1], plan.seeds[0]
     name = plan.models[0]
-    one = replace(plan, data=(data,), shots=(shots,), models=(name, f"{name}:B"), seeds=(seed,))
-    systems = [system for system in table_systems(one, "3") if system.published in ("FITCARL", "B")]
-    jobs = [cell.jobs[0] for cell in one.cells(out, systems)]
+    models = (f"{name}:full", f"{name}:B")
+    one = replace(plan, data=(data,), shots=(shots,), models=models, seeds=(seed,))
+    jobs = [cell.jobs[0] for cell in one.cells(out, table_systems(one, "3"))]
     for job in jobs:
         if job.state != "finished":
-            models = f"--models {name},{name}:B"
-            expected = f"'fitcarl reproduce --table 3 {models} --data {data} --shots {shots} --seeds {seed}' first"
+            given = [f"--models {','.join(models)}", f"--data {data} --shots {shots} --seeds {seed}"]
+            given += [f"--set {text}" for text in plan.settings] + [f"--out {out}"]
+            expected = f"'fitcarl reproduce --table 3 {' '.join(given)}' first"
             raise InputError("is not a finished run", file=job.folder, expected=expected)
     study = case_study(jobs[0].folder, jobs[1].folder, data)
     write_case_study(study, out)

@@ -17,7 +17,7 @@ from fitcarl.evaluation.report import Report
 from fitcarl.experiments.jobs import TrainFunction, TrainingJob, TrainingUnit
 from fitcarl.experiments.saved_reports import read_report, report_path, save_report, weights_digest
 from fitcarl.experiments.sharing import lock_path, work_through
-from fitcarl.experiments.systems import System, settings_for
+from fitcarl.experiments.systems import System, check_prefixes, settings_for
 from fitcarl.models.registry import heuristic
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.layout import RunFolder
@@ -57,7 +57,12 @@ def make_cells(
     settings: Sequence[str],
     out: Path,
 ) -> list[Cell]:
-    """All combinations, in the order of a table. Run folders have the names that ``fitcarl train`` gives them."""
+    """All combinations, in the order of a table. Run folders have the names that ``fitcarl train`` gives them.
+
+    Raises:
+        InputError: If a setting applies to no system.
+    """
+    check_prefixes(systems, settings)
     sources = dict.fromkeys(resolve_source(name) for name in data)
     cells = []
     for source in sources:

@@ -42,6 +42,7 @@ from fitcarl.runs.layout import RunFolder
 _log = logging.getLogger(__name__)
 
 TableNumber = Literal["2", "3"]
+_FULL = "full"
 TITLES: Mapping[TableNumber, str] = {"2": "Table 2: results on test", "3": "Table 3: ablations on test"}
 
 
@@ -72,8 +73,8 @@ def table_plan(
 def table_systems(plan: ReproductionPlan, table: TableNumber) -> list[System]:
     """The systems of a table: those of the plan.
 
-    In Table 3, ``paper`` stands for the full model and all its ablations, another preset for itself, and ``NAME:B`` for
-    one ablation of a preset.
+    In Table 3, ``paper`` stands for the full model and all its ablations, another preset for itself, ``NAME:B`` for one
+    ablation of a preset, and ``NAME:full`` for the preset without any.
 
     Raises:
         InputError: If a name is unknown, or if Table 3 is asked for a model that is not the paper's.
@@ -88,9 +89,9 @@ def table_systems(plan: ReproductionPlan, table: TableNumber) -> list[System]:
         if system.model_name != "fitcarl":
             expected = "a preset of model fitcarl, such as paper"
             raise InputError("Table 3 is about the model of the paper", found=system.name, expected=expected)
-        if part and part not in ablations:
-            raise InputError("unknown ablation", found=part, expected=f"one of {', '.join(ablations)}")
-        found += [] if part else [system]
+        if part and part not in ablations and part != _FULL:
+            raise InputError("unknown ablation", found=part, expected=f"one of {', '.join([_FULL, *ablations])}")
+        found += [system] if part in ("", _FULL) else []
         found += [
             replace(
                 system,
@@ -113,6 +114,7 @@ def reproduce_table(
     train: TrainFunction | None = train_in_subprocess,
     order: Order = "cost",
     again: bool = False,
+    save: bool = True,
 ) -> list[SystemRow]:
     """Trains and evaluates all runs of a table of the paper on meta-test.
 
@@ -126,6 +128,7 @@ def reproduce_table(
         train: Trains one job; None to train and evaluate nothing and show what is there.
         order: ``table``, or ``cost``: the first seeds first, and among those the cheapest runs.
         again: Evaluate again what was evaluated earlier.
+        save: Whether to update the files of the table.
 
     Returns:
         The rows of the plan; those without results, from this call or an earlier one, have status ``not run``.
@@ -147,12 +150,14 @@ def reproduce_table(
 
     rows = {cell: rows_of(cell) for cell in cells}
     file.read()  # a damaged file is reported before hours of training
-    file.add([row for cell in cells for row in rows[cell]])
+    if save:
+        file.add([row for cell in cells for row in rows[cell]])
     if train is not None:
         errors: list[FitcarlError] = []
         for cell in complete_cells(cells, datasets, out, train, order=order, again=again, on_error=_collect(errors)):
             rows[cell] = rows_of(cell)
-            file.add(rows[cell])
+            if save:
+                file.add(rows[cell])
         if errors:
             raise errors[0]
     kept = {row.key: row for row in file.read()}  # results of runs that are no longer in the folder

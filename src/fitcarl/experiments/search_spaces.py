@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -56,6 +56,10 @@ class SearchSpace:
         sizes = [len(one.values) if isinstance(one, Choice) else 0 for one in self.parameters.values()]
         return prod(sizes) if all(sizes) else None
 
+    def without(self, fixed: Collection[str]) -> SearchSpace:
+        """The space without settings that have a fixed value."""
+        return replace(self, parameters={name: one for name, one in self.parameters.items() if name not in fixed})
+
     def settings(self, trial: Trial) -> dict[str, object]:
         """The values of a trial by setting."""
         return {name: parameter.suggest(trial, name) for name, parameter in self.parameters.items()}
@@ -85,8 +89,8 @@ _FACTORIZATION: Mapping[str, Choice | Range] = {
     "embedding.dim": Choice((96, 200, 400)),
 }
 _NEIGHBOURHOOD: Mapping[str, Choice | Range] = {
-    "training.learning_rate": _RATE,
-    "training.negatives": Choice((1, 4)),
+    "training.learning_rate": Range(1e-3, 0.05, log=True),
+    "training.negatives": Choice((16, 32, 64)),
     "training.margin": Range(0.5, 4.0),
     "training.neighbours": Choice((16, 32, 64)),
     "network.dim": Choice((50, 100, 200)),

@@ -56,7 +56,16 @@ class TuningPlan:
 
     @property
     def space(self) -> SearchSpace:
-        return find_search_space(self.config.model, self.study)
+        """The settings that are searched: those of the study without those that have a fixed value.
+
+        Raises:
+            InputError: If there is no such study, or nothing is left to search.
+        """
+        fixed = [_parts(text)[0] for text in self.settings]
+        space = find_search_space(self.config.model, self.study).without(fixed)
+        if not space.parameters:
+            raise InputError("fixes every setting of the study", field="--set", expected="at least one to search")
+        return space
 
     @property
     def resampled_draws(self) -> int:
@@ -109,21 +118,27 @@ class StudyResult:
         }
 
 
-def open_study(plan: TuningPlan, storage: Path, dataset: Dataset) -> optuna.Study:
+def is_database(storage: str | Path) -> bool:
+    """Whether a storage is the URL of a database rather than a journal file."""
+    return "://" in str(storage)
+
+
+def open_study(plan: TuningPlan, storage: str | Path, dataset: Dataset) -> optuna.Study:
     """Creates the study in its storage, or joins it.
 
+    Args:
+        plan: The search.
+        storage: A journal file, or the URL of a database such as ``sqlite:///study.db``.
+        dataset: The dataset.
+
     Raises:
-        InputError: If it was started with another plan, or the file is not a journal.
+        InputError: If it was started with another plan, or the storage cannot be used.
     """
     import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # failures are logged here
-    storage.parent.mkdir(parents=True, exist_ok=True)
-    _check_journal(storage)
     study = optuna.create_study(
-        storage=JournalStorage(JournalFileBackend(str(storage))),
+        storage=_open_storage(storage),
         study_name=plan.key,
         direction="maximize",
         pruner=_pruner(plan.pruner, plan.config),
@@ -142,9 +157,28 @@ def open_study(plan: TuningPlan, storage: Path, dataset: Dataset) -> optuna.Stud
             study.set_user_attr(name, value)
         elif found != value:
             expected = f"{value}, or another --storage"
-            raise InputError(f"is a study with other {name}", file=storage, found=str(found), expected=expected)
+            raise InputError(f"is a study with other {name}", file=str(storage), found=str(found), expected=expected)
     study.sampler = _sampler(plan.space, study)
     return study
+
+
+def _open_storage(storage: str | Path) -> optuna.storages.BaseStorage:
+    from optuna import storages
+    from optuna.storages.journal import JournalFileBackend
+
+    if is_database(storage):
+        from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+        try:
+            return storages.RDBStorage(str(storage))
+        except (ArgumentError, SQLAlchemyError, ImportError) as error:
+            problem = f"cannot be opened ({str(error).splitlines()[0]})"
+            expected = "a journal file, or a URL such as sqlite:///study.db"
+            raise InputError(problem, field="--storage", found=str(storage), expected=expected) from None
+    file = Path(storage)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    _check_journal(file)
+    return storages.JournalStorage(JournalFileBackend(str(file)))
 
 
 def _check_journal(storage: Path) -> None:
@@ -203,7 +237,7 @@ def study_result(study: optuna.Study, plan: TuningPlan) -> StudyResult:
 
 
 def write_study(result: StudyResult, plan: TuningPlan, storage: Path) -> dict[str, Path]:
-    """Writes the trials, a picture of them, and the best settings as a preset, beside the storage.
+    """Writes the trials, a picture of them, and the best settings as a preset, beside a journal (or where it would be).
 
     Returns:
         The files: ``trials``, ``figure`` and, if a trial is complete, ``preset``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -32,8 +32,11 @@ PUBLISHED_NAMES: Mapping[str, str] = MappingProxyType(
 )
 """Model → its name in the paper."""
 
-TABLE_2 = (*(name for name in PUBLISHED_NAMES if name != "fitcarl"), "paper", "plus")
-"""The systems of Table 2, in the order of the paper, and ``plus``."""
+TABLE_2 = (*(name for name in PUBLISHED_NAMES if name != "fitcarl"), "paper", "paper-full", "plus")
+"""The systems of Table 2, in the order of the paper, and ``plus``; ``paper-full`` has the paper's training length."""
+
+_AS_PUBLISHED = ("paper", "paper-full", "authors")
+"""Presets whose figures the paper's are comparable with; other presets are improved forms of a model."""
 
 EXPECTED_MINUTES: Mapping[str, float] = MappingProxyType(
     {"filt": 15, "titer": 15, "lan": 15, "fitcarl": 10, "plus": 6, "gen": 4, "mean": 3, "tero": 3, "telm": 2}
@@ -99,6 +102,17 @@ def settings_for(system: System, settings: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def check_prefixes(systems: Sequence[System], settings: Iterable[str]) -> None:
+    """Raises an InputError if an assignment such as ``paper:training.episodes=100`` applies to none of the systems."""
+    known = {name for system in systems for name in (system.name, system.preset, system.model) if name}
+    for text in settings:
+        prefix, sign, _ = text.partition(":")
+        if sign and "=" not in prefix and prefix.strip() not in known:
+            hint = did_you_mean(prefix.strip(), known)
+            expected = f"one of {', '.join(sorted(known))} before the colon"
+            raise InputError("applies to no system", field="--set", found=text, expected=expected, hint=hint)
+
+
 def find_systems(names: Iterable[str], settings: Sequence[str] = ()) -> list[System]:
     """The systems with these names.
 
@@ -121,7 +135,8 @@ def find_systems(names: Iterable[str], settings: Sequence[str] = ()) -> list[Sys
 
 def _variants(name: str, variant: str, settings: Sequence[str]) -> list[System]:
     if name in PRESETS or is_preset_file(name):
-        system = System(preset_name(name), preset=name, published=PUBLISHED_NAMES.get(find_preset(name).model))
+        published = PUBLISHED_NAMES.get(find_preset(name).model) if name in _AS_PUBLISHED else None
+        system = System(preset_name(name), preset=name, published=published)
     elif name in TRAINABLE:
         system = System(name, model=name, published=PUBLISHED_NAMES.get(name))
     elif name in HEURISTIC:
@@ -140,22 +155,16 @@ def _variants(name: str, variant: str, settings: Sequence[str]) -> list[System]:
         return [system]
     own = settings_for(system, settings)
     chosen = [text.partition("=")[2].strip() for text in own if text.partition("=")[0].strip() == "sees"]
-    if chosen:  # the assignment is among the settings of all systems
-        return [System(system.name, "trained", system.preset, system.model, (), chosen[-1], system.published)]
     default = getattr(configure(system.preset, model=system.model), "sees", None)
+    wanted = chosen[-1:] or ([variant] if variant else values)
     return [
-        System(
-            system.name,
-            "trained",
-            system.preset,
-            system.model,
-            (f"sees={value}",),
-            value,
-            system.published,
-            "" if value == default else f"-{value.replace('-', '_')}",
+        replace(
+            system,
+            settings=() if chosen else (f"sees={value}",),  # the assignment is among the settings of all systems
+            sees=value,
+            folder_part="" if value == default else f"-{value.replace('-', '_')}",
         )
-        for value in values
-        if not variant or value == variant
+        for value in wanted
     ]
 
 

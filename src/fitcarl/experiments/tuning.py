@@ -22,12 +22,13 @@ from fitcarl.core.progress import OnProgress, Progress, ShouldStop
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.io.registry import load_dataset, resolve_source
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.errors import FitcarlError
+from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.experiments.search_spaces import SearchSpace
 from fitcarl.experiments.study import (
     StudyResult,
     TuningPlan,
+    is_database,
     open_study,
     queue_again,
     retry_stopped_trials,
@@ -57,6 +58,7 @@ def tune(
     storage: str | Path,
     trials: int | None = None,
     *,
+    folder: str | Path | None = None,
     on_progress: OnProgress = ignore_progress,
     should_stop: ShouldStop = never_stop,
 ) -> StudyResult:
@@ -64,8 +66,10 @@ def tune(
 
     Args:
         plan: The search.
-        storage: Journal file of the study; it is created if it does not exist, and may hold several studies.
+        storage: Journal file of the study, or the URL of a database; created if it does not exist. It may hold several
+            studies.
         trials: Trials in total; by default all points of a grid, or 20.
+        folder: Where the runs of trials are kept while they are trained; by default beside the journal.
         on_progress: Called with the progress of each training.
         should_stop: Polled during training; the trial is then continued by the next call.
 
@@ -77,14 +81,14 @@ def tune(
         TrainingInterrupted: If ``should_stop`` returned True.
     """
     space = plan.space
-    storage = Path(storage)
     dataset = without_test(load_dataset(resolve_source(plan.data)))
     assert not len(dataset.test)
     study = open_study(plan, storage, dataset)
     wanted = trials or space.size or _DEFAULT_TRIALS
     retry_stopped_trials(study)
-    folder = storage.with_name(f"{storage.name}.trials") / re.sub(r"\W+", "_", plan.key)
-    objective = TrialObjective(plan, space, dataset, folder, on_progress, should_stop)
+    default = Path("studies") if is_database(storage) else Path(storage).with_name(f"{Path(storage).name}.trials")
+    runs = (default if folder is None else Path(folder)) / re.sub(r"\W+", "_", plan.key)
+    objective = TrialObjective(plan, space, dataset, runs, on_progress, should_stop)
 
     def stop_at_end(study: optuna.Study, _trial: object) -> None:
         if objective.interrupted or started_trials(study) >= wanted:
@@ -96,8 +100,10 @@ def tune(
         queue_again(study, study.get_trials(deepcopy=False)[objective.number])
         raise TrainingInterrupted("interrupted; run the same command again to resume")
     result = study_result(study, plan)
-    if result.best is None and objective.error is not None:
-        raise objective.error
+    failed = [trial for trial in study.get_trials(deepcopy=False) if "error" in trial.user_attrs]
+    if result.best is None and failed:
+        error = failed[-1].user_attrs["error"]
+        raise objective.error or InputError(f"no trial of the study is complete; the last one failed: {error}")
     return result
 
 

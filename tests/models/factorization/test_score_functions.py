@@ -258,3 +258,47 @@ def test_n3_is_the_cubed_norm_of_each_coordinate(components: int) -> None:
     rows = _random(6, components * K)
     expected = rows.view(-1, components, K).norm(dim=1).pow(3).sum(dim=1)
     assert torch.allclose(n3_penalty(rows, components), expected)
+
+
+# Regularisers, from the publications: sums over coordinates of cubed norms
+
+
+def test_complex_penalties_of_a_hand_computed_fact() -> None:
+    s, r, o = _row(3, 4), _row(6, 8), _row(0, 2)  # moduli 5, 10 and 2
+    assert ComplEx().query_penalty(s, r).item() == pytest.approx(5**3 + 10**3)
+    assert ComplEx().answer_penalty(o).item() == pytest.approx(2**3)
+
+
+def test_telm_penalties_use_the_product_of_relation_and_timestamp() -> None:
+    s, r, t = _row(1, 2, 2, 0), _row(2, 0, 0, 0), _row(0, 0, 3, 0)  # r τ = 6 e2
+    assert TeLM().query_penalty(s, r, t).item() == pytest.approx(3**3 + 6**3)
+    assert TeLM().answer_penalty(_row(0, 2, 1, 2)).item() == pytest.approx(3**3)
+
+
+def test_telm_with_unit_timestamps_is_static() -> None:
+    s, r, o, _ = _rows_of(TeLM())
+    unit = torch.zeros_like(s)
+    unit[:, :K] = 1
+    plain = geometric_product(s, r)
+    conjugate = torch.cat([sign * part for sign, part in zip((1, -1, -1, 1), o.chunk(4, dim=1), strict=True)], dim=1)
+    assert torch.allclose(_phi(TeLM(), s, r, o, unit), (plain * conjugate).sum(dim=1))
+
+
+def test_bique_without_imaginary_parts_and_shift_is_the_hamilton_product_of_quate() -> None:
+    def quaternion(rows: Tensor) -> Tensor:
+        """Real parts of the four blocks, with zero imaginary parts."""
+        return torch.cat([half for part in rows.chunk(4, dim=1) for half in (part, torch.zeros_like(part))], dim=1)
+
+    s, r, o = (_random(5, 4 * K, seed) for seed in (1, 2, 3))
+    (a, b, c, d), (w, x, y, z) = s.chunk(4, dim=1), r.chunk(4, dim=1)
+    product = torch.cat(
+        (
+            a * w - b * x - c * y - d * z,
+            a * x + b * w + c * z - d * y,
+            a * y - b * z + c * w + d * x,
+            a * z + b * y - c * x + d * w,
+        ),
+        dim=1,
+    )
+    relation = torch.cat((quaternion(r), torch.zeros(5, 8 * K, dtype=torch.float64)), dim=1)
+    assert torch.allclose(_phi(BiQUE(), quaternion(s), relation, quaternion(o)), (product * o).sum(dim=1))

@@ -101,3 +101,17 @@ def test_regulariser_is_weighted_per_fact(name: str) -> None:
     query, answer = score.query_penalty(*rows), score.answer_penalty(tables.entity[batch.answer])
     expected = (3 * query[0] + query[1] + 2 * answer[0] + answer[1] + answer[2]) / 4
     assert losses[1] - losses[0] == pytest.approx(0.5 * expected.item())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_support_loss_has_the_regulariser_of_both_directions(name: str) -> None:
+    support = SupportBatch(*(torch.tensor(ids) for ids in ([0], [1], [2], [0], [0, 1, 2, 3])))
+    row = torch.from_numpy(np.random.default_rng(5).normal(size=(1, 16)))
+    losses = []
+    for n3_weight in (0.0, 0.5):
+        objective, tables = _objective_and_tables(name, n3_weight)
+        losses.append(objective.support_loss(tables, support)(row).item())  # type: ignore[attr-defined]
+    score = objective._score  # type: ignore[attr-defined]
+    time = tables.time_rows(torch.tensor([0]))
+    expected = score.query_penalty(row, tables.relation[1:2], time) + score.answer_penalty(row)
+    assert losses[1] - losses[0] == pytest.approx(0.5 * expected.item() / 2)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fitcarl.config.factorization import TeroConfig
-from fitcarl.models.factorization.objective import QueryIds
+from fitcarl.models.factorization.objective import FactBatch, QueryIds, SupportBatch
 from fitcarl.models.factorization.score_function import Tables
 from fitcarl.models.factorization.tero import TeroObjective, log_loss, rotated_distance
 
@@ -96,3 +96,53 @@ def test_every_row_of_every_table_is_trained() -> None:
     for leaf in leaves:
         assert leaf.grad is not None
         assert leaf.grad[0].abs().sum() > 0
+
+
+def _batch() -> FactBatch:
+    """Queries (0, 1, ?) and (2, 0, ?) at ticks 0 and 1; the first has two answers, one of them stated three times."""
+    ids = QueryIds(torch.tensor([0, 2]), torch.tensor([1, 0]), torch.tensor([0, 1]))
+    return FactBatch(ids, torch.tensor([0, 0, 1]), torch.tensor([3, 1, 4]), torch.tensor([1.0, 3.0, 2.0]))
+
+
+def test_training_loss_equals_a_plain_loop_over_facts_and_corruptions() -> None:
+    config = TeroConfig.model_validate({"embedding": {"dim": 6}, "training": {"negatives": 4, "margin": 5.0}})
+    objective, entities = TeroObjective(config), 5
+    tables = objective.initial_tables(entities, 4, 2, torch.Generator().manual_seed(1))
+    batch = _batch()
+    found, _ = objective.loss(tables, batch, torch.Generator().manual_seed(7))
+    corrupted = torch.randint(entities, (3, 4), generator=torch.Generator().manual_seed(7)).tolist()
+    total = 0.0
+    for fact, row in enumerate(batch.row.tolist()):
+        s, r, t = (int(column[row]) for column in (batch.queries.entity, batch.queries.relation, batch.queries.tick))
+        o, weight = int(batch.answer[fact]), float(batch.weight[fact])
+
+        def distance(subject: int, object: int, r: int = r, t: int = t) -> Tensor:
+            rows = tables.entity[subject], tables.relation[r], tables.entity[object], tables.time[t]
+            return rotated_distance(*rows)
+
+        negative = [distance(x, o) for x in corrupted[fact][:2]] + [distance(s, x) for x in corrupted[fact][2:]]
+        one = log_loss(distance(s, o)[None], torch.stack(negative)[None], 5.0)
+        total += weight * float(one)
+    assert float(found) == pytest.approx(total / 6, rel=1e-5)
+
+
+def test_support_loss_has_both_directions_of_a_fact() -> None:
+    config = TeroConfig.model_validate({"embedding": {"dim": 6}, "training": {"margin": 5.0}})
+    objective = TeroObjective(config)
+    tables = objective.initial_tables(5, 4, 2, torch.Generator().manual_seed(1))
+    candidates = torch.tensor([0, 1, 3, 4])
+    ids = (torch.tensor([0]), torch.tensor([1]), torch.tensor([2]), torch.tensor([1]))
+    row = tables.entity[2:3]
+    found = objective.support_loss(tables, SupportBatch(*ids, candidates))(row)
+    neighbour, angle, others = tables.entity[3], tables.time[1], tables.entity[candidates]
+    forward = log_loss(
+        rotated_distance(row, tables.relation[1], neighbour, angle),
+        rotated_distance(row, tables.relation[1], others, angle)[None],
+        5.0,
+    )
+    backward = log_loss(
+        rotated_distance(neighbour, tables.relation[3], row, angle),
+        rotated_distance(others, tables.relation[3], row, angle)[None],
+        5.0,
+    )
+    assert float(found) == pytest.approx(float(forward + backward) / 2, rel=1e-5)

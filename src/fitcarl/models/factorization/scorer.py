@@ -108,9 +108,9 @@ class FactorizationScorer(PathlessExplainer):
                     found=int(entity),
                     expected="the official support facts, or a run that was trained with sees=fold-in",
                 )
-            if trained != given:
+            if trained != given and self._sees != "paper":
                 fold_in.append(entity)
-        return np.array([] if self._sees == "paper" else fold_in, dtype=np.int32)
+        return np.array(fold_in, dtype=np.int32)
 
 
 def frozen(tables: Tables) -> Tables:

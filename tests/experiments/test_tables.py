@@ -29,6 +29,10 @@ from tests.experiments.test_reproduce import never_train, train_in_process
 from tests.small import SMALL_PAPER
 
 SETTINGS = (*SMALL_PAPER, "training.episodes=2")
+FORECAST_SETTINGS = (
+    *("embedding.dim=8", "embedding.epochs=1", "embedding.min_updates=1", "training.episodes=2"),
+    "training.validate_every=1",
+)
 CONTRACT = {
     *("system", "data", "shots", "protocol", "mrr", "hits@1", "hits@3", "hits@10", "std", "parameters", "minutes"),
     *("peak_mb", "published"),
@@ -242,6 +246,21 @@ def test_prefixed_setting_applies_to_one_system() -> None:
     settings = ("training.episodes=3", "paper:network.hops=2", "plus:policy.hidden=4")
     assert settings_for(paper, settings) == ("training.episodes=3", "network.hops=2")
     assert settings_for(plus, settings) == ("training.episodes=3", "policy.hidden=4")
+
+
+def test_forecast_has_runs_rows_and_a_section_of_its_own(data: Path, tmp_path: Path) -> None:
+    plan = ReproductionPlan((str(data),), (2,), ("filt", "mix"), (0,), FORECAST_SETTINGS, "forecast")
+    rows = reproduce_table(plan, tmp_path, train=train_in_process)
+    assert (tmp_path / "tiny-2shot-filt-forecast-0").is_dir()
+    assert {row.setting for row in rows} == {"forecast"}
+    assert all("|setting:forecast|" in str(row.signature) for row in rows)
+    dataset = read_dataset(data)
+    mix = evaluate_scorer(heuristic("mix", dataset), dataset, "test", 2, setting="forecast")
+    assert select(rows, "mix")["realistic"].mrr == pytest.approx(mix.realistic.mrr)
+    reproduce_table(replace(plan, setting="completion", models=("mix",)), tmp_path, train=never_train)
+    text = (tmp_path / "table2.md").read_text()
+    assert "## tiny, 2-shot\n" in text
+    assert "## tiny, 2-shot, forecast\n" in text
 
 
 def test_setting_of_no_system_is_rejected(data: Path, tmp_path: Path) -> None:

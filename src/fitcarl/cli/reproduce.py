@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,14 @@ def reproduce_results(
         ),
     ] = None,
     seeds: Annotated[str, typer.Option("--seeds", metavar="S,…", help="Seeds; one run each.")] = "0,1,2",
+    setting: Annotated[
+        str,
+        typer.Option(
+            "--setting",
+            help="What runs of Table 2 are trained for and evaluated in: completion, or forecast (only facts before a "
+            "query are used).",
+        ),
+    ] = "completion",
     table: Annotated[
         str | None,
         typer.Option("--table", metavar="TABLE", help=f"A table of the paper: {', '.join(_TABLES)}."),
@@ -63,7 +72,7 @@ def reproduce_results(
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, help="Maximum number of training episodes.")
     ] = None,
-    setting: Annotated[
+    assignments: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
@@ -92,7 +101,10 @@ def reproduce_results(
     """
     shot_numbers, seed_numbers = parse_numbers(shots, "--shots"), parse_numbers(seeds, "--seeds")
     limit = [] if episodes is None else [f"training.episodes={episodes}"]
-    settings = (*(setting or ()), *limit)
+    settings = (*(assignments or ()), *limit)
+    visible = console.parse_setting(setting)
+    if visible == "forecast" and table != "2":
+        raise InputError("belongs to Table 2", field="--setting", found=setting, expected="--table 2 too")
     chosen_figure = None if figure is None else console.parse_choice(figure, _FIGURES, "--figure")
     ranks = console.parse_choice(protocol, _PROTOCOLS, "--protocol")
     if table is not None and figure is not None:
@@ -128,6 +140,7 @@ def reproduce_results(
     elif number == "3":
         names = names or ["paper", "paper-product", "authors", "paper-full"]
     plan = table_plan(sets or _BENCHMARKS, shot_numbers, names, seed_numbers, settings)
+    plan = replace(plan, setting=visible or plan.setting)
     if number == "data" or number == "parameters" or number == "cost":
         _summary(plan, out, number, json)
     elif plan_only:

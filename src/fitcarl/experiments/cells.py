@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from fitcarl.config.base import Setting
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset, resolve_source
 from fitcarl.errors import InputError
@@ -36,6 +37,8 @@ class Cell:
     """The name of a registered dataset, or the absolute path of a dataset folder."""
     shots: int
     jobs: tuple[TrainingJob, ...] = ()
+    setting: Setting = "completion"
+    """What runs are trained for, and what queries may use."""
 
     @property
     def data(self) -> str:
@@ -56,6 +59,7 @@ def make_cells(
     seeds: Sequence[int],
     settings: Sequence[str],
     out: Path,
+    setting: Setting = "completion",
 ) -> list[Cell]:
     """All combinations, in the order of a table. Run folders have the names that ``fitcarl train`` gives them.
 
@@ -63,26 +67,32 @@ def make_cells(
         InputError: If a setting applies to no system.
     """
     check_prefixes(systems, settings)
+    assigned = () if setting == "completion" else (f"setting={setting}",)
     sources = dict.fromkeys(resolve_source(name) for name in data)
     cells = []
     for source in sources:
         for number in shots:
             for system in systems:
-                stem = f"{Path(source).name}-{number}shot-{system.stem}"
+                stem = f"{Path(source).name}-{number}shot-{system.stem}{folder_part(setting)}"
                 jobs = [
                     TrainingJob(
                         source,
                         system.preset,
                         number,
                         seed,
-                        (*settings_for(system, settings), *system.settings),
+                        (*settings_for(system, settings), *system.settings, *assigned),
                         out / f"{stem}-{seed}",
                         system.model,
                     )
                     for seed in (seeds if system.kind == "trained" else ())
                 ]
-                cells.append(Cell(system, source, number, tuple(jobs)))
+                cells.append(Cell(system, source, number, tuple(jobs), setting))
     return cells
+
+
+def folder_part(setting: Setting) -> str:
+    """What the name of a run folder says about the setting."""
+    return "-forecast" if setting == "forecast" else ""
 
 
 def load_datasets(cells: Sequence[Cell]) -> dict[str, Dataset]:
@@ -138,7 +148,8 @@ class EvaluationUnit:
     @property
     def name(self) -> str:
         """The name of the run folder, or of a heuristic on this data."""
-        heuristic_name = f"{self.cell.data}-{self.cell.shots}shot-{self.cell.system.name}"
+        part = folder_part(self.cell.setting)
+        heuristic_name = f"{self.cell.data}-{self.cell.shots}shot-{self.cell.system.name}{part}"
         return heuristic_name if self.job is None else self.job.folder.name
 
     @property
@@ -190,7 +201,8 @@ class EvaluationUnit:
         if self.job is not None:
             return evaluate(self.job.folder, data=self.dataset, shots=self.cell.shots, known=known, split="test")
         scorer = heuristic(self.cell.system.name, self.dataset)
-        return evaluate_scorer(scorer, self.dataset, "test", self.cell.shots, known=known)
+        setting = self.cell.setting
+        return evaluate_scorer(scorer, self.dataset, "test", self.cell.shots, setting=setting, known=known)
 
 
 def complete_cells(

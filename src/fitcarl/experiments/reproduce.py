@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from fitcarl.config.base import Setting
 from fitcarl.config.settings import configure, flatten
 from fitcarl.core.storage import read_json, write_atomically, write_json
 from fitcarl.errors import FitcarlError, InputError
@@ -56,11 +57,13 @@ class ReproductionPlan:
     """Models, presets and heuristics."""
     seeds: tuple[int, ...] = (0, 1, 2)
     settings: tuple[str, ...] = ()
+    setting: Setting = "completion"
+    """What runs are trained for, and what queries may use."""
 
     def cells(self, out: Path, systems: Sequence[System] | None = None) -> list[Cell]:
         """The cells of the table; by default those of ``models``."""
         chosen = find_systems(self.models, self.settings) if systems is None else systems
-        return make_cells(chosen, self.data, self.shots, self.seeds, self.settings, out)
+        return make_cells(chosen, self.data, self.shots, self.seeds, self.settings, out, self.setting)
 
 
 def table_plan(

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.config.base import Setting
 from fitcarl.config.presets import PRESETS, default_preset
 from fitcarl.evaluation.bootstrap import mean_interval
 from fitcarl.evaluation.metrics import HITS, mrr
@@ -81,11 +82,18 @@ class SystemRow:
     settings: tuple[str, ...] = ()
     """Settings given for the table that apply to the system."""
     signature: str | None = None
+    setting: Setting = "completion"
+    """What runs are trained for, and what queries may use."""
 
     @property
     def key(self) -> tuple[Any, ...]:
         """A newer row with the same key replaces this one."""
-        return self.data, self.shots, self.system, self.sees, self.settings, self.protocol
+        return *self.group, self.system, self.sees, self.settings, self.protocol
+
+    @property
+    def group(self) -> tuple[str, int, Setting]:
+        """Rows with the same data, shots and setting are in one table."""
+        return self.data, self.shots, self.setting
 
     @property
     def has_results(self) -> bool:
@@ -96,7 +104,8 @@ class SystemRow:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> SystemRow:
-        """Reads the output of ``to_json``."""
+        """Reads the output of ``to_json``; files of earlier versions have no setting."""
+        row = {"setting": "completion", **row}
         values: dict[str, Any] = {field.name: row[_JSON.get(field.name, field.name)] for field in fields(cls)}
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return cls(**values | lists)
@@ -117,7 +126,8 @@ def rows_of_cell(
         settings: Settings given for the table.
     """
     system = cell.system
-    figures = published.get((system.published or "", cell.data, cell.shots))
+    printed = cell.setting == "completion"
+    figures = published.get((system.published or "", cell.data, cell.shots)) if printed else None
     shared: dict[str, Any] = {
         "system": system.name,
         "sees": system.sees,
@@ -125,6 +135,7 @@ def rows_of_cell(
         "shots": cell.shots,
         "published": None if figures is None else figures.to_json(),
         "settings": settings_for(system, settings) if system.kind == "trained" else (),
+        "setting": cell.setting,
     }
     missing = tuple(job.seed for job in cell.jobs if job.seed not in reports)
     if not reports:
@@ -176,14 +187,10 @@ def merge_system_rows(earlier: Iterable[SystemRow], newer: Iterable[SystemRow]) 
         if row.key not in rows or row.has_results or not rows[row.key].has_results:
             rows[row.key] = row
     # A model that was not available earlier may have rows now.
-    present = {(row.data, row.shots, row.system) for row in rows.values() if row.status != "not available"}
-    kept = [
-        row
-        for row in rows.values()
-        if row.status != "not available" or (row.data, row.shots, row.system) not in present
-    ]
+    present = {(*row.group, row.system) for row in rows.values() if row.status != "not available"}
+    kept = [row for row in rows.values() if row.status != "not available" or (*row.group, row.system) not in present]
     names = list(dict.fromkeys(row.data for row in kept))
-    return sorted(kept, key=lambda row: (names.index(row.data), row.shots, _position(row.system)))
+    return sorted(kept, key=lambda row: (names.index(row.data), row.setting, row.shots, _position(row.system)))
 
 
 def _position(system: str) -> int:

@@ -63,13 +63,13 @@ class SystemTable:
 def render_system_table(rows: Sequence[SystemRow], title: str) -> str:
     """The Markdown document, aligned to be readable as plain text."""
     parts = [f"# {title}", *_overview(rows)]
-    for data, shots in dict.fromkeys((row.data, row.shots) for row in rows):
+    for table in dict.fromkeys(row.group for row in rows):
         group: dict[tuple[Any, ...], dict[Protocol, SystemRow]] = {}
         for row in rows:
-            if (row.data, row.shots) == (data, shots):
+            if row.group == table:
                 group.setdefault(row.key[:-1], {})[row.protocol] = row
         lines = [_cells(found) for found in group.values() if len(found) == len(PROTOCOLS)]
-        parts += [f"## {data}, {shots}-shot", markdown_table([_HEAD, *lines], left=(0, 1))]
+        parts += [f"## {_group_title(table)}", markdown_table([_HEAD, *lines], left=(0, 1))]
     signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
     parts += [*_NOTES, *(["```\n" + "\n".join(signatures) + "\n```"] if signatures else [])]
     return "\n\n".join(parts) + "\n"
@@ -77,16 +77,21 @@ def render_system_table(rows: Sequence[SystemRow], title: str) -> str:
 
 def _overview(rows: Sequence[SystemRow]) -> list[str]:
     """One line per system with the MRR on all data, as the paper prints its tables; only for more than one column."""
-    columns = list(dict.fromkeys((row.data, row.shots) for row in rows))
-    lines: dict[str, dict[tuple[str, int], dict[Protocol, SystemRow]]] = {}
+    columns = list(dict.fromkeys(row.group for row in rows))
+    lines: dict[str, dict[tuple[str, int, str], dict[Protocol, SystemRow]]] = {}
     for row in rows:
-        lines.setdefault(row_label(row), {}).setdefault((row.data, row.shots), {})[row.protocol] = row
+        lines.setdefault(row_label(row), {}).setdefault(row.group, {})[row.protocol] = row
     if len(columns) < 2:
         return []
-    head = ["system", *(f"{data}, {shots}-shot" for data, shots in columns)]
+    head = ["system", *map(_group_title, columns)]
     cells = [[label, *(_overview_cell(found.get(column, {})) for column in columns)] for label, found in lines.items()]
     note = "MRR (MRR, time-unaware) / MRR as published; – not run, or not published."
     return ["## All systems", markdown_table([head, *cells], left=(0,)), note]
+
+
+def _group_title(group: tuple[str, int, str]) -> str:
+    data, shots, setting = group
+    return f"{data}, {shots}-shot" + ("" if setting == "completion" else f", {setting}")
 
 
 def _overview_cell(found: dict[Protocol, SystemRow]) -> str:

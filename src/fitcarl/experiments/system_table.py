@@ -71,7 +71,7 @@ def render_system_table(rows: Sequence[SystemRow], title: str) -> str:
         lines = [_cells(found) for found in group.values() if len(found) == len(PROTOCOLS)]
         parts += [f"## {_group_title(table)}", markdown_table([_HEAD, *lines], left=(0, 1))]
     signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
-    parts += [*_NOTES, *(["```\n" + "\n".join(signatures) + "\n```"] if signatures else [])]
+    parts += [*_NOTES, *(["```text\n" + "\n".join(signatures) + "\n```"] if signatures else [])]
     return "\n\n".join(parts) + "\n"
 
 

@@ -6,18 +6,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.graph.kernels import lower_bound
+
 
 @njit(cache=True, nogil=True)
 def _is_in(values: NDArray[np.int32], low: int, high: int, value: int) -> bool:
     """Whether a value is in the ascending part ``low:high`` of an array."""
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and values[low] == value
+    position = lower_bound(values, low, high, value)
+    return position < high and values[position] == value
 
 
 @njit(cache=True, nogil=True)

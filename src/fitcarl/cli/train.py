@@ -81,6 +81,7 @@ def train_model(
         console.reject_options(
             context, _FIXED | options.OPTIONS, "is fixed when a run starts", "--resume RUN without it"
         )
+    from fitcarl.config.base import folder_part
     from fitcarl.training import api
 
     if resume is None and not api.is_facts(str(data)):
@@ -110,7 +111,7 @@ def train_model(
                 chosen = preset_name(preset or model or DEFAULT_PRESET)
                 run = api.train(
                     str(data),
-                    out=out or Path("runs") / f"{name}-{shots}shot-{chosen}{_folder_part(setting)}-{seed}",
+                    out=out or Path("runs") / f"{name}-{shots}shot-{chosen}{folder_part(setting)}-{seed}",
                     shots=shots,
                     preset=preset,
                     model=model,
@@ -128,11 +129,6 @@ def train_model(
             raise typer.Exit(console.INTERRUPTED) from None
     folder = run.folder.path
     console.show(f"{folder}: trained; evaluate it with 'fitcarl evaluate {folder}'")
-
-
-def _folder_part(setting: str | None) -> str:
-    """What the default name of a run folder says about the setting."""
-    return "-forecast" if setting == "forecast" else ""
 
 
 def _check_embeddings(

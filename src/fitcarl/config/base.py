@@ -15,6 +15,11 @@ Setting = Literal["completion", "forecast"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 
 
+def folder_part(setting: str | None) -> str:
+    """What the default name of a run folder says about the setting."""
+    return "-forecast" if setting == "forecast" else ""
+
+
 class Section(BaseModel):
     """A group of settings; frozen, and unknown names are rejected."""
 

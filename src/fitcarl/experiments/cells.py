@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from fitcarl.config.base import Setting
+from fitcarl.config.base import Setting, folder_part
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset, resolve_source
 from fitcarl.errors import InputError
@@ -88,11 +88,6 @@ def make_cells(
                 ]
                 cells.append(Cell(system, source, number, tuple(jobs), setting))
     return cells
-
-
-def folder_part(setting: Setting) -> str:
-    """What the name of a run folder says about the setting."""
-    return "-forecast" if setting == "forecast" else ""
 
 
 def load_datasets(cells: Sequence[Cell]) -> dict[str, Dataset]:

@@ -69,6 +69,12 @@ def prepare_data(data: Dataset | Facts, config: Config, source: str) -> Training
     return TrainingSetup(dataset, config, sampler, source, keep_all_facts=isinstance(data, Facts))
 
 
+def _more_facts(config: Config) -> str:
+    """What an entity needs to be asked about."""
+    later = config.setting == "forecast"
+    return f"facts later than its first {config.shots}" if later else f"more than {config.shots} facts"
+
+
 def make_task_sampler(dataset: Dataset, config: Config) -> TaskSampler:
     """The training tasks of a dataset.
 
@@ -79,7 +85,7 @@ def make_task_sampler(dataset: Dataset, config: Config) -> TaskSampler:
     if not len(official.queries):
         max_facts = int(np.diff(dataset.valid.offsets).max(initial=0))
         raise InputError(
-            f"no meta-validation entity has more than {config.shots} facts",
+            f"no meta-validation entity has {_more_facts(config)}",
             file=dataset.name,
             found=f"at most {max_facts}",
             expected="fewer --shots" if max_facts > 1 else "entities with at least two facts there",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -93,6 +94,30 @@ class TestOneFile:
         outcome = fitcarl(*question, "--svg", tmp_path / "why.svg")
         assert found["paths"][0]["text"] in outcome.stdout
         ElementTree.parse(tmp_path / "why.svg")
+
+    def test_answers_are_forecasts_unless_hindsight_is_asked_for(
+        self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
+    ) -> None:
+        def steps(*options: str) -> list[dict[str, Any]]:
+            outcome = fitcarl("predict", run, "--facts", new, *query_options(example), "--top", 40, *options, "--json")
+            answers = json.loads(outcome.stdout)["answers"]
+            return [step for answer in answers for path in answer["paths"] for step in path["steps"]]
+
+        at = str(example["at"])
+        forecast, hindsight = steps(), steps("--hindsight")
+        assert forecast
+        assert all(step["time"] < at and not step["after_question"] for step in forecast)
+        assert all(step["after_question"] == (step["time"] > at) for step in hindsight)
+        assert any(step["after_question"] for step in hindsight)
+
+    def test_output_says_what_was_used_and_trained_for(
+        self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
+    ) -> None:
+        asked = ["predict", run, "--facts", new, *query_options(example)]
+        forecast, hindsight = fitcarl(*asked).stdout, fitcarl(*asked, "--hindsight").stdout
+        assert f"uses only facts before {example['at']}; the run was trained for completion." in forecast
+        assert "Uses facts of any time (hindsight)." in hindsight
+        assert one_line(fitcarl(*asked, "--as-of", "2024-01-01"), "field --as-of: time after", "or --hindsight")
 
     def test_excluded_fact_is_on_no_path(
         self, run: Path, example: dict[str, object], new: Path, fitcarl: Command
@@ -232,6 +257,7 @@ def test_benchmark_ask_reports_times(run: Path, fitcarl: Command) -> None:
     assert found["n"] == 5
     assert found["threads"] == 1
     assert 0 < found["p50_ms"] <= found["p95_ms"]
+    assert 0 < found["past_p50_ms"] <= found["past_p95_ms"]
 
 
 def test_benchmark_explain_needs_demo_world(run: Path, fitcarl: Command) -> None:

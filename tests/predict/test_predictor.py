@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 from fitcarl.data.dataset import MetaSet
 from fitcarl.errors import InputError
+from fitcarl.models.plus.encoder.network import EncoderScorer
+from fitcarl.models.plus.statistics import event_index
 from fitcarl.predict import Fact, Prediction, Predictor, Query
 from fitcarl.predict.support import MAX_SUPPORT
 from fitcarl.runs.run import Run
@@ -63,7 +66,7 @@ def test_capacity_grows_with_new_entities(predictor: Predictor, unseen: UnseenEn
     others = [Fact(f"Guest {number}", *unseen.facts[0][1:]) for number in range(150)]
     facts, query = unseen.renamed("New Name")
     [found] = predictor.answer([query], [*others, *facts])
-    assert len(found) == query.top
+    assert len(found)
 
 
 def test_predictions_are_deterministic(predictor: Predictor, unseen: UnseenEntity) -> None:
@@ -74,7 +77,8 @@ def test_predictions_are_deterministic(predictor: Predictor, unseen: UnseenEntit
 def test_batched_queries_equal_single_queries(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
     facts = [fact for unseen in unseen_entities[:4] for fact in unseen.facts]
     queries = [unseen.query for unseen in unseen_entities[:4]]
-    queries += [replace(queries[0], at=predictor.calendar.label(3)), replace(queries[1], top=1, paths=0)]
+    last = predictor.calendar.label(predictor.calendar.span + 3)
+    queries += [replace(queries[0], at=last), replace(queries[1], top=1, paths=0), replace(queries[2], hindsight=True)]
     together = predictor.answer(queries, facts)
     for query, found in zip(queries, together, strict=True):
         assert found.query is query
@@ -140,7 +144,8 @@ def test_excluding_only_fact_of_candidate_removes_it_from_paths(predictor: Predi
     relation, end = pairs[np.flatnonzero(counts == 1)[0]]
     [(s, r, o, t)] = facts.take((facts.relation == relation) & (facts.object == end))
     once = Fact(names.entities[s], names.relations[r], names.entities[o], label(t))
-    query = Query(unseen.facts[0].subject, None, once.relation, once.time, 500, 1, without=(once,))
+    late = label(predictor.calendar.span)
+    query = Query(unseen.query.entity, None, once.relation, late, 500, 1, without=(once,))
     [found] = predictor.answer([query], unseen.facts)
     assert once not in steps(found)
 
@@ -157,8 +162,72 @@ def test_as_of_ignores_later_facts(predictor: Predictor, unseen_entities: list[U
 
 def test_as_of_last_date_changes_nothing(predictor: Predictor, unseen: UnseenEntity) -> None:
     last = predictor.calendar.label(predictor.calendar.span - 1)
-    [dated] = predictor.answer([replace(unseen.query, as_of=last)], unseen.facts)
+    hindsight = replace(unseen.query, hindsight=True)
+    [dated] = predictor.answer([replace(hindsight, as_of=last)], unseen.facts)
+    assert same(dated, predictor.answer([hindsight], unseen.facts)[0])
+
+
+def test_as_of_after_the_query_needs_hindsight(predictor: Predictor, unseen: UnseenEntity) -> None:
+    same_time, later = unseen.query.at, predictor.calendar.label(predictor.calendar.tick(unseen.query.at) + 1)
+    [dated] = predictor.answer([replace(unseen.query, as_of=same_time)], unseen.facts)
     assert same(dated, predictor.answer([unseen.query], unseen.facts)[0])
+    with pytest.raises(InputError, match=f"field as_of: time after that of the query.*{same_time} or earlier"):
+        predictor.answer([replace(unseen.query, as_of=later)], unseen.facts)
+
+
+def test_forecast_uses_no_fact_at_or_after_the_query(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    """Answers with the later facts given, and without them, are equal to the last bit."""
+    for unseen in unseen_entities[:4]:
+        tick, entity = predictor.calendar.tick(unseen.query.at), unseen.query.entity
+        later = [
+            Fact(entity, relation, other, predictor.calendar.label(tick + gap))
+            for gap, relation, other in zip((0, 0, 3), predictor.relations, predictor.entities[5:8], strict=False)
+        ]
+        [found] = predictor.answer([unseen.query], unseen.facts)
+        [poisoned] = predictor.answer([unseen.query], [*unseen.facts, *later])
+        assert poisoned == found
+        assert found.setting == "forecast"
+        times = [step.time for answer in found for path in answer.paths for step in path.steps]
+        assert times
+        assert all(time < unseen.query.at for time in times)
+        [hindsight] = predictor.answer([replace(unseen.query, hindsight=True)], [*unseen.facts, *later])
+        assert hindsight.setting == "completion"
+        assert not same(hindsight, found)
+
+
+def test_forecast_does_not_depend_on_later_background(
+    predictor: Predictor, unseen_entities: list[UnseenEntity]
+) -> None:
+    """A run whose background ends before the query gives the same answers with the same statistics."""
+    for unseen in unseen_entities[:2]:
+        tick = predictor.calendar.tick(unseen.query.at)
+        run = predictor.run
+        past = run.context.graph.before(tick)
+        if run.config.model == "plus":
+            at = run.model.timeline.at(tick)  # type: ignore[attr-defined]
+            model = copy(run.model)
+            statistics = at.with_parts(**event_index(past))
+            model._background, model.statistics = past, statistics  # type: ignore[attr-defined]
+            model.timeline = model.timeline.with_statistics(statistics)  # type: ignore[attr-defined]
+            model._encoder_scorer = EncoderScorer.optional(model.encoder, statistics)  # type: ignore[attr-defined]
+        else:
+            model = run.model.with_graph(past)
+        earlier = Predictor(replace(run, model=model, context=replace(run.context, graph=past)))
+        [found] = predictor.answer([unseen.query], unseen.facts)
+        assert same(found, earlier.answer([unseen.query], unseen.facts)[0])
+
+
+def test_hindsight_marks_later_steps(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    marked = 0
+    for unseen in unseen_entities:
+        [found] = predictor.answer([replace(unseen.query, hindsight=True)], unseen.facts)
+        for answer in found:
+            for path in answer.paths:
+                for step in path.steps:
+                    assert step.after_question == (step.time > unseen.query.at)
+                    assert ("[after the question]" in step.text) == step.after_question
+                    marked += step.after_question
+    assert marked
 
 
 def test_as_of_before_first_fact_is_rejected(predictor: Predictor, unseen: UnseenEntity) -> None:
@@ -171,7 +240,7 @@ def test_known_answer_is_hidden_from_its_query(predictor: Predictor, unseen: Uns
     known = unseen.facts[0]
     entity = unseen.query.entity
     ends = (entity, None) if known.subject == entity else (None, entity)
-    query = Query(*ends, known.relation, known.time, 5, 2)
+    query = Query(*ends, known.relation, known.time, 5, 2, hindsight=True)
     [found] = predictor.answer([query], unseen.facts)
     assert known not in steps(found)
     assert same(found, predictor.answer([query], unseen.facts[1:])[0])
@@ -182,8 +251,10 @@ def test_known_answer_is_hidden_from_its_query(predictor: Predictor, unseen: Uns
 def test_answers_exclude_query_entity_and_are_ranked(predictor: Predictor, unseen: UnseenEntity) -> None:
     [found] = predictor.answer([replace(unseen.query, top=10_000, paths=0)], unseen.facts)
     assert unseen.query.entity not in {answer.entity for answer in found}
-    assert predictor.run.calibration is not None
-    assert sum(answer.share for answer in found) == pytest.approx(1 - predictor.run.calibration.unlisted_mass)
+    calibration = predictor.run.calibration_for("forecast")
+    assert calibration is not None
+    assert calibration != predictor.run.calibration
+    assert sum(answer.share for answer in found) == pytest.approx(1 - calibration.unlisted_mass)
     assert [answer.rank for answer in found] == list(range(1, len(found) + 1))
     assert [answer.score for answer in found] == sorted((answer.score for answer in found), reverse=True)
 
@@ -204,7 +275,8 @@ def test_background_fact_is_hidden_from_its_query(predictor: Predictor) -> None:
     names, label = predictor.run.vocabulary, predictor.calendar.label
     s, r, o, t = next(iter(predictor.run.context.graph.background_facts()))
     fact = Fact(names.entities[s], names.relations[r], names.entities[o], label(t))
-    [found] = predictor.answer([Query(fact.subject, None, fact.relation, fact.time, 20, 3)], [])
+    query = Query(fact.subject, None, fact.relation, fact.time, 20, 3, hindsight=True)
+    [found] = predictor.answer([query], [])
     assert fact not in steps(found)
 
 
@@ -212,7 +284,8 @@ def test_observed_fact_between_other_entities_adds_paths(predictor: Predictor, u
     """A fact between a neighbour and another new entity makes that entity reachable."""
     first = unseen.facts[0]
     middle = first.object if first.subject == unseen.query.entity else first.subject
-    extra = Fact(middle, unseen.query.relation, "Late Guest", unseen.query.at)
+    yesterday = predictor.calendar.label(predictor.calendar.tick(unseen.query.at) - 1)
+    extra = Fact(middle, unseen.query.relation, "Late Guest", yesterday)
     answer = predictor.explain_entity(unseen.query, "Late Guest", [*unseen.facts, extra])
     assert answer is not None or predictor.run.config.model == "fitcarl"  # its small beam may drop this path
     with pytest.raises(InputError, match="unknown entity"):
@@ -222,18 +295,31 @@ def test_observed_fact_between_other_entities_adds_paths(predictor: Predictor, u
 def test_support_is_limited_to_nearest_facts(predictor: Predictor, unseen: UnseenEntity) -> None:
     first, label = unseen.facts[0], predictor.calendar.label
     many = [first._replace(time=label(tick)) for tick in range(MAX_SUPPORT + 30)]
-    queries = [replace(unseen.query, at=label(tick), relation=predictor.relations[-1]) for tick in (0, 70)]
+    asked = [(0, True), (70, True), (70, False), (MAX_SUPPORT + 40, False)]
+    queries = [
+        replace(unseen.query, at=label(tick), relation=predictor.relations[-1], hindsight=hindsight)
+        for tick, hindsight in asked
+    ]
     together = predictor.answer(queries, many)
     for query, found in zip(queries, together, strict=True):
         assert len(found)
         assert same(found, predictor.answer([query], many)[0])
 
 
-@pytest.mark.parametrize("at", ["2019-01-01", "2031-07-01"])
-def test_times_outside_the_background_are_accepted(predictor: Predictor, unseen: UnseenEntity, at: str) -> None:
+@pytest.mark.parametrize(("at", "hindsight"), [("2019-01-01", True), ("2031-07-01", False)])
+def test_times_outside_the_background_are_accepted(
+    predictor: Predictor, unseen: UnseenEntity, at: str, hindsight: bool
+) -> None:
     late = unseen.facts[0]._replace(time=at)
-    [found] = predictor.answer([replace(unseen.query, at=at)], [*unseen.facts[1:], late])
-    assert len(found) == unseen.query.top
+    query = replace(unseen.query, at=at, hindsight=hindsight)
+    [found] = predictor.answer([query], [*unseen.facts[1:], late])
+    assert len(found)
+
+
+def test_forecast_without_earlier_facts_is_rejected(predictor: Predictor, unseen: UnseenEntity) -> None:
+    first = min(fact.time for fact in unseen.facts)
+    with pytest.raises(InputError, match=f"no facts are known about this entity before {first}.*hindsight"):
+        predictor.answer([replace(unseen.query, at=first)], unseen.facts)
 
 
 def test_order_of_facts_does_not_matter(predictor: Predictor, unseen: UnseenEntity) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -85,6 +86,16 @@ def test_object_query_without_and_as_of(client: TestClient, predictor: Predictor
     query = Query("Harbour Union", None, "Consult", "2023-06-01", top=5, as_of="2023-05-03")
     dated = predict(client, facts=FACTS, as_of="2023-05-03")
     assert dated == predictor.answer([query], PLAIN)[0].to_json()
+
+
+def test_hindsight_is_a_switch_of_the_request(client: TestClient, predictor: Predictor) -> None:
+    query = Query("Harbour Union", None, "Consult", "2023-06-01", top=5)
+    forecast, hindsight = predict(client, facts=FACTS), predict(client, facts=FACTS, hindsight=True)
+    assert (forecast["setting"], hindsight["setting"]) == ("forecast", "completion")
+    assert forecast["trained_for"] == client.get("/v1/model").json()["trained_for"] == "completion"
+    assert hindsight == predictor.answer([replace(query, hindsight=True)], PLAIN)[0].to_json()
+    assert hindsight["answers"] != forecast["answers"]
+    check_error(client.post("/v1/predict", json={**QUERY, "hindsight": "yes"}), 422, "hindsight", "boolean")
 
 
 def test_explain_returns_rank_share_and_paths(client: TestClient) -> None:

@@ -47,7 +47,13 @@ Without = Annotated[
         help="Fact to treat as unknown: 'subject | relation | object | time' (or separated by tabs); repeatable.",
     ),
 ]
-AsOf = Annotated[str | None, typer.Option("--as-of", metavar="T", help="Use only facts up to this time.")]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", metavar="T", help="Use only facts up to this time, at most that of the query.")
+]
+Hindsight = Annotated[
+    bool,
+    typer.Option("--hindsight", help="Use facts at and after the time of the query too. [default: earlier facts only]"),
+]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a drawing of the paths.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -73,6 +79,7 @@ def predict_links(
     paths: Annotated[int, typer.Option("--paths", metavar="N", min=0, help="Maximum number of paths per answer.")] = 3,
     without: Without = None,
     as_of: AsOf = None,
+    hindsight: Hindsight = False,
     columns: options.Columns = None,
     header: options.Header = None,
     format: options.Format = None,
@@ -82,7 +89,7 @@ def predict_links(
     """Predict links of a new entity from a few facts about it: ranked answers with explaining paths."""
     console.check_image_path("--svg", svg, (".svg",))
     file = _FactFile.from_options(facts, columns, header, format)
-    inputs = _Inputs.from_options(run, file, subject, object, relation, at, top, paths, without, as_of)
+    inputs = _Inputs.from_options(run, file, subject, object, relation, at, top, paths, without, as_of, hindsight)
     with _errors_name_options():
         [prediction] = inputs.predictor.answer([inputs.query], inputs.facts)
     if svg is not None:
@@ -104,6 +111,7 @@ def explain_answer(
     paths: Annotated[int, typer.Option("--paths", metavar="N", min=1, help="Maximum number of paths.")] = 3,
     without: Without = None,
     as_of: AsOf = None,
+    hindsight: Hindsight = False,
     columns: options.Columns = None,
     header: options.Header = None,
     format: options.Format = None,
@@ -113,7 +121,7 @@ def explain_answer(
     """Explain one entity as an answer: its rank and the most probable paths that lead to it."""
     console.check_image_path("--svg", svg, (".svg",))
     file = _FactFile.from_options(facts, columns, header, format)
-    inputs = _Inputs.from_options(run, file, subject, object, relation, at, 1, paths, without, as_of)
+    inputs = _Inputs.from_options(run, file, subject, object, relation, at, 1, paths, without, as_of, hindsight)
     if answer == inputs.query.entity:
         problem = "the query entity cannot be its own answer"
         raise InputError(problem, field="--answer", found=answer, expected="another entity")
@@ -143,7 +151,8 @@ def _errors_name_options() -> Iterator[None]:
         if error.file is not None or option is None:
             raise
         needs_facts = error.problem.startswith(NO_KNOWN_FACTS)
-        raise error.about(option, f"{error.expected}, in --facts FILE" if needs_facts else None) from None
+        expected = f"{error.expected}, in --facts FILE" if needs_facts else error.expected
+        raise error.about(option, str(expected).replace("or hindsight", "or --hindsight")) from None
 
 
 @dataclass(frozen=True)
@@ -189,6 +198,7 @@ class _Inputs:
         paths: int,
         without: list[str] | None,
         as_of: str | None,
+        hindsight: bool,
     ) -> _Inputs:
         if (subject is None) == (object is None):
             found = "neither" if subject is None else "both"
@@ -203,7 +213,7 @@ class _Inputs:
         for name, suggestion in likely_typos(names, predictor.run.vocabulary, subject or object or ""):
             console.log.info(f"note: {name!r} is new to this run; did you mean {suggestion!r}?")
         excluded = tuple(_parse_excluded(text, predictor, facts) for text in without or ())
-        return cls(predictor, facts, Query(subject, object, relation, at, top, paths, excluded, as_of))
+        return cls(predictor, facts, Query(subject, object, relation, at, top, paths, excluded, as_of, hindsight))
 
 
 def _parse_excluded(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
@@ -240,7 +250,7 @@ def _rendered(prediction: Prediction) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[RenderableType] = [Text(str(prediction.query), style="bold"), Text()]
+    parts: list[RenderableType] = [Text(str(prediction.query), style="bold"), _setting(prediction), Text()]
     if not len(prediction):
         return Group(*parts, Text("No answer: no path leads to any entity."))
     parts.append(_table(prediction))
@@ -248,6 +258,17 @@ def _rendered(prediction: Prediction) -> Group:
         if answer.paths:
             parts += [Text(), _heading(answer), *_path_lines(answer.paths[0])]
     return Group(*parts)
+
+
+def _setting(prediction: Prediction) -> RenderableType:
+    """What the answers are based on, and whether the run was trained for that."""
+    from rich.text import Text
+
+    query = prediction.query
+    used = "Uses facts of any time (hindsight)" if query.hindsight else f"Forecast: uses only facts before {query.at}"
+    of_run = prediction.trained_for
+    note = "" if of_run == prediction.setting else f"; the run was trained for {of_run}"
+    return Text(f"{used}{note}.", style="dim")
 
 
 def _table(prediction: Prediction) -> Table:
@@ -290,6 +311,8 @@ def _path_lines(path: ExplanationPath) -> list[RenderableType]:
     """A path from top to bottom; arrows point from the subject to the object of each fact."""
     from rich.text import Text
 
+    from fitcarl.scoring.path import AFTER_QUESTION
+
     last = len(path.nodes) - 1
     lines: list[RenderableType] = [Text("   (context: other entities)", style="dim")] if path.is_context else []
     for index, node in enumerate(path.nodes):
@@ -298,9 +321,12 @@ def _path_lines(path: ExplanationPath) -> list[RenderableType]:
         if index < last:
             step = path.steps[index]
             above, below = ("│", "▼") if step.forward else ("▲", "│")
+            later = f" {AFTER_QUESTION}" if step.after_question else ""
             confidence = "" if step.confidence is None else f" · confidence {step.confidence:.1%}"
             lines.append(Text.assemble("    ", (above, "blue"), f"  {step.relation}"))
             lines.append(
-                Text.assemble("    ", (below, "blue"), (f"  {step.time} · {step.probability:.1%}{confidence}", "dim"))
+                Text.assemble(
+                    "    ", (below, "blue"), (f"  {step.time}{later} · {step.probability:.1%}{confidence}", "dim")
+                )
             )
     return lines

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.config.base import Setting
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError, did_you_mean
+from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.fact import CheckedFact, Fact
@@ -23,19 +25,21 @@ from fitcarl.runs.run import Run
 from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scorer import Explainer
 from fitcarl.scoring.scores import Scores
-from fitcarl.tasks.task import Queries, Task
+from fitcarl.tasks.task import NO_LIMIT, Queries, Task
 
 
 @dataclass(frozen=True)
 class VisibleFacts:
     """Which facts a query may use; queries with equal values are answered in one batch."""
 
-    as_of: int | None
-    """Last visible tick; None for no limit."""
+    setting: Setting
+    """Shares are calibrated for it."""
+    before: int
+    """Only facts strictly before this tick are used; ``NO_LIMIT`` for all."""
     hidden: frozenset[Row]
-    """Facts that are left out: those of ``without``, and those that state the answer to the query."""
+    """Facts that are left out: those of ``without`` and, with hindsight, those that state the answer."""
     focus: tuple[int, int] | None
-    """(entity, tick) if the entity has more than ``MAX_SUPPORT`` facts, so that its support depends on the tick."""
+    """(entity, tick) if the support depends on the tick: with hindsight, and more than ``MAX_SUPPORT`` facts."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class AnsweredBatch:
     task: Task
     scorer: Explainer
     scores: Scores
+    calibration: Calibration | None
 
     def top_answers(self, row: int, top: int, paths: int) -> Iterator[Answer]:
         """The best answers to the query in a row of the batch, each with at most ``paths`` paths."""
@@ -86,7 +91,7 @@ class AnsweredBatch:
         others = entity != self.task.queries.entity[row]
         entity, score = entity[others], score[others]
         order = np.lexsort((entity, -score))
-        return entity[order], score[order], shares(score[order], self.run.calibration)
+        return entity[order], score[order], shares(score[order], self.calibration)
 
     def _answer(self, rank: int, entity: int, score: float, share: float, paths: list[ExplanationPath]) -> Answer:
         known = entity < len(self.run.vocabulary.entities)
@@ -96,8 +101,14 @@ class AnsweredBatch:
     def _paths(self, row: int, entities: list[int], limit: int) -> list[list[ExplanationPath]]:
         if not limit:
             return [[] for _ in entities]
-        query = self.task.queries.take(slice(row, row + 1))
-        return self.scorer.explain(self.task, query, entities, self.entities.vocabulary, self.run.calendar, limit)
+        query, calendar = self.task.queries.take(slice(row, row + 1)), self.run.calendar
+        found = self.scorer.explain(self.task, query, entities, self.entities.vocabulary, calendar, limit)
+        asked = int(query.time[0])
+
+        def is_later(time: str) -> bool:
+            return calendar.tick(time) > asked
+
+        return [[path.marked(is_later) for path in paths] for paths in found]
 
 
 def answer_batches(
@@ -135,34 +146,39 @@ class QueryPlanner:
 
     def visible_facts(self, query: Query, ids: _QueryIds) -> VisibleFacts:
         """Which facts a query may use."""
-        as_of = None if query.as_of is None else self._as_of(query.as_of)
-        hidden = frozenset(self._excluded(query.without)) | frozenset(self._facts_with_answer(ids))
+        hidden = frozenset(self._excluded(query.without))
+        before = self._visible_before(query, ids)
+        if not query.hindsight:
+            return VisibleFacts(query.setting, before, hidden, None)
+        hidden |= frozenset(self._facts_with_answer(ids))
         base = self._background.degree(np.array([ids.entity], dtype=np.int32))[0] if self._known(ids.entity) else 0
         own = np.count_nonzero((self.observed.subject == ids.entity) | (self.observed.object == ids.entity))
         focus = (ids.entity, ids.time) if base or own > MAX_SUPPORT else None
-        return VisibleFacts(as_of, hidden, focus)
+        return VisibleFacts(query.setting, before, hidden, focus)
 
     def answer(self, visible: VisibleFacts, batch: list[_QueryIds], queries: Sequence[Query]) -> AnsweredBatch:
         """Scores a batch of queries. The observed facts are added to the graph here, once for the whole batch: the
         scorer's own ``with_facts`` of the support, which is part of this graph, returns the graph unchanged."""
-        last_tick = self._background.time_range[1]
-        as_of = visible.as_of if visible.as_of is None or visible.as_of < last_tick else None
-        view = self.views.get(len(self.entities.new), as_of, self._in_background(visible.hidden))
+        view = self.views.get(len(self.entities.new), self._in_background(visible.hidden))
         graph = view.graph.with_facts(self._visible(visible))
-        for ids in batch:
-            if not graph.degree(np.array([ids.entity], dtype=np.int32))[0]:
-                raise self._no_known_facts(queries[ids.index])
         queried = {ids.entity: ids.time for ids in batch}
-        support = supports(graph, list((queried | self._other_new_entities(graph, set(queried))).items()))
+        others = self._other_new_entities(graph, set(queried))
+        support = supports(graph, list((queried | others).items()), visible.before)
+        for ids in batch:
+            if not (support.entity_of_fact == ids.entity).any():
+                raise self._no_known_facts(queries[ids.index])
         columns = ([getattr(ids, name) for ids in batch] for name in ("entity", "relation", "time"))
         entity, relation, time = (np.array(column, dtype=np.int32) for column in columns)
-        task = Task(support, Queries(entity, relation, time, np.full_like(entity, -1)))
+        limits = np.full_like(entity, visible.before)
+        task = Task(support, Queries(entity, relation, time, np.full_like(entity, -1), limits))
         first, last = graph.time_range
         max_delta = max(last, int(time.max())) - min(first, int(time.min()))
         names = {number: name for name, number in self.entities.new.items()}
         scorer = view.model.with_graph(graph).scorer(max_delta, names)
         scores = scorer.score(task, task.queries)
-        return AnsweredBatch(self.run, self.entities, [ids.index for ids in batch], task, scorer, scores)
+        calibration = self.run.calibration_for(visible.setting)
+        indices = [ids.index for ids in batch]
+        return AnsweredBatch(self.run, self.entities, indices, task, scorer, scores, calibration)
 
     @property
     def _background(self) -> TemporalGraph:
@@ -171,11 +187,24 @@ class QueryPlanner:
     def _known(self, entity: int) -> bool:
         return entity < self._background.entities
 
-    def _as_of(self, text: str) -> int:
+    def _visible_before(self, query: Query, ids: _QueryIds) -> int:
+        """The tick before which facts are used; ``NO_LIMIT`` if all facts are, so that such queries share a batch."""
+        before = NO_LIMIT if query.hindsight else ids.time
+        if query.as_of is not None:
+            before = min(before, self._as_of(query, ids) + 1)
+        last = max(self._background.time_range[1], int(self.observed.time.max(initial=0)))
+        return before if before <= last else NO_LIMIT
+
+    def _as_of(self, query: Query, ids: _QueryIds) -> int:
+        text, label = str(query.as_of), self.run.calendar.label
         tick, first = self.parser.tick(text, "as_of"), self._background.time_range[0]
         if tick < first:
-            expected = f"{self.run.calendar.label(first)} or later"
+            expected = f"{label(first)} or later"
             raise InputError("time before the first fact", field="as_of", found=text, expected=expected)
+        if tick > ids.time and not query.hindsight:
+            problem = "time after that of the query, whose answer is a forecast"
+            expected = f"{label(ids.time)} or earlier, or hindsight"
+            raise InputError(problem, field="as_of", found=text, expected=expected)
         return tick
 
     def _excluded(self, without: Sequence[Fact]) -> Iterator[Row]:
@@ -202,9 +231,7 @@ class QueryPlanner:
     def _visible(self, visible: VisibleFacts) -> Quadruples:
         """The observed facts that may be used."""
         keep = np.array([row not in visible.hidden for row in self.observed], dtype=np.bool_)
-        if visible.as_of is not None:
-            keep &= self.observed.time <= visible.as_of
-        return self.observed.take(keep)
+        return self.observed.take(keep & (self.observed.time < visible.before))
 
     def _other_new_entities(self, graph: TemporalGraph, queried: set[int]) -> dict[int, int]:
         """Entity → last tick of the other entities that only observed facts mention; their latest facts are used."""
@@ -214,8 +241,10 @@ class QueryPlanner:
         return {int(entity): last for entity in new if int(entity) not in queried}
 
     def _no_known_facts(self, query: Query, hint: str = "") -> InputError:
-        limits = [] if query.as_of is None else [f"up to {query.as_of}"]
+        limits = [] if query.hindsight else [f"before {query.at}"]
+        limits += [] if query.as_of is None else [f"up to {query.as_of}"]
         limits += ["apart from the excluded ones"] if query.without else []
         problem = " ".join([NO_KNOWN_FACTS, *limits])
         field = "subject" if query.object is None else "object"
-        return InputError(problem, field=field, found=query.entity, expected="at least one fact about it", hint=hint)
+        expected = "at least one fact about it" if query.hindsight else "an earlier fact about it, or hindsight"
+        return InputError(problem, field=field, found=query.entity, expected=expected, hint=hint)

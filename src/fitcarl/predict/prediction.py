@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from fitcarl.config.base import Setting
 from fitcarl.predict.query import Query
 from fitcarl.predict.schemas import AnswerSchema, PredictionSchema
 from fitcarl.scoring.path import ExplanationPath
@@ -37,6 +38,13 @@ class Prediction:
 
     query: Query
     answers: tuple[Answer, ...]
+    trained_for: Setting = "completion"
+    """The setting that the run was trained for."""
+
+    @property
+    def setting(self) -> Setting:
+        """``forecast`` if only facts before the time of the query were used, ``completion`` with hindsight."""
+        return self.query.setting
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self.answers)

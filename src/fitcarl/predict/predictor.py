@@ -135,8 +135,11 @@ class Predictor:
         paths: int = 3,
         without: Iterable[AnyFact] = (),
         as_of: str | None = None,
+        hindsight: bool = False,
     ) -> Prediction:
         """Answers one query over the background and the observed facts.
+
+        The answer is a forecast: only facts strictly before ``at`` are used, unless ``hindsight`` is set.
 
         Args:
             subject: Subject of the query; the object is predicted.
@@ -146,7 +149,8 @@ class Predictor:
             object: Object of the query instead of a subject; the subject is predicted.
             paths: Maximum number of paths per answer.
             without: Facts that are treated as unknown.
-            as_of: Use only facts up to this time.
+            as_of: Use only facts up to this time, which is not later than ``at``.
+            hindsight: Use facts at and after ``at`` too; path steps later than ``at`` are marked.
 
         Raises:
             InputError: If a name or a time is unknown, or nothing is known about the entity.
@@ -154,7 +158,7 @@ class Predictor:
         if relation is None or at is None:
             missing = "relation" if relation is None else "at"
             raise InputError("missing argument", field=missing, expected="a relation and a time")
-        query = Query(subject, object, relation, at, top, paths, make_facts(without), as_of)
+        query = Query(subject, object, relation, at, top, paths, make_facts(without), as_of, hindsight)
         with self._lock:
             facts = tuple(self._observed)
         return self.answer_checked([query], facts)[0]
@@ -177,7 +181,8 @@ class Predictor:
         for batch in self._batches(queries, facts):
             for row, index in enumerate(batch.indices):
                 query = queries[index]
-                found[index] = Prediction(query, tuple(batch.top_answers(row, query.top, query.paths)))
+                answers = tuple(batch.top_answers(row, query.top, query.paths))
+                found[index] = Prediction(query, answers, self.run.config.setting)
         return [found[index] for index in range(len(queries))]
 
     def explain_entity(self, query: Query, entity: str, facts: Iterable[AnyFact], limit: int = 3) -> Answer | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fitcarl.config.base import Setting
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
 
@@ -30,7 +31,9 @@ class Query:
     without: tuple[Fact, ...] = ()
     """Facts that are treated as unknown (what if they had not happened?)."""
     as_of: str | None = None
-    """Only facts up to this time are used; None for all."""
+    """Only facts up to this time are used; None for no further limit."""
+    hindsight: bool = False
+    """Whether facts at and after the time of the query are used too; otherwise the query is a forecast."""
 
     def __post_init__(self) -> None:
         if (self.subject is None) == (self.object is None):
@@ -47,8 +50,14 @@ class Query:
         """The query entity: the given one of subject and object."""
         return self.object if self.subject is None else self.subject  # type: ignore[return-value]
 
+    @property
+    def setting(self) -> Setting:
+        """``forecast`` if only facts before the time of the query are used, ``completion`` with hindsight."""
+        return "completion" if self.hindsight else "forecast"
+
     def __str__(self) -> str:
         subject, object = self.subject or "?", self.object or "?"
         as_of = f", facts up to {self.as_of}" if self.as_of else ""
+        hindsight = ", with hindsight" if self.hindsight else ""
         without = f", without {len(self.without)} fact{'s' * (len(self.without) > 1)}" if self.without else ""
-        return f"{subject} —{self.relation}→ {object} ({self.at}{as_of}{without})"
+        return f"{subject} —{self.relation}→ {object} ({self.at}{as_of}{hindsight}{without})"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from fitcarl.config.base import Setting
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.query import Query
 
@@ -55,13 +56,23 @@ class QuerySchema(JsonModel):
     without: tuple[FactSchema, ...]
     """Facts that are treated as unknown (what if they had not happened?)."""
     as_of: str | None
-    """Only facts up to this time are used; null for all."""
+    """Only facts up to this time are used; null for no further limit."""
+    hindsight: bool
+    """Whether facts at and after the time of the query are used too; otherwise the query is a forecast."""
 
     def to_query(self) -> Query:
         """The query; an InputError unless exactly one of subject and object is given."""
         without = tuple(fact.to_fact() for fact in self.without)
         return Query(
-            self.subject, self.object, self.relation, self.at, self.top, self.paths, without=without, as_of=self.as_of
+            self.subject,
+            self.object,
+            self.relation,
+            self.at,
+            self.top,
+            self.paths,
+            without=without,
+            as_of=self.as_of,
+            hindsight=self.hindsight,
         )
 
 
@@ -74,6 +85,8 @@ class StepSchema(FactSchema):
     """Confidence of the step; null if the model has no confidence learner."""
     forward: bool
     """Whether the path goes from the subject to the object of this fact."""
+    after_question: bool
+    """Whether the fact is later than the time of the query; only with hindsight."""
 
 
 class PathSchema(JsonModel):
@@ -108,6 +121,10 @@ class PredictionSchema(JsonModel):
     """A query and its answers, best first."""
 
     query: QuerySchema
+    setting: Setting
+    """``forecast`` if only facts before the time of the query were used, ``completion`` with hindsight."""
+    trained_for: Setting
+    """The setting that the run was trained for."""
     answers: tuple[AnswerSchema, ...]
 
 

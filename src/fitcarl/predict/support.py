@@ -8,22 +8,24 @@ import numpy as np
 
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
+from fitcarl.graph.kernels import visible_edges
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
+from fitcarl.tasks.task import NO_LIMIT
 
 MAX_SUPPORT = 50
 """Maximum number of support facts per entity. New entities rarely have more; known ones may have thousands."""
 
 
-def supports(graph: TemporalGraph, entities: Sequence[tuple[int, int]]) -> MetaSet:
-    """The support facts of each pair (entity, tick), in order."""
-    parts = [nearest_facts(graph, entity, tick) for entity, tick in entities]
+def supports(graph: TemporalGraph, entities: Sequence[tuple[int, int]], before: int = NO_LIMIT) -> MetaSet:
+    """The support facts of each pair (entity, tick), in order; only facts strictly before ``before`` are used."""
+    parts = [nearest_facts(graph, entity, tick, before) for entity, tick in entities]
     owner = np.repeat([entity for entity, _ in entities], [len(part) for part in parts]).astype(np.int32)
     return MetaSet(owner, Quadruples.concat(parts))
 
 
-def nearest_facts(graph: TemporalGraph, entity: int, tick: int) -> Quadruples:
+def nearest_facts(graph: TemporalGraph, entity: int, tick: int, before: int = NO_LIMIT) -> Quadruples:
     """Facts of an entity nearest in time to a tick, in their original direction, ordered by time."""
-    edges = Quadruples.concat([edges_of(graph.base, entity), edges_of(graph.overlay, entity)])
+    edges = Quadruples.concat([edges_of(part, entity, before) for part in (graph.base, graph.overlay)])
     # A fact whose subject is its object is found twice: as an edge and as its inverse.
     rows = np.unique(edges.in_real_direction(graph.relations).rows(), axis=0)
     rows = rows[np.lexsort((rows[:, 2], rows[:, 0], rows[:, 1], rows[:, 3]))]
@@ -31,8 +33,9 @@ def nearest_facts(graph: TemporalGraph, entity: int, tick: int) -> Quadruples:
     return Quadruples.from_rows(rows[np.sort(near)])
 
 
-def edges_of(adjacency: Adjacency, entity: int) -> Quadruples:
-    """The outgoing directed edges of an entity."""
-    part = slice(int(adjacency.offsets[entity]), int(adjacency.offsets[entity + 1]))
+def edges_of(adjacency: Adjacency, entity: int, before: int = NO_LIMIT) -> Quadruples:
+    """The outgoing directed edges of an entity, strictly before a tick."""
+    low, high = visible_edges(adjacency.columns, entity, before)
+    part = slice(int(low), int(high))
     source = np.full(part.stop - part.start, entity, dtype=np.int32)
     return Quadruples(source, adjacency.relation[part], adjacency.target[part], adjacency.time[part])

@@ -1,4 +1,4 @@
-"""Views of the background graph: complete, up to a date, or without some facts."""
+"""Views of the background graph: complete, or without some facts. Dates need none: queries carry their own limit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
 
-_MAX_DATED, _MAX_REDUCED = 4, 32
-"""Number of cached views: by capacity or date, and without some facts."""
+_MAX_COMPLETE, _MAX_REDUCED = 4, 32
+"""Number of cached views: by capacity, and without some facts."""
 _MIN_CAPACITY = 64
 """Minimum number of new entities that a view has room for; doubled until it is enough."""
 
@@ -40,28 +40,23 @@ class GraphViewCache:
     def __init__(self, model: TrainableModel, context: GraphContext) -> None:
         self._model = model
         self._context = context
-        self._complete: LRUCache[GraphView] = LRUCache(_MAX_DATED)
-        self._dated: LRUCache[GraphView] = LRUCache(_MAX_DATED)
+        self._complete: LRUCache[GraphView] = LRUCache(_MAX_COMPLETE)
         self._reduced: LRUCache[GraphView] = LRUCache(_MAX_REDUCED)
 
-    def get(self, new_entities: int, as_of: int | None = None, hidden: frozenset[Row] = frozenset()) -> GraphView:
+    def get(self, new_entities: int, hidden: frozenset[Row] = frozenset()) -> GraphView:
         """A view of the background.
 
         Args:
             new_entities: Minimum number of new entities that it has room for.
-            as_of: Last tick that is included; None for all.
             hidden: Background facts that are left out.
         """
         capacity = _MIN_CAPACITY
         while capacity < new_entities:
             capacity *= 2
         view = self._complete.get(capacity, lambda: self._with_capacity(capacity))
-        if as_of is not None:
-            complete = view
-            view = self._dated.get((capacity, as_of), lambda: _up_to(complete, as_of))
         if hidden:
-            dated = view
-            view = self._reduced.get((capacity, as_of, hidden), lambda: _without(dated, hidden))
+            complete = view
+            view = self._reduced.get((capacity, hidden), lambda: _without(complete, hidden))
         return view
 
     def _with_capacity(self, capacity: int) -> GraphView:
@@ -101,12 +96,6 @@ class LRUCache(Generic[Value]):
             if key in self._values:
                 self._values.move_to_end(key)
             return self._values.get(key)
-
-
-def _up_to(view: GraphView, tick: int) -> GraphView:
-    """Graph and statistics as of a date; learned weights stay the same."""
-    graph = _subgraph(view.graph, view.graph.base.time <= tick)
-    return GraphView(view.model.refit_statistics(graph), graph)
 
 
 def _without(view: GraphView, hidden: frozenset[Row]) -> GraphView:

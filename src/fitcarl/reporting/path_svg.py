@@ -13,7 +13,7 @@ from textwrap import wrap
 
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.query import Query
-from fitcarl.scoring.path import ExplanationPath, PathStep
+from fitcarl.scoring.path import AFTER_QUESTION, ExplanationPath, PathStep
 
 _INK, _SOFT, _LINE, _TINT, _BLUE, _RED = "#1d2430", "#5d6878", "#8a94a6", "#f2f4f8", "#2f6fd0", "#c62f33"
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
@@ -29,7 +29,7 @@ def draw_paths(query: Query, answers: Sequence[Answer]) -> str:
     """Draws one panel per answer: the query entity on the left, the answer in red on the right, its paths in between.
 
     Arrows have the direction of the facts, not of the path; context facts are dashed. The red arrow above the paths is
-    the query.
+    the query; facts that are later than it have a red label.
 
     Args:
         query: The query.
@@ -178,7 +178,8 @@ def _curve(start: tuple[float, float], end: tuple[float, float], height: float, 
 
 
 def _step_label(position: tuple[float, float], step: PathStep) -> str:
-    return _label(position, [*_folded(step.relation), step.time], _INK)
+    time = f"{step.time} {AFTER_QUESTION}" if step.after_question else step.time
+    return _label(position, [*_folded(step.relation), time], _RED if step.after_question else _INK)
 
 
 def _node(position: tuple[float, float], name: str, kind: str) -> str:

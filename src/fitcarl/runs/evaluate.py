@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fitcarl.config.base import Setting
+from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.core.progress import OnProgress
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
@@ -26,6 +26,7 @@ from fitcarl.tasks.task import Task
 CALIBRATION_DRAWS = 4
 """Resampled support sets, besides the official one, that shares are calibrated on."""
 _CALIBRATION_QUERIES = 2000  # over all draws: two parameters are fitted
+_OTHER_QUERIES = 500  # for the setting that the run was not trained for
 _CHUNK = 100
 _CALIBRATION_SCORES = 12_000_000  # scores held in memory at once
 
@@ -101,7 +102,7 @@ def evaluate(
         seed=seed,
         extra=_provenance(run, dataset, split, shots, setting),
         known=known,
-        calibration=run.calibration,
+        calibration=run.calibration_for(setting),
         on_progress=on_progress,
     )
     return replace(report, parameters=run.parameters)
@@ -112,6 +113,30 @@ def default_split(dataset: Dataset) -> Split:
     return "test" if len(dataset.test) else "valid"
 
 
+def calibrate_settings(
+    scorer: Scorer, dataset: Dataset, shots: int, trained_for: Setting, draws: int, seed: int
+) -> dict[Setting, Calibration]:
+    """The calibration of each setting in which meta-validation has queries.
+
+    Args:
+        scorer: The scorer.
+        dataset: The dataset with a meta-validation split.
+        shots: K, support facts per unseen entity.
+        trained_for: The setting of the run; the other one is calibrated on fewer queries.
+        draws: Resampled support sets, besides the official one.
+        seed: Seed of the resampling and of the choice of queries.
+    """
+    found: dict[Setting, Calibration] = {}
+    for setting in SETTINGS:
+        limit = _CALIBRATION_QUERIES if setting == trained_for else _OTHER_QUERIES
+        tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, draws, seed, setting)
+        if setting == trained_for or any(len(task.queries) for task in tasks):
+            found[setting] = calibrate(
+                scorer, dataset, shots, setting=setting, draws=draws, seed=seed, max_queries=limit
+            )
+    return found
+
+
 def calibrate(
     scorer: Scorer,
     dataset: Dataset,
@@ -120,6 +145,7 @@ def calibrate(
     setting: Setting = "completion",
     draws: int = CALIBRATION_DRAWS,
     seed: int = 0,
+    max_queries: int = _CALIBRATION_QUERIES,
 ) -> Calibration:
     """Fits how a scorer's scores (logarithms) become calibrated shares on meta-validation.
 
@@ -130,6 +156,7 @@ def calibrate(
         setting: What the queries may use.
         draws: Resampled support sets, besides the official one.
         seed: Seed of the resampling and of the choice of queries.
+        max_queries: Queries of all draws that are used.
     """
     known = KnownAnswers.of(dataset)
     tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, draws, seed, setting)
@@ -138,7 +165,7 @@ def calibrate(
     answer = []
     for task in tasks:
         masked = Task(task.support, hide_answers(task.queries))
-        chosen = rng.permutation(len(task.queries))[: _CALIBRATION_QUERIES // len(tasks)]
+        chosen = rng.permutation(len(task.queries))[: max_queries // len(tasks)]
         remaining_scores = _CALIBRATION_SCORES // len(tasks)
         for first in range(0, len(chosen), _CHUNK):
             part = np.sort(chosen[first : first + _CHUNK])

@@ -11,7 +11,7 @@ from fitcarl.tasks.task import official_task
 
 
 def make_example(dataset: Dataset, shots: int, *, rename_entity: bool) -> dict[str, Any] | None:
-    """The first query about a meta-validation entity as a subject, with the entity's support facts.
+    """The first forecast about a meta-validation entity as a subject, with the entity's earliest facts.
 
     Args:
         dataset: The dataset of the run.
@@ -22,7 +22,7 @@ def make_example(dataset: Dataset, shots: int, *, rename_entity: bool) -> dict[s
         Facts and query by name, or None if there is no such query.
     """
     names, relations, label = dataset.vocabulary, dataset.vocabulary.relation_ids, dataset.calendar.label
-    task = official_task(dataset.valid, shots, relations)
+    task = official_task(dataset.valid, shots, relations, "forecast")
     forward = np.flatnonzero(~relations.is_inverse(task.queries.relation))
     if not len(forward):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from torch import nn
 
 import fitcarl
+from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.schema import Config, parse_config
 from fitcarl.core.parallel import thread_count
 from fitcarl.core.storage import Artifacts, read_json, read_tensors, write_json, write_tensors
@@ -116,7 +118,7 @@ class RunFolder:
 
     @property
     def calibration(self) -> Path:
-        """How scores become shares; written at the end of training."""
+        """How scores become shares, by setting; written at the end of training."""
         return self.path / "calibration.json"
 
     @property
@@ -220,13 +222,23 @@ class RunFolder:
             )
         module.load_state_dict(weights, strict=False)
 
-    def read_calibration(self) -> Calibration | None:
-        """The saved calibration; None if training has not ended."""
+    def save_calibrations(self, calibrations: Mapping[Setting, Calibration]) -> None:
+        write_json(self.calibration, {setting: found.to_json() for setting, found in calibrations.items()})
+
+    def read_calibrations(self, trained_for: Setting) -> dict[Setting, Calibration]:
+        """The saved calibrations by setting; empty if training has not ended.
+
+        Args:
+            trained_for: The setting of the run, to which a file without settings (of an earlier version) belongs.
+        """
         if not self.calibration.exists():
-            return None
+            return {}
+        values = read_json(self.calibration)
         try:
-            return Calibration.from_json(read_json(self.calibration))
-        except ValueError as error:
+            if "temperature" in values:
+                return {trained_for: Calibration.from_json(values)}
+            return {setting: Calibration.from_json(values[setting]) for setting in SETTINGS if setting in values}
+        except (TypeError, ValueError) as error:
             raise InputError("is damaged", file=self.calibration, found=str(error)) from None
 
 

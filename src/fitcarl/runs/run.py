@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from fitcarl.config.base import Setting
 from fitcarl.config.schema import Config
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
@@ -36,8 +38,23 @@ class Run:
     concepts: Concepts
     context: GraphContext
     model: TrainableModel
-    calibration: Calibration | None = None
-    """How scores become shares, fitted on meta-validation; None if training has not ended."""
+    calibrations: Mapping[Setting, Calibration] = field(default_factory=dict)
+    """How scores become shares in each setting, fitted on meta-validation; empty if training has not ended."""
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How scores become shares in the setting that the run was trained for; None if training has not ended."""
+        return self.calibrations.get(self.config.setting)
+
+    def calibration_for(self, setting: Setting) -> Calibration | None:
+        """How scores become shares in a setting.
+
+        If meta-validation has no queries in that setting, it is the calibration of the other one.
+
+        Args:
+            setting: ``completion`` or ``forecast``.
+        """
+        return self.calibrations.get(setting, self.calibration)
 
     @property
     def source(self) -> str:
@@ -74,8 +91,8 @@ class Run:
         _check_names(folder, vocabulary, calendar, concepts, context.graph)
         model = trainable_class(config.model).load(config, context, folder.artifacts)
         folder.load_weights(model.module)
-        calibration = folder.read_calibration()
-        return cls(folder, config, origin, vocabulary, calendar, concepts, context, model, calibration)
+        calibrations = folder.read_calibrations(config.setting)
+        return cls(folder, config, origin, vocabulary, calendar, concepts, context, model, calibrations)
 
     def __repr__(self) -> str:
         names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
+
+AFTER_QUESTION = "[after the question]"
+"""Marks a fact that is later than the time of the query, in texts and drawings."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +27,20 @@ class PathStep:
     """Confidence of the step; None if the model has no confidence learner."""
     forward: bool
     """Whether the path goes from subject to object."""
+    after_question: bool = False
+    """Whether the fact is later than the time of the query."""
 
     @property
     def text(self) -> str:
         """The fact as part of a sentence."""
-        return f"“{self.relation}” by {self.subject} towards {self.object} {_time_phrase(self.time)}"
+        return f"“{self.relation}” by {self.subject} towards {self.object} {_time_phrase(self.time)}{self._mark}"
 
     def __str__(self) -> str:
-        return f"{self.subject} —{self.relation}→ {self.object} ({self.time})"
+        return f"{self.subject} —{self.relation}→ {self.object} ({self.time}{self._mark})"
+
+    @property
+    def _mark(self) -> str:
+        return f" {AFTER_QUESTION}" if self.after_question else ""
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,15 @@ class ExplanationPath:
         between = self.nodes[1:-1]
         via = f" by way of {' and '.join(between)}" if between else " directly"
         return f"{self.start} is linked to {self.end}{via}: {facts}."
+
+    def marked(self, is_later: Callable[[str], bool]) -> ExplanationPath:
+        """The same path with the steps marked that are later than the query.
+
+        Args:
+            is_later: Whether a time, in the notation of the calendar, is later than the query.
+        """
+        steps = tuple(replace(step, after_question=is_later(step.time)) for step in self.steps)
+        return replace(self, steps=steps)
 
     @property
     def nodes(self) -> tuple[str, ...]:

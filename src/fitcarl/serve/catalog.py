@@ -61,6 +61,7 @@ class Catalog:
             name=run.folder.path.resolve().name,
             preset=run.config.preset,
             shots=run.config.shots,
+            trained_for=run.config.setting,
             data=data,
             entities=len(run.vocabulary.entities),
             relations=len(run.vocabulary.relations),

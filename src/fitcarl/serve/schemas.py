@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from fitcarl.config.base import Setting
 from fitcarl.data.calendar import Granularity
 from fitcarl.data.io.table import name_problem
 from fitcarl.predict.schemas import FactSchema, JsonModel, QuerySchema
@@ -85,7 +86,9 @@ class PredictRequest(QuerySchema):
     without: tuple[FactRequest, ...] = ()
     """Facts that are treated as unknown (what if they had not happened?)."""
     as_of: Time | None = None
-    """Use only facts up to this time."""
+    """Use only facts up to this time, which is not later than ``at`` unless ``hindsight`` is set."""
+    hindsight: Annotated[bool, Field(strict=True)] = False
+    """Use facts at and after ``at`` too; otherwise only facts strictly before ``at`` are used."""
 
 
 class ExplainRequest(PredictRequest):
@@ -108,6 +111,8 @@ class ModelResponse(JsonModel):
     preset: str
     shots: int
     """Number of support facts per new entity in training."""
+    trained_for: Setting
+    """The setting that the run was trained for."""
     data: str
     """Name of the training dataset."""
     entities: int

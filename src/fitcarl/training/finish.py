@@ -5,7 +5,7 @@ from __future__ import annotations
 from fitcarl.core.storage import write_json
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import GraphContext, TrainableModel
-from fitcarl.runs.evaluate import CALIBRATION_DRAWS, calibrate
+from fitcarl.runs.evaluate import CALIBRATION_DRAWS, calibrate_settings
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.training import trace
@@ -21,10 +21,8 @@ def finish(
     trace.plot_curve(trace.read(folder.trace), folder.curve)
     folder.load_weights(model.module)
     draws = 0 if config.official_supports_only else CALIBRATION_DRAWS
-    calibration = calibrate(
-        model.scorer(), dataset, config.shots, setting=config.setting, draws=draws, seed=config.seed
-    )
-    write_json(folder.calibration, calibration.to_json())
+    calibrations = calibrate_settings(model.scorer(), dataset, config.shots, config.setting, draws, config.seed)
+    folder.save_calibrations(calibrations)
     if setup.keep_all_facts:
         graph = open_graph(folder.graph)
         context = GraphContext.from_graph(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
@@ -45,4 +43,4 @@ def finish(
         },
     )
     names = dataset.vocabulary, dataset.calendar, dataset.concepts
-    return Run(folder, config, folder.read_data(), *names, context, model, calibration)
+    return Run(folder, config, folder.read_data(), *names, context, model, calibrations)

@@ -43,6 +43,7 @@ export interface ExplainRequest {
   readonly at: string | number;
   readonly entity: string;
   readonly facts?: readonly FactRequest[];
+  readonly hindsight?: boolean;
   readonly object?: string | null;
   readonly paths?: number;
   readonly relation: string;
@@ -92,6 +93,7 @@ export interface ModelResponse {
   readonly relations: number;
   readonly shots: number;
   readonly signature: string;
+  readonly trained_for: "completion" | "forecast";
   readonly version: string;
 }
 
@@ -115,6 +117,7 @@ export interface PredictRequest {
   readonly as_of?: string | number | null;
   readonly at: string | number;
   readonly facts?: readonly FactRequest[];
+  readonly hindsight?: boolean;
   readonly object?: string | null;
   readonly paths?: number;
   readonly relation: string;
@@ -126,11 +129,14 @@ export interface PredictRequest {
 export interface PredictionSchema {
   readonly answers: readonly AnswerSchema[];
   readonly query: QuerySchema;
+  readonly setting: "completion" | "forecast";
+  readonly trained_for: "completion" | "forecast";
 }
 
 export interface QuerySchema {
   readonly as_of: string | null;
   readonly at: string;
+  readonly hindsight: boolean;
   readonly object: string | null;
   readonly paths: number;
   readonly relation: string;
@@ -153,6 +159,7 @@ export interface RemovedResponse {
 }
 
 export interface StepSchema {
+  readonly after_question: boolean;
   readonly confidence: number | null;
   readonly forward: boolean;
   readonly object: string;

@@ -137,14 +137,14 @@ class LayoutBuilder {
     const edge = this.edges.get(edgeKey(step));
     if (edge) {
       addOnce(edge.paths, path);
-      addOnce(edge.times, step.time);
+      addOnce(edge.times, timeLabel(step));
       return;
     }
     this.edges.set(edgeKey(step), {
       source: step.subject,
       target: step.object,
       relation: step.relation,
-      times: [step.time],
+      times: [timeLabel(step)],
       kind: isContext ? "context" : "fact",
       lane: this.isDirect(step) ? lane : null,
       paths: [path],
@@ -258,6 +258,11 @@ function fitToFrame(
   const y = MARGIN - top;
   const translated = nodes.map((node) => ({ ...node, x: node.x + x, y: node.y + y }));
   return { nodes: translated, edges, width, height: bottom - top + 2 * MARGIN };
+}
+
+/** The time of a step; a fact that is later than the query is marked. */
+function timeLabel({ time, after_question }: Step): string {
+  return after_question ? `${time} (later)` : time;
 }
 
 /** At most two label lines; of more than two times, the first and the last. */

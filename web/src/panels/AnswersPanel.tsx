@@ -59,6 +59,7 @@ function QueryLine({ state }: { readonly state: State }): JSX.Element {
       {state.side === "subject" ? unknown : entity}
       {state.at && <span class="date">{state.at}</span>}
       {state.asOf && <span class="date">Facts up to {state.asOf}</span>}
+      {state.hindsight && <span class="date">With later facts</span>}
     </p>
   );
 }

@@ -146,6 +146,7 @@ function StepRow({ step, isContext, onExclude }: StepProps): JSX.Element {
     <li>
       <span class="date">{step.time}</span>
       <span class="step-fact">
+        {step.after_question && <span class="badge">after the question</span>}{" "}
         {step.subject} <span class="arrow">—</span> <span class="relation">{step.relation}</span>{" "}
         <span class="arrow">→</span> {step.object}
       </span>

@@ -9,7 +9,7 @@ import { suggestRelations } from "../components/suggestions";
 import { TimeField } from "../components/TimeField";
 import type { UpdateState } from "../hooks/useUrlState";
 import type { State } from "../state/state";
-import { DEFAULT_GRANULARITY } from "../state/time";
+import { DEFAULT_GRANULARITY, shiftTime } from "../state/time";
 
 interface Props {
   readonly state: State;
@@ -21,7 +21,8 @@ export function QueryPanel({ state, model, update }: Props): JSX.Element {
   const granularity = model?.granularity ?? DEFAULT_GRANULARITY;
   const lastTime = model?.last_time ?? "";
   useEffect(() => {
-    if (!state.at && lastTime) update({ ...state, at: lastTime }, "replace");
+    // The next time after the data: a forecast then uses all facts.
+    if (!state.at && lastTime) update({ ...state, at: shiftTime(lastTime, granularity, 1) ?? lastTime }, "replace");
   }, [state.at, lastTime]);
   return (
     <section class="panel" aria-labelledby="query-title">
@@ -55,7 +56,7 @@ export function QueryPanel({ state, model, update }: Props): JSX.Element {
             checked={state.asOf !== ""}
             onChange={(event) => update({ ...state, asOf: event.currentTarget.checked ? state.at || lastTime : "" })}
           />
-          Use only facts up to a given time
+          Use only facts up to an earlier time
         </label>
         {state.asOf && (
           <TimeField
@@ -65,7 +66,22 @@ export function QueryPanel({ state, model, update }: Props): JSX.Element {
             onChange={(asOf) => update({ ...state, asOf }, "replace")}
           />
         )}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={state.hindsight}
+            onChange={(event) => update({ ...state, hindsight: event.currentTarget.checked })}
+          />
+          Use later facts too (hindsight)
+        </label>
+        <p class="hint">{describeFacts(state)}</p>
       </div>
     </section>
   );
+}
+
+/** Which facts the answers are based on. */
+function describeFacts({ at, asOf, hindsight }: State): string {
+  if (hindsight) return asOf ? `Uses facts up to ${asOf}.` : "Uses facts of any time; later ones are marked.";
+  return asOf ? `A forecast from facts up to ${asOf}.` : `A forecast from facts before ${at || "the query time"}.`;
 }

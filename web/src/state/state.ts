@@ -17,8 +17,10 @@ export interface State {
   readonly side: Side;
   readonly relation: string;
   readonly at: string;
-  /** Latest time of the facts in use; empty for no limit. */
+  /** Latest time of the facts in use; empty for no further limit. */
   readonly asOf: string;
+  /** Whether facts at and after the query time are used too. */
+  readonly hindsight: boolean;
   /** The answer whose explanation is shown; empty for the first answer. */
   readonly selected: string;
   readonly top: number;
@@ -35,6 +37,7 @@ export const EMPTY: State = {
   relation: "",
   at: "",
   asOf: "",
+  hindsight: false,
   selected: "",
   top: TOP_CHOICES[0],
 };
@@ -109,6 +112,7 @@ export function toQuery(state: State): QueryRequest | null {
     paths: PATHS_PER_ANSWER,
     without: [...disabled, ...state.without],
     ...(state.asOf ? { as_of: state.asOf } : {}),
+    ...(state.hindsight ? { hindsight: true } : {}),
   };
 }
 

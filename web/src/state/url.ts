@@ -22,6 +22,7 @@ export function encodeState(state: State): string {
   append("relation", state.relation);
   append("at", state.at);
   append("asof", state.asOf);
+  if (state.hindsight) append("hindsight", "1");
   append("selected", state.selected);
   if (state.top !== EMPTY.top) append("top", String(state.top));
   return parameters.toString();
@@ -44,6 +45,7 @@ export function decodeState(fragment: string): State {
     relation: text("relation"),
     at: text("at"),
     asOf: text("asof"),
+    hindsight: text("hindsight") === "1",
     selected: text("selected"),
     top: TOP_CHOICES.find((top) => String(top) === text("top")) ?? EMPTY.top,
   };

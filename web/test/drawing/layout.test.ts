@@ -7,7 +7,7 @@ const measure = (text: string): number => text.length * 7;
 const link: PredictedLink = { entity: "New", answer: "Answer", side: "subject", relation: "Consult", at: "2024-05-01" };
 
 function step(subject: string, relation: string, object: string, forward: boolean, time = "2024-04-01"): Step {
-  return { subject, relation, object, time, forward, probability: 0.5, confidence: null };
+  return { subject, relation, object, time, forward, probability: 0.5, confidence: null, after_question: false };
 }
 
 function path(steps: Step[], is_context = false): Path {
@@ -51,6 +51,12 @@ describe("layoutPaths", () => {
     const { edges } = layoutPaths(link, direct, 640, measure);
     const bends = edges.map(({ source, bend }) => (source === "New" ? bend : -bend));
     expect(new Set(bends).size).toBe(3);
+  });
+
+  test("marks facts that are later than the query", () => {
+    const later = { ...step("New", "Praise", "Answer", true, "2024-06-01"), after_question: true };
+    const { edges } = layoutPaths(link, [path([later])], 640, measure);
+    expect(edges.at(-1)?.label).toContain("2024-06-01 (later)");
   });
 
   test("does not connect context facts to the entity", () => {

@@ -37,6 +37,11 @@ describe("toQuery", () => {
     expect(toQuery(state)).not.toHaveProperty("as_of");
     expect(toQuery({ ...state, asOf: "2024-03-31" })).toMatchObject({ as_of: "2024-03-31" });
   });
+
+  test("contains hindsight only if it is on", () => {
+    expect(toQuery(state)).not.toHaveProperty("hindsight");
+    expect(toQuery({ ...state, hindsight: true })).toMatchObject({ hindsight: true });
+  });
 });
 
 describe("facts", () => {

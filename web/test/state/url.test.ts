@@ -12,6 +12,7 @@ const full: State = {
   relation: "a=b|c",
   at: "2024-04-01",
   asOf: "2024-03-31",
+  hindsight: true,
   selected: "X",
   top: 25,
 };

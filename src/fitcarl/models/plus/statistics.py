@@ -145,8 +145,7 @@ class GraphStatistics:
     def with_capacity(self, extra: int) -> GraphStatistics:
         """The same statistics with rows for ``extra`` more entities, which have no edges."""
         relation, entity = np.divmod(self.object_keys, self.entities)
-        return replace(
-            self,
+        return self.with_parts(
             object_keys=relation * (self.entities + extra) + entity,
             degree=np.append(self.degree, np.zeros(extra, dtype=np.int32)),
             first_time=np.append(self.first_time, np.full(extra, NO_LIMIT, dtype=np.int32)),
@@ -193,19 +192,26 @@ class GraphStatistics:
         n, entities, edges = graph.relations.directed, graph.entities, len(graph.base)
         events = (self.event_time, self.event_source, self.event_relation, self.event_target)
         return (
-            self.cooccurrence_rate.shape == self.excitation.shape == (BUCKETS, n, n)
-            and self.pair_rate.shape == self.second_hop_rate.shape == (n, n)
-            and self.concept_probability.shape == (n, len(self.concepts.names))
-            and len(self.degree) == len(self.embedding) == len(self.entity_factors) == entities
-            and len(self.first_time) == entities
-            and len(self.relation_factors) == n
-            and self.entity_factors.shape[1] == self.relation_factors.shape[1]
+            self.rates_match(graph)
+            and len(self.degree) == len(self.first_time) == entities
             and all(len(part) == edges for part in (self.object_times, *events))
             and len(self.object_offsets) == len(self.object_keys) + 1
             and len(self.relation_offsets) == n + 1
             and self.relation_offsets[-1] == len(self.object_keys)
             and self.object_offsets[-1] == edges
             and np.array_equal(self.degree, np.diff(graph.base.offsets))
+        )
+
+    def rates_match(self, graph: TemporalGraph) -> bool:
+        """Whether the shapes of rates and embeddings are those of the graph's entities and relations."""
+        n, entities = graph.relations.directed, graph.entities
+        return (
+            self.cooccurrence_rate.shape == self.excitation.shape == (BUCKETS, n, n)
+            and self.pair_rate.shape == self.second_hop_rate.shape == (n, n)
+            and self.concept_probability.shape == (n, len(self.concepts.names))
+            and len(self.embedding) == len(self.entity_factors) == entities
+            and len(self.relation_factors) == n
+            and self.entity_factors.shape[1] == self.relation_factors.shape[1]
         )
 
 

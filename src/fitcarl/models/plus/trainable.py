@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from time import perf_counter
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from fitcarl.config.schema import Config, PlusConfig
 from fitcarl.core.progress import Interrupted, Progress
@@ -29,7 +30,8 @@ from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.models.plus.scorer import PlusScorer
-from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics, event_index
+from fitcarl.models.plus.snapshots import Snapshots, StoredSnapshots
+from fitcarl.models.plus.statistics import EVENT_INDEX, GraphStatistics, compute_statistics, event_index
 from fitcarl.models.plus.timeline import Timeline
 from fitcarl.tasks.task import NO_LIMIT
 
@@ -58,7 +60,15 @@ class PlusModel:
         context: GraphContext,
         statistics: GraphStatistics | None = None,
         encoder: SupportEncoder | None = None,
+        artifacts: Artifacts | None = None,
     ) -> None:
+        """Args:
+        config: The settings.
+        context: The background.
+        statistics: Its statistics; computed by default.
+        encoder: The trained encoder, if there is one.
+        artifacts: Where snapshots of earlier statistics may be stored.
+        """
         self.module = PlusPolicy(config.policy.hidden, config.policy.hidden_candidates, config.features.off)
         self._config = config.policy
         self._label, self._setting = config.label, config.setting
@@ -67,7 +77,8 @@ class PlusModel:
             statistics = count_for(config, context)
             statistics = statistics.with_parts(scaling=scaling_for(config, context, statistics, encoder))
         self.statistics = statistics
-        self.timeline = self._timeline_of(context.graph, statistics)
+        self.snapshots = self._snapshots_of(context.graph, statistics, artifacts)
+        self.timeline = Timeline(statistics, self.snapshots)
         self.encoder = encoder
         self._encoder_scorer = EncoderScorer.optional(encoder, self.statistics)
 
@@ -101,12 +112,13 @@ class PlusModel:
         statistics = statistics.with_parts(scaling=_load_scaling(artifacts))
         encoder = _load_encoder(config, context, artifacts) if config.features.encoder else None
         with seeded(config.seed):
-            return cls(config, context, statistics, encoder)
+            return cls(config, context, statistics, encoder, artifacts)
 
     def save_artifacts(self, artifacts: Artifacts) -> None:
-        """Saves the statistics, so that loading a run does not compute them again."""
+        """Saves the statistics and their snapshots, so that a loaded run does not compute them again."""
         arrays = self.statistics.arrays().items()
         artifacts.write("statistics", {name: torch.from_numpy(array) for name, array in arrays})
+        self.snapshots.save(artifacts)
 
     def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
         return adam(self.module, learning_rate)
@@ -138,25 +150,36 @@ class PlusModel:
             encoder_scorer = EncoderScorer.optional(self.encoder, timeline.at(NO_LIMIT))
         return PlusScorer(self.module, self._background, timeline, size, shortlist, encoder_scorer, self._label)
 
-    def _timeline_of(self, graph: TemporalGraph, statistics: GraphStatistics) -> Timeline:
-        """The statistics of a background as known at any time, counted like those of all facts."""
+    def _snapshots_of(
+        self, graph: TemporalGraph, statistics: GraphStatistics, artifacts: Artifacts | None = None
+    ) -> Snapshots:
+        """The statistics of a background as known earlier, counted like those of all facts."""
 
         def count(part: TemporalGraph) -> GraphStatistics:
             arguments = part.background_facts(), part, statistics.concepts, statistics.days_per_tick
             return compute_statistics(*arguments, names=statistics.names.refit(part), setting=self._setting)
 
-        return Timeline(statistics, graph, count)
+        def restore(tick: int, arrays: dict[str, NDArray[Any]]) -> GraphStatistics | None:
+            index = {name: getattr(statistics, name) for name in EVENT_INDEX}  # replaced in any case, see Timeline
+            names = statistics.names.refit(graph.before(tick)) if statistics.names.used else statistics.names
+            found = GraphStatistics.from_arrays(arrays | index, statistics.concepts, names)
+            return found if found.rates_match(graph) else None
+
+        stored = None if artifacts is None else StoredSnapshots(artifacts, restore)
+        return Snapshots(graph, statistics.event_time, count, stored)
 
     def with_capacity(self, context: GraphContext) -> PlusModel:
         extra = context.graph.entities - self._background.entities
         encoder = None if self.encoder is None else self.encoder.with_capacity(extra)
-        return self._replace(context.graph, self.statistics.with_capacity(extra), encoder)
+        statistics = self.statistics.with_capacity(extra)
+        return self._replace(context.graph, statistics, encoder, self.timeline.with_statistics(statistics))
 
     def with_graph(self, graph: TemporalGraph) -> PlusModel:
         """The event index is rebuilt from the graph; rates and rules are kept: a few facts hardly change them."""
-        same = graph.base is self._background.base
-        statistics = self.statistics if same else self.statistics.with_parts(**event_index(graph))
-        return self._replace(graph, statistics, self.encoder)
+        if graph.base is self._background.base:
+            return self._replace(graph, self.statistics, self.encoder, self.timeline)
+        statistics = self.statistics.with_parts(**event_index(graph))
+        return self._replace(graph, statistics, self.encoder, self.timeline.with_statistics(statistics))
 
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> PlusModel:
         previous = self.statistics
@@ -164,13 +187,17 @@ class PlusModel:
         concepts = previous.concepts if concepts is None else concepts
         arguments = graph.background_facts(), graph, concepts, previous.days_per_tick
         statistics = compute_statistics(*arguments, names=names, setting=self._setting)
-        return self._replace(graph, statistics.with_parts(scaling=previous.scaling), self.encoder)
+        statistics = statistics.with_parts(scaling=previous.scaling)
+        snapshots = self._snapshots_of(graph, statistics)
+        other = self._replace(graph, statistics, self.encoder, Timeline(statistics, snapshots))
+        other.snapshots = snapshots
+        return other
 
-    def _replace(self, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None) -> PlusModel:
+    def _replace(
+        self, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None, timeline: Timeline
+    ) -> PlusModel:
         other = copy(self)
-        other._background, other.statistics, other.encoder = graph, statistics, encoder
-        if statistics is not self.statistics or graph.base is not self._background.base:
-            other.timeline = self._timeline_of(graph, statistics)
+        other._background, other.statistics, other.encoder, other.timeline = graph, statistics, encoder, timeline
         if statistics is not self.statistics or encoder is not self.encoder:
             other._encoder_scorer = EncoderScorer.optional(encoder, statistics)
         return other

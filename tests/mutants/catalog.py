@@ -48,8 +48,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "facts between two groups of unseen entities stay in the dataset",
-        "data/split.py",
-        "(group == number) & ~across",
+        "data/groups.py",
+        "(group == number) & ~dropped",
         "(group == number)",
         ("data/test_split.py",),
     ),

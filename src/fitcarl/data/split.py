@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.data.calendar import MAX_SPAN
-from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
+from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
+from fitcarl.data.groups import check_parts, divide_facts, first_rows
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 
-_OUTSIDE = -1  # the group of an entity that is not unseen
 _LARGEST_SEED = 2**32 - 1
 _ROUNDING = 1e-9  # so that 0.29 of 100 is 29 although 0.29 * 100 is slightly less in binary
 
@@ -69,34 +68,17 @@ def split_facts(
     if swap:
         groups = [groups[0], groups[2], groups[1]]
 
-    group_of = np.full(len(facts.vocabulary.entities), _OUTSIDE, dtype=np.int8)
-    for number, group in enumerate(groups):
-        group_of[group] = number
-    of_subject, of_object = group_of[shuffled.subject], group_of[shuffled.object]
-
-    # A fact belongs to the group of its unseen entities; max() finds it, because _OUTSIDE is the smallest value.
-    group = np.maximum(of_subject, of_object)
-    across = (of_subject != of_object) & (of_subject != _OUTSIDE) & (of_object != _OUTSIDE)
-    within = (of_subject == of_object) & (of_subject != _OUTSIDE)
-    entity = np.where(of_subject != _OUTSIDE, shuffled.subject, shuffled.object)
-    entity[within] = _random_ends(shuffled.take(within), seed)
-
-    background = shuffled.take(group == _OUTSIDE)
-    metas = [_meta_set(shuffled, entity, (group == number) & ~across, len(group_of)) for number in range(len(groups))]
-    left = {"the background": len(background)} | {f"meta-{s}": len(m) for s, m in zip(SPLITS, metas, strict=True)}
-    for part, count in left.items():
-        if not count:
-            expected = "more facts, a smaller share or other bounds"
-            raise InputError(f"no facts would remain for {part}", file=facts.name, expected=expected)
+    found = divide_facts(shuffled, groups, len(facts.vocabulary.entities), seed)
+    check_parts(found, facts.name, "more facts, a smaller share or other bounds")
     return Dataset(
         name=facts.name if name is None else name,
         vocabulary=facts.vocabulary,
         calendar=facts.calendar,
-        background=background,
-        train=metas[0],
-        valid=metas[1],
-        test=metas[2],
-        dropped=shuffled.take(across),
+        background=found.background,
+        train=found.metas[0],
+        valid=found.metas[1],
+        test=found.metas[2],
+        dropped=found.dropped,
         concepts=facts.concepts,
     )
 
@@ -148,29 +130,8 @@ def _eligible_entities(facts: Quadruples, eligible: NDArray[np.bool_]) -> Ids:
     """
     ends = np.concatenate([facts.subject, facts.object])
     ends = ends[eligible[ends]]
-    candidates: Ids = ends[np.sort(_first_rows(ends, len(eligible))[eligible])]
+    candidates: Ids = ends[np.sort(first_rows(ends, len(eligible))[eligible])]
     return candidates
-
-
-def _first_rows(ids: Ids, count: int) -> NDArray[np.int64]:
-    """int64 [count]: the first row of each id in [0, count); the number of rows for ids that do not occur."""
-    first = np.full(count, len(ids), dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # the last assignment to a repeated index wins
-    return first
-
-
-def _random_ends(facts: Quadruples, seed: int) -> Ids:
-    """int32 [facts]: subject or object of each fact, chosen at random."""
-    rng = random.Random(seed)
-    at_object = np.array([rng.randrange(0, 4, 2) == 2 for _ in range(len(facts))], dtype=np.bool_)
-    return np.where(at_object, facts.object, facts.subject)
-
-
-def _meta_set(shuffled: Quadruples, entity: Ids, mask: NDArray[np.bool_], entities: int) -> MetaSet:
-    """The facts of one group: entities in order of appearance, the facts of each in shuffled order."""
-    entity, facts = entity[mask], shuffled.take(mask)
-    order = np.argsort(_first_rows(entity, entities)[entity], kind="stable")
-    return MetaSet(entity[order], facts.take(order))
 
 
 def _portion(count: int, share: float) -> int:

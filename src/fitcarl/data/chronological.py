@@ -25,6 +25,7 @@ PARTS = (0.6, 0.2, 0.2)
 _DEFAULT_CUTS = (0.5, 0.4, 0.3, 0.2, 0.1)
 """Shares of the facts before the first cut that are tried in this order."""
 _ENOUGH_NEWCOMERS = 500
+_ROUNDING = 1e-9  # so that 0.7 of 10 is 7 although 0.4 + 0.3 may be slightly less in binary
 _SHARE = re.compile(r"[0-9]*\.[0-9]*|[0-9]+(\.[0-9]*)?%")
 
 
@@ -76,8 +77,8 @@ def split_chronologically(
             raise InputError(
                 f"too few entities for meta-{split}",
                 file=facts.name,
-                found=f"{arrivals} that first appear from {first} to {last}, none with {_range(bounds)} facts by then",
-                expected="an earlier cut, other parts or other bounds",
+                found=f"{arrivals} newcomers from {first} to {last}",
+                expected=f"some with {_range(bounds)} facts by then: use another cut, other parts or bounds",
             )
     found = divide_facts(ordered, groups, entities, seed, ends)
     check_parts(found, facts.name, "another cut, other parts or other bounds")
@@ -135,16 +136,16 @@ def _find_cuts(
         raise InputError(
             "no entity can become unseen",
             file=facts.name,
-            found=f"none with enough facts that first appears at or after {facts.calendar.label(start)}",
+            found=f"no newcomer with enough facts from {facts.calendar.label(start)} on",
             expected="an earlier cut (--cut), or a smaller minimum number of facts (--low)",
         )
-    valid, test = (int(after[min(int(len(after) * share), len(after) - 1)]) for share in (parts[0], 1 - parts[2]))
+    shares = parts[0], parts[0] + parts[1]
+    valid, test = (int(after[min(int(len(after) * share + _ROUNDING), len(after) - 1)]) for share in shares)
     if not start < valid < test:
         raise InputError(
             "too few entities for three groups",
             file=facts.name,
-            found=f"{len(after)} with enough facts that first appear at {len(np.unique(after))} times, "
-            f"from {facts.calendar.label(int(after[0]))} to {facts.calendar.label(int(after[-1]))}",
+            found=f"newcomers with enough facts at {len(np.unique(after))} times after the cut",
             expected="an earlier cut (--cut), or three cuts",
         )
     return Cuts(start, valid, test)

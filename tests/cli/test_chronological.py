@@ -48,7 +48,7 @@ def test_split_train_evaluate_and_compare(events: Path, fitcarl: Command, tmp_pa
     assert all("|split:valid|setting:forecast|" in row["signature"] for row in compared["rows"])
 
 
-def test_facts_file_is_validated_on_newcomers(events: Path, fitcarl: Command, tmp_path: Path) -> None:
+def test_facts_file_is_validated_on_emerging(events: Path, fitcarl: Command, tmp_path: Path) -> None:
     run = tmp_path / "run"
     common = ("--shots", 2, "--episodes", 2, *SMALL)
     outcome = fitcarl("train", events, "--setting", "forecast", *common, "--out", run)
@@ -59,7 +59,7 @@ def test_facts_file_is_validated_on_newcomers(events: Path, fitcarl: Command, tm
     assert fitcarl("train", "--resume", run, "--episodes", 3).code == 0
 
 
-def test_facts_file_without_newcomers_says_so(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
+def test_facts_file_without_emerging_entities_says_so(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
     outcome = fitcarl("train", facts, "--setting", "forecast", "--episodes", 1, *SMALL, "--out", tmp_path / "run")
     assert outcome.code == 0
     assert "chosen at random because too few first appear late in the data" in outcome.stderr

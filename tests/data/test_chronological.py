@@ -25,18 +25,18 @@ KNOWN = [(0, 0, 1, day) for day in range(0, 30, 2)]
 """15 facts between entities 0 and 1, which are known from the first day on."""
 
 
-def newcomer(entity: int, *days: int, other: int = 0) -> list[tuple[int, int, int, int]]:
+def arriving(entity: int, *days: int, other: int = 0) -> list[tuple[int, int, int, int]]:
     return [(entity, 1, other, day) for day in days]
 
 
 EXAMPLE = [
     *KNOWN,
-    *newcomer(2, 10, 11, 12, 17, 25),  # meta-train; its facts of days 17 and 25 are too late
-    *newcomer(3, 16, 17, 18, 19),  # meta-validation
-    *newcomer(4, 24, 25, 26),  # meta-test
-    *newcomer(5, 12, 28),  # stays in the background: too few facts
-    *newcomer(6, 15, 16, 17, 18),  # stays in the background: too few facts before the cut of day 16
-    *newcomer(4, 27, other=3),  # dropped: between two groups
+    *arriving(2, 10, 11, 12, 17, 25),  # meta-train; its facts of days 17 and 25 are too late
+    *arriving(3, 16, 17, 18, 19),  # meta-validation
+    *arriving(4, 24, 25, 26),  # meta-test
+    *arriving(5, 12, 28),  # stays in the background: too few facts
+    *arriving(6, 15, 16, 17, 18),  # stays in the background: too few facts before the cut of day 16
+    *arriving(4, 27, other=3),  # dropped: between two groups
 ]
 
 
@@ -51,9 +51,9 @@ def rows_of(dataset: Dataset) -> list[list[tuple[int, int, int, int]]]:
 
 def test_groups_are_divided_by_first_appearance(example: Dataset) -> None:
     assert example.cuts == Cuts(8, 16, 20)
-    assert rows_of(example) == [newcomer(2, 10, 11, 12), newcomer(3, 16, 17, 18, 19), newcomer(4, 24, 25, 26)]
-    assert sorted(example.dropped) == sorted(newcomer(2, 17, 25) + newcomer(4, 27, other=3))
-    expected = [*KNOWN, *newcomer(5, 12, 28), *newcomer(6, 15, 16, 17, 18)]
+    assert rows_of(example) == [arriving(2, 10, 11, 12), arriving(3, 16, 17, 18, 19), arriving(4, 24, 25, 26)]
+    assert sorted(example.dropped) == sorted(arriving(2, 17, 25) + arriving(4, 27, other=3))
+    expected = [*KNOWN, *arriving(5, 12, 28), *arriving(6, 15, 16, 17, 18)]
     assert sorted(example.background) == sorted(expected)
     assert example.background.time.tolist() == sorted(example.background.time.tolist())
 
@@ -61,7 +61,7 @@ def test_groups_are_divided_by_first_appearance(example: Dataset) -> None:
 def test_description_names_the_cuts_and_what_is_dropped(example: Dataset) -> None:
     found = describe(example)
     assert found.cuts == {"train": "1970-01-09", "valid": "1970-01-17", "test": "1970-01-21"}
-    assert (found.dropped_facts, found.late_facts, found.newcomers_in_background) == (3, 2, 2)
+    assert (found.dropped_facts, found.late_facts, found.emerging_in_background) == (3, 2, 2)
     assert found.to_json()["cuts"] == found.cuts
     assert found.to_json()["groups"]["test"]["times"] == {"first": "1970-01-25", "last": "1970-01-27"}
     text = found.render()
@@ -75,7 +75,7 @@ def daily() -> Facts:
     return facts_of(KNOWN + [(2 + day, relation, relation, 10 + day) for day in range(10) for relation in (0, 1)])
 
 
-def test_parts_divide_the_newcomers_by_arrival(daily: Facts) -> None:
+def test_parts_divide_the_emerging_entities_by_arrival(daily: Facts) -> None:
     dataset = split_facts(daily, bounds=(2, None), chronological=True, parts=(0.5, 0.2, 0.3))
     groups = [dataset.meta(split).entities.tolist() for split in SPLITS]
     assert groups == [[2, 3, 4, 5, 6], [7, 8], [9, 10, 11]]
@@ -91,7 +91,7 @@ def test_cut_is_a_date_or_a_share_of_the_facts(daily: Facts, cut: str | float) -
 
 @st.composite
 def arriving_facts(draw: st.DrawFn) -> Facts:
-    """Facts of entities that arrive over time, with repetitions on one day and facts between newcomers."""
+    """Facts of entities that arrive over time, with repetitions on one day and facts between emerging entities."""
     entities = draw(st.integers(12, 40))
     numbers = np.random.default_rng(draw(st.integers(0, 10_000)))
     arrival = np.sort(numbers.integers(0, 28, entities))
@@ -235,7 +235,7 @@ def test_cuts_that_do_not_fit_the_facts_are_rejected(
 
 
 @pytest.mark.parametrize("meta_train", [False, True])
-def test_plain_facts_are_validated_on_the_most_recent_newcomers(meta_train: bool) -> None:
+def test_plain_facts_are_validated_on_the_most_recent_emerging(meta_train: bool) -> None:
     facts = generate_world("tiny").facts
     dataset, held_out = dataset_from_facts(facts, 2, 0, meta_train=meta_train, chronological=True)
     validate(dataset)
@@ -254,7 +254,7 @@ def test_plain_facts_are_validated_on_the_most_recent_newcomers(meta_train: bool
     assert (dataset.train.facts.time < dataset.cuts.valid).all()
 
 
-def test_plain_facts_without_newcomers_are_validated_on_random_entities() -> None:
+def test_plain_facts_without_emerging_entities_are_validated_on_random_entities() -> None:
     facts = facts_of([(s, 0, o, t) for t in range(12) for s in range(10) for o in (s + 1, s + 2)])
     found, random = (dataset_from_facts(facts, 2, 0, chronological=value)[0] for value in (True, False))
     assert found.cuts is None

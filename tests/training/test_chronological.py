@@ -146,7 +146,7 @@ def test_interrupted_training_resumes_with_equal_weights(dataset: Dataset, tmp_p
 
 
 def test_plain_facts_are_forecast_from_the_past(facts: Facts, tmp_path: Path) -> None:
-    """No weight depends on facts after the first newcomer that the run is validated on."""
+    """No weight depends on facts after the first emerging entity that the run is validated on."""
     run = trained(facts, tmp_path / "a", "plus")
     cuts = run.dataset().cuts
     assert cuts is not None

@@ -128,8 +128,8 @@ def split_file(
     """Make a dataset from your own facts: some entities become unseen, and their facts are removed from the background.
 
     Each row is one fact: subject, relation, object and time. With --data and another --seed, other entities become
-    unseen. With --chronological they are newcomers, as in a live stream, and training for forecasts never uses a fact
-    that is later than the first entity it is validated on.
+    unseen. With --chronological they first appear after a cut, as in a live stream, and training for forecasts never
+    uses a fact that is later than the first entity it is validated on.
     """
     if (facts is None) == (data is None):
         found = "neither" if facts is None else "both"

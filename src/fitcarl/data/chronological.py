@@ -1,4 +1,4 @@
-"""The chronological split: the unseen entities are newcomers, which first appear after a cut."""
+"""The chronological split: the unseen entities are emerging entities, which first appear after a cut."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BOUNDS = (4, 50)
 """Default minimum and maximum number of facts of an unseen entity: more than the support set of a 3-shot task, and so
 few that no entity dominates the queries of its group."""
 PARTS = (0.6, 0.2, 0.2)
-"""Default shares of meta-train, meta-validation and meta-test among the newcomers."""
+"""Default shares of meta-train, meta-validation and meta-test among the emerging entities."""
 
 _DEFAULT_CUTS = (0.5, 0.4, 0.3, 0.2, 0.1)
 """Shares of the facts before the first cut that are tried in this order."""
-_ENOUGH_NEWCOMERS = 500
+_ENOUGH_EMERGING = 500
 _ROUNDING = 1e-9  # so that 0.7 of 10 is 7 although 0.4 + 0.3 may be slightly less in binary
 _SHARE = re.compile(r"[0-9]*\.[0-9]*|[0-9]+(\.[0-9]*)?%")
 
@@ -40,10 +40,10 @@ def split_chronologically(
 ) -> Dataset:
     """Makes a dataset whose unseen entities first appear after a cut, divided by the time of their first fact.
 
-    1. Newcomers are the entities that first appear at or after the cut and have at least the minimum number of facts.
-       In order of their first fact they are divided by ``parts``; this gives the cuts of meta-validation and meta-test.
-    2. The facts of a group end where the next group begins. A newcomer is unseen if the number of its facts until then
-       is within the bounds; all other newcomers stay in the background.
+    1. Emerging entities first appear at or after the cut and have at least the minimum number of facts. In order of
+       their first fact they are divided by ``parts``; this gives the cuts of meta-validation and meta-test.
+    2. The facts of a group end where the next group begins. An emerging entity is unseen if the number of its facts
+       until then is within the bounds; all others stay in the background.
     3. Facts without an unseen entity are the background, whenever they happened. Facts between two groups and facts of
        an unseen entity at or after the next cut are dropped. A fact within one group is listed under its subject or its
        object, chosen at random.
@@ -55,10 +55,10 @@ def split_chronologically(
         name: Name of the dataset.
         seed: Random seed of the choice of subject or object.
         bounds: Minimum and maximum number of facts of an unseen entity; None for no maximum.
-        parts: Shares of meta-train, meta-validation and meta-test among the newcomers.
+        parts: Shares of meta-train, meta-validation and meta-test among the emerging entities.
         cut: A time (text), a share of the facts (a number, or text with a decimal point or a percent sign), or three of
             them, joined by ``/``, for the cuts of all groups. By default the latest of 50, 40, 30, 20 and 10 % of the
-            facts after which at least 500 newcomers arrive, or 10 %.
+            facts after which at least 500 emerging entities arrive, or 10 %.
 
     Raises:
         InputError: A cut is outside the data, or too few entities first appear after it.
@@ -66,8 +66,8 @@ def split_chronologically(
     ordered = facts.quadruples.take(np.argsort(facts.quadruples.time, kind="stable"))
     entities = len(facts.vocabulary.entities)
     arrival = first_appearance(ordered, entities)
-    newcomer = facts_of_each(ordered, entities) >= bounds[0]
-    cuts = _find_cuts(facts, ordered.time, arrival[newcomer], parts, cut)
+    enough = facts_of_each(ordered, entities) >= bounds[0]
+    cuts = _find_cuts(facts, ordered.time, arrival[enough], parts, cut)
     ends = cuts.ends(facts.calendar)
     groups = [_unseen(ordered, arrival, start, end, bounds) for start, end in zip(cuts.starts, ends, strict=True)]
     for split, group, start, end in zip(SPLITS, groups, cuts.starts, ends, strict=True):
@@ -77,7 +77,7 @@ def split_chronologically(
             raise InputError(
                 f"too few entities for meta-{split}",
                 file=facts.name,
-                found=f"{arrivals} newcomers from {first} to {last}",
+                found=f"{arrivals} emerging entities from {first} to {last}",
                 expected=f"some with {_range(bounds)} facts by then: use another cut, other parts or bounds",
             )
     found = divide_facts(ordered, groups, entities, seed, ends)
@@ -120,7 +120,7 @@ def _unseen(facts: Quadruples, arrival: NDArray[np.int64], start: int, end: int,
 def _find_cuts(
     facts: Facts, times: Ids, arrivals: NDArray[np.int64], parts: tuple[float, float, float], cut: str | float | None
 ) -> Cuts:
-    """The cuts of all groups: those that were given, and the others by the arrivals of newcomers."""
+    """The cuts of all groups: those that were given, and the others by the arrivals of emerging entities."""
     texts = [] if cut is None else f"{cut:f}".split() if isinstance(cut, float) else cut.split("/")
     given = [_parse_cut(text, facts, times) for text in texts]
     if len(given) not in (0, 1, 3):
@@ -136,7 +136,7 @@ def _find_cuts(
         raise InputError(
             "no entity can become unseen",
             file=facts.name,
-            found=f"no newcomer with enough facts from {facts.calendar.label(start)} on",
+            found=f"no emerging entity with enough facts from {facts.calendar.label(start)} on",
             expected="an earlier cut (--cut), or a smaller minimum number of facts (--low)",
         )
     shares = parts[0], parts[0] + parts[1]
@@ -145,16 +145,16 @@ def _find_cuts(
         raise InputError(
             "too few entities for three groups",
             file=facts.name,
-            found=f"newcomers with enough facts at {len(np.unique(after))} times after the cut",
+            found=f"emerging entities with enough facts at {len(np.unique(after))} times after the cut",
             expected="an earlier cut (--cut), or three cuts",
         )
     return Cuts(start, valid, test)
 
 
 def _default_cut(times: Ids, arrivals: NDArray[np.int64]) -> int:
-    """The latest cut after which enough newcomers arrive, or the earliest one; never the first tick."""
+    """The latest cut after which enough emerging entities arrive, or the earliest one; never the first tick."""
     ticks = [max(tick_at_share(times, share), int(times[0]) + 1) for share in _DEFAULT_CUTS]
-    return next((tick for tick in ticks if np.count_nonzero(arrivals >= tick) >= _ENOUGH_NEWCOMERS), ticks[-1])
+    return next((tick for tick in ticks if np.count_nonzero(arrivals >= tick) >= _ENOUGH_EMERGING), ticks[-1])
 
 
 def _parse_cut(text: str, facts: Facts, times: Ids) -> int:

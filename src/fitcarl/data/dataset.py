@@ -51,7 +51,7 @@ class MetaSet:
         return len(self.entity_of_fact)
 
     def before(self, tick: int) -> MetaSet:
-        """The facts before a tick."""
+        """The facts before ``tick``."""
         early = self.facts.time < tick
         return MetaSet(self.entity_of_fact[early], self.facts.take(early))
 
@@ -90,7 +90,7 @@ class Dataset:
         return sets[split]
 
     def before(self, tick: int) -> Dataset:
-        """The dataset with only the facts before a tick; names and calendar stay."""
+        """The dataset with only the facts before ``tick``; names and calendar stay."""
         background, dropped = (facts.take(facts.time < tick) for facts in (self.background, self.dropped))
         train, valid, test = (self.meta(split).before(tick) for split in SPLITS)
         return replace(self, background=background, train=train, valid=valid, test=test, dropped=dropped)

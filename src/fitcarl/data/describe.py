@@ -73,7 +73,7 @@ class Description:
     """Split → time from which on its entities first appear; None if the split is not chronological."""
     late_facts: int
     """Dropped facts that are not between two groups: facts of a group at or after the next cut."""
-    newcomers_in_background: int
+    emerging_in_background: int
     """Entities of the background that first appear at or after the first cut."""
 
     def to_json(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Description:
             "digest": self.digest,
             "cuts": None if self.cuts is None else dict(self.cuts),
             "late_facts": self.late_facts,
-            "newcomers_in_background": self.newcomers_in_background,
+            "emerging_in_background": self.emerging_in_background,
         }
 
     def render(self) -> str:
@@ -177,7 +177,7 @@ class Description:
         if self.cuts is not None:
             notes += [
                 f"{self.late_facts:,} facts of unseen entities at or after the cut of the next group are dropped.",
-                f"Chronological: {self.newcomers_in_background:,} entities that first appear at or after the first cut "
+                f"Chronological: {self.emerging_in_background:,} entities that first appear at or after the first cut "
                 "have too few or too many facts to be unseen; they are in the background.",
             ]
         if self.span > self.times:
@@ -219,7 +219,7 @@ def describe(dataset: Dataset) -> Description:
         digest=dataset.digest,
         cuts=None if cuts is None else dict(zip(SPLITS, cuts.labels(calendar), strict=True)),
         late_facts=0 if cuts is None else _late_facts(dataset),
-        newcomers_in_background=0 if cuts is None else _newcomers(dataset.background, len(known), cuts.train),
+        emerging_in_background=0 if cuts is None else _emerging(dataset.background, len(known), cuts.train),
     )
 
 
@@ -232,7 +232,7 @@ def _late_facts(dataset: Dataset) -> int:
     return int(np.count_nonzero((of_subject == of_object) | (of_subject < 0) | (of_object < 0)))
 
 
-def _newcomers(facts: Quadruples, entities: int, tick: int) -> int:
+def _emerging(facts: Quadruples, entities: int, tick: int) -> int:
     """The number of entities whose first fact is at or after a tick."""
     early = facts.take(facts.time < tick)
     known, before = (_members(entities, part.subject, part.object) for part in (facts, early))

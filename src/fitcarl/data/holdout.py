@@ -26,8 +26,8 @@ _PARTS = 6
 _HELD_OUT = 100
 """Maximum number of held-out entities: enough to compare two checkpoints of a model."""
 _LATE = (0.7, 0.5)
-"""Shares of the facts before the newcomers that are held out: the second one if too few arrive after the first."""
-_MIN_NEWCOMERS = 5
+"""Shares of the facts before the held-out emerging entities: the second one if too few appear after the first."""
+_MIN_EMERGING = 5
 _STREAM = (0, 0, 1)
 
 
@@ -42,15 +42,15 @@ def dataset_from_facts(
         seed: Seed of the selection of entities.
         meta_train: Also hold out a meta-train set, as in an official split, and drop facts between the two groups.
             Otherwise the meta-train set is empty, and training holds out other entities of the background in turn.
-        chronological: Hold out the most recent newcomers, and record the time from which on they appear as the cut of
-            meta-validation. If too few entities first appear late in the data, random ones are held out.
+        chronological: Hold out the most recent emerging entities, and record the time from which on they appear as the
+            cut of meta-validation. If too few entities first appear late in the data, random ones are held out.
 
     Returns:
         The dataset, and the entities of its meta-validation set.
     """
     rng = np.random.default_rng([seed, *_STREAM])
     entities = len(facts.vocabulary.entities)
-    held_out = _newcomers(facts, shots) if chronological else None
+    held_out = _emerging(facts, shots) if chronological else None
     cut = None if held_out is None else int(first_appearance(facts.quadruples, entities)[held_out.groups[0]].min())
     if held_out is None:
         held_out = select_pseudo_unseen(
@@ -83,7 +83,7 @@ def dataset_from_facts(
     return dataset, held_out
 
 
-def _newcomers(facts: Facts, shots: int) -> PseudoUnseen | None:
+def _emerging(facts: Facts, shots: int) -> PseudoUnseen | None:
     """The entities with a few facts that appeared most recently; None if too few appear late in the data."""
     known, entities = facts.quadruples, len(facts.vocabulary.entities)
     arrival, count = first_appearance(known, entities), facts_of_each(known, entities)
@@ -94,7 +94,7 @@ def _newcomers(facts: Facts, shots: int) -> PseudoUnseen | None:
     times = np.sort(known.time)
     for share in _LATE:
         late = recent[arrival[recent] >= max(tick_at_share(times, share), int(times[0]) + 1)]
-        if len(late) >= _MIN_NEWCOMERS:
+        if len(late) >= _MIN_EMERGING:
             return PseudoUnseen((late.astype(np.int32),), bounds, count)
     return None
 

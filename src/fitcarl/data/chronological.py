@@ -48,7 +48,7 @@ def split_chronologically(
        an unseen entity at or after the next cut are dropped. A fact within one group is listed under its subject or its
        object, chosen at random.
 
-    The facts of every part are sorted by time.
+    The facts of every part are sorted by time, then by their ids, so the order of the facts does not matter.
 
     Args:
         facts: The facts.
@@ -63,7 +63,8 @@ def split_chronologically(
     Raises:
         InputError: A cut is outside the data, or too few entities first appear after it.
     """
-    ordered = facts.quadruples.take(np.argsort(facts.quadruples.time, kind="stable"))
+    given = facts.quadruples
+    ordered = given.take(np.lexsort((given.object, given.relation, given.subject, given.time)))
     entities = len(facts.vocabulary.entities)
     arrival = first_appearance(ordered, entities)
     enough = facts_of_each(ordered, entities) >= bounds[0]

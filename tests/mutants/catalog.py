@@ -48,10 +48,31 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "facts between two groups of unseen entities stay in the dataset",
-        "data/split.py",
-        "(group == number) & ~across",
+        "data/groups.py",
+        "(group == number) & ~dropped",
         "(group == number)",
         ("data/test_split.py",),
+    ),
+    Mutant(
+        "a chronological split has facts of a group after the next cut",
+        "data/groups.py",
+        "    if ends is not None:\n",
+        "    if False:\n",
+        ("data/test_chronological.py",),
+    ),
+    Mutant(
+        "entities that appear before a cut are unseen",
+        "data/chronological.py",
+        "suitable = (arrival >= start) & (arrival < end)",
+        "suitable = (arrival < end)",
+        ("data/test_chronological.py",),
+    ),
+    Mutant(
+        "weights for forecasts are fitted to facts after the validation cut",
+        "training/setup.py",
+        "return dataset.before(dataset.cuts.valid)",
+        "return dataset",
+        ("training/test_chronological.py",),
     ),
     Mutant(
         "P(c | r) counts facts instead of entities",

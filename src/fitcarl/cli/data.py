@@ -89,10 +89,34 @@ def split_file(
         typer.Option("--data", metavar="DATA", help="All facts of a dataset, instead of --facts."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Random seed of the split.")] = 42,
-    low: Annotated[int, typer.Option("--low", help="Minimum number of facts of an unseen entity.")] = 10,
-    high: Annotated[int, typer.Option("--high", help="Maximum number of facts of an unseen entity.")] = 25,
-    share: Annotated[float, typer.Option("--share", help="Share of these entities that become unseen.")] = 0.5,
-    parts: Annotated[str, typer.Option("--parts", help="Shares of train, valid and test.")] = "80/10/10",
+    chronological: Annotated[
+        bool,
+        typer.Option("--chronological", help="Unseen entities are those that first appear after a cut, by time."),
+    ] = False,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            "--cut",
+            metavar="CUT",
+            help="Cut of a chronological split: a date, or a share of the facts such as 0.5; three, joined by /, "
+            "are the cuts of train, valid and test. [default: chosen so that enough entities first appear after it]",
+        ),
+    ] = None,
+    low: Annotated[
+        int | None,
+        typer.Option("--low", help="Minimum number of facts of an unseen entity. [default: 10; chronological: 4]"),
+    ] = None,
+    high: Annotated[
+        int | None,
+        typer.Option("--high", help="Maximum number of facts of an unseen entity. [default: 25; chronological: 50]"),
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option("--share", help="Share of these entities that become unseen. [default: 0.5]")
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option("--parts", help="Shares of train, valid and test. [default: 80/10/10; chronological: 60/20/20]"),
+    ] = None,
     concepts: options.Concepts = None,
     columns: options.Columns = None,
     header: options.Header = None,
@@ -104,7 +128,8 @@ def split_file(
     """Make a dataset from your own facts: some entities become unseen, and their facts are removed from the background.
 
     Each row is one fact: subject, relation, object and time. With --data and another --seed, other entities become
-    unseen.
+    unseen. With --chronological they first appear after a cut, as in a live stream, and training for forecasts never
+    uses a fact that is later than the first entity it is validated on.
     """
     if (facts is None) == (data is None):
         found = "neither" if facts is None else "both"
@@ -113,16 +138,26 @@ def split_file(
     from fitcarl.data.facts import Facts
     from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.io.registry import load_dataset
-    from fitcarl.data.split import split_facts
+    from fitcarl.data.split import default_bounds, split_facts
 
-    part_shares = parse_parts(parts)
+    part_shares = None if parts is None else parse_parts(parts)
+    default_low, default_high = default_bounds(chronological)
     if facts is None:
         console.reject_options(context, options.OPTIONS, "applies to a file of facts only", "--facts FILE")
         read = Facts.of(load_dataset(str(data)))
     else:
         read = options.read_fact_file(facts, columns, header, granularity, format, concepts, name=str(facts))
     name = out.resolve().name
-    dataset = split_facts(read, name=name, seed=seed, bounds=(low, high), share=share, parts=part_shares)
+    dataset = split_facts(
+        read,
+        name=name,
+        seed=seed,
+        bounds=(default_low if low is None else low, default_high if high is None else high),
+        share=share,
+        parts=part_shares,
+        chronological=chronological,
+        cut=cut,
+    )
     write_dataset(dataset, out, overwrite=overwrite)
     description = describe(dataset)
     if json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
+from fitcarl.data.cuts import Cuts
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 
@@ -49,6 +50,11 @@ class MetaSet:
     def __len__(self) -> int:
         return len(self.entity_of_fact)
 
+    def before(self, tick: int) -> MetaSet:
+        """The facts before ``tick``."""
+        early = self.facts.time < tick
+        return MetaSet(self.entity_of_fact[early], self.facts.take(early))
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, MetaSet)
@@ -72,13 +78,22 @@ class Dataset:
     valid: MetaSet
     test: MetaSet
     dropped: Quadruples
-    """Facts between unseen entities of two groups; part of no split and never visible to a model."""
+    """Facts between unseen entities of two groups and, in a chronological split, facts of a group that are not before
+    the next cut; part of no split and never visible to a model."""
     concepts: Concepts
+    cuts: Cuts | None = None
+    """When the groups of a chronological split begin; None if the unseen entities were chosen regardless of time."""
 
     def meta(self, split: Split) -> MetaSet:
         """The group of unseen entities of ``split``: "train", "valid" or "test"."""
         sets: dict[Split, MetaSet] = {"train": self.train, "valid": self.valid, "test": self.test}
         return sets[split]
+
+    def before(self, tick: int) -> Dataset:
+        """The dataset with only the facts before ``tick``; names and calendar stay."""
+        background, dropped = (facts.take(facts.time < tick) for facts in (self.background, self.dropped))
+        train, valid, test = (self.meta(split).before(tick) for split in SPLITS)
+        return replace(self, background=background, train=train, valid=valid, test=test, dropped=dropped)
 
     @property
     def everything(self) -> Quadruples:
@@ -88,10 +103,12 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of names, times, facts and concepts; independent of the name of the folder."""
+        """sha256 of names, times, facts, concepts and cuts; independent of the name of the folder."""
         names = (self.vocabulary.entities, self.vocabulary.relations, self.concepts.names)
         header = b"".join("\n".join(part).encode() + b"\0" for part in names)
         header += "\n".join(self.calendar.labels).encode()
+        if self.cuts is not None:
+            header += f"\0cuts {self.cuts.starts}".encode()
         columns: list[NDArray[np.int32] | NDArray[np.int64]] = [self.calendar.ticks]
         columns += [self.concepts.offsets, self.concepts.ids, self.background.rows()]
         for split in SPLITS:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.calendar import GRANULARITY_UNITS, Granularity
+from fitcarl.data.calendar import GRANULARITY_UNITS, Calendar, Granularity
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
 from fitcarl.data.quadruples import Quadruples
 
@@ -37,6 +37,8 @@ class GroupDescription:
     other_end_not_in_background: int
     """Facts whose other entity is neither in the background nor unseen: no path can reach it."""
     unseen_is_subject: int
+    times: tuple[str, str] | None
+    """First and last time of the facts; None for an empty group."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,12 @@ class Description:
     entities_without_concept: int
     digest: str
     """sha256 of the content."""
+    cuts: Mapping[str, str] | None
+    """Split → time from which on its entities first appear; None if the split is not chronological."""
+    late_facts: int
+    """Dropped facts that are not between two groups: facts of a group at or after the next cut."""
+    emerging_in_background: int
+    """Entities of the background that first appear at or after the first cut."""
 
     def to_json(self) -> dict[str, Any]:
         """The output of ``fitcarl data describe --json``."""
@@ -98,6 +106,9 @@ class Description:
                 "entities_without": self.entities_without_concept,
             },
             "digest": self.digest,
+            "cuts": None if self.cuts is None else dict(self.cuts),
+            "late_facts": self.late_facts,
+            "emerging_in_background": self.emerging_in_background,
         }
 
     def render(self) -> str:
@@ -124,6 +135,7 @@ class Description:
 
         return [
             ["", "background", *self.groups],
+            *self._time_rows(),
             row("unseen entities", [group.unseen for group in groups]),
             row("facts", [group.facts for group in groups], self.background_facts),
             spread("facts per unseen entity, minimum", 0, "d"),
@@ -144,13 +156,30 @@ class Description:
             row("facts with another entity not in the background", [g.other_end_not_in_background for g in groups]),
         ]
 
+    def _time_rows(self) -> list[list[str]]:
+        """When the facts of each group happened, in a chronological split."""
+        if self.cuts is None:
+            return []
+        times = [group.times or ("–", "–") for group in self.groups.values()]
+        return [
+            ["entities first appear from", "–", *self.cuts.values()],
+            ["first fact", self.first_time, *(first for first, _ in times)],
+            ["last fact", self.last_time, *(last for _, last in times)],
+        ]
+
     def _notes(self) -> list[str]:
         notes = [
             f"{self.isolated_entities:,} entities are neither unseen nor in the background.",
-            f"{self.dropped_facts:,} facts between unseen entities of different groups are dropped.",
+            f"{self.dropped_facts - self.late_facts:,} facts between unseen entities of different groups are dropped.",
             f"{self.background_entities:,} entities and {self.background_relations:,} of {self.relations:,} relations "
             "are in the background.",
         ]
+        if self.cuts is not None:
+            notes += [
+                f"{self.late_facts:,} facts of unseen entities at or after the cut of the next group are dropped.",
+                f"Chronological: {self.emerging_in_background:,} entities that first appear at or after the first cut "
+                "have too few or too many facts to be unseen; they are in the background.",
+            ]
         if self.span > self.times:
             notes.append(
                 f"{self.span - self.times:,} of the {self.span:,} {GRANULARITY_UNITS[self.granularity]} have no fact."
@@ -164,7 +193,7 @@ class Description:
 
 def describe(dataset: Dataset) -> Description:
     """Computes the statistics of a dataset."""
-    calendar, concepts = dataset.calendar, dataset.concepts
+    calendar, concepts, cuts = dataset.calendar, dataset.concepts, dataset.cuts
     known = _members(len(dataset.vocabulary.entities), dataset.background.subject, dataset.background.object)
     unseen = _members(len(known), *(dataset.meta(split).entity_of_fact for split in SPLITS))
     used = _members(len(dataset.vocabulary.relations), dataset.background.relation)
@@ -181,17 +210,38 @@ def describe(dataset: Dataset) -> Description:
         background_entities=int(known.sum()),
         background_relations=int(used.sum()),
         background_self_loops=_self_loops(dataset.background),
-        groups={split: _describe_group(dataset.meta(split), known, used) for split in SPLITS},
+        groups={split: _describe_group(dataset.meta(split), known, used, calendar) for split in SPLITS},
         dropped_facts=len(dataset.dropped),
         isolated_entities=int((~known & ~unseen).sum()),
         concepts=len(concepts),
         concept_pairs=len(concepts.ids),
         entities_without_concept=int((np.diff(concepts.offsets) == 0).sum()),
         digest=dataset.digest,
+        cuts=None if cuts is None else dict(zip(SPLITS, cuts.labels(calendar), strict=True)),
+        late_facts=0 if cuts is None else _late_facts(dataset),
+        emerging_in_background=0 if cuts is None else _emerging(dataset.background, len(known), cuts.train),
     )
 
 
-def _describe_group(meta: MetaSet, known: NDArray[np.bool_], used: NDArray[np.bool_]) -> GroupDescription:
+def _late_facts(dataset: Dataset) -> int:
+    """The number of dropped facts that do not have unseen entities of two groups."""
+    group = np.full(len(dataset.vocabulary.entities), -1)
+    for number, split in enumerate(SPLITS):
+        group[dataset.meta(split).entities] = number
+    of_subject, of_object = group[dataset.dropped.subject], group[dataset.dropped.object]
+    return int(np.count_nonzero((of_subject == of_object) | (of_subject < 0) | (of_object < 0)))
+
+
+def _emerging(facts: Quadruples, entities: int, tick: int) -> int:
+    """The number of entities whose first fact is at or after a tick."""
+    early = facts.take(facts.time < tick)
+    known, before = (_members(entities, part.subject, part.object) for part in (facts, early))
+    return int((known & ~before).sum())
+
+
+def _describe_group(
+    meta: MetaSet, known: NDArray[np.bool_], used: NDArray[np.bool_], calendar: Calendar
+) -> GroupDescription:
     facts, counts = meta.facts, np.diff(meta.offsets)
     own = _members(len(known), meta.entity_of_fact)
     other = np.where(facts.subject == meta.entity_of_fact, facts.object, facts.subject)
@@ -206,6 +256,7 @@ def _describe_group(meta: MetaSet, known: NDArray[np.bool_], used: NDArray[np.bo
         relation_not_in_background=int((~used[facts.relation]).sum()),
         other_end_not_in_background=int((~known[other] & ~own[other]).sum()),
         unseen_is_subject=int((facts.subject == meta.entity_of_fact).sum()),
+        times=(calendar.label(int(facts.time.min())), calendar.label(int(facts.time.max()))) if len(facts) else None,
     )
 
 
@@ -226,6 +277,7 @@ def _group_json(group: GroupDescription) -> dict[str, Any]:
     return asdict(group) | {
         "facts_per_entity": None if spread is None else dict(zip(("min", "mean", "max"), spread, strict=True)),
         "too_few_facts": {str(shots): count for shots, count in group.too_few_facts.items()},
+        "times": None if group.times is None else dict(zip(("first", "last"), group.times, strict=True)),
         "queries": {str(shots): count for shots, count in group.queries.items()},
     }
 

@@ -87,9 +87,8 @@ def select_pseudo_unseen(
     Raises:
         InputError: No entity can be held out.
     """
-    count = _facts_of_each(facts, entities)
-    low = shots + _MIN_QUERIES
-    usual = low, max(_MAX_FACTS, 3 * low)
+    count = facts_of_each(facts, entities)
+    usual = usual_number_of_facts(shots)
     drawn = _eligible(count, shots, usual, groups * _MIN_GROUP_SIZE, rng)
     parts = [drawn[number::groups] for number in range(min(groups, len(drawn)))]
     parts = [_within(part, count, max_entities, share * len(facts)) for part in parts]
@@ -117,7 +116,13 @@ def hold_out_entities(facts: Quadruples, group: Ids, entities: int, rng: np.rand
     return Holdout(facts.take(~involved), MetaSet(entity[order], hidden.take(order)))
 
 
-def _facts_of_each(facts: Quadruples, entities: int) -> NDArray[np.int64]:
+def usual_number_of_facts(shots: int) -> tuple[int, int]:
+    """Minimum and maximum number of facts that a pseudo-unseen entity should have."""
+    low = shots + _MIN_QUERIES
+    return low, max(_MAX_FACTS, 3 * low)
+
+
+def facts_of_each(facts: Quadruples, entities: int) -> NDArray[np.int64]:
     """int64 [entities]: number of facts of each entity; a self-loop counts once."""
     others = facts.object[facts.object != facts.subject]
     return np.bincount(facts.subject, minlength=entities) + np.bincount(others, minlength=entities)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.data.calendar import MAX_SPAN
-from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
+from fitcarl.data.chronological import BOUNDS, PARTS, split_chronologically
+from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
+from fitcarl.data.groups import check_parts, divide_facts, first_rows
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 
-_OUTSIDE = -1  # the group of an entity that is not unseen
+_BOUNDS, _SHARE, _PARTS = (10, 25), 0.5, (0.8, 0.1, 0.1)
 _LARGEST_SEED = 2**32 - 1
 _ROUNDING = 1e-9  # so that 0.29 of 100 is 29 although 0.29 * 100 is slightly less in binary
 
@@ -24,12 +25,14 @@ def split_facts(
     *,
     name: str | None = None,
     seed: int = 42,
-    bounds: tuple[int, int] = (10, 25),
-    share: float = 0.5,
-    parts: tuple[float, float, float] = (0.8, 0.1, 0.1),
+    bounds: tuple[int, int | None] | None = None,
+    share: float | None = None,
+    parts: tuple[float, float, float] | None = None,
     swap: bool = False,
+    chronological: bool = False,
+    cut: str | float | None = None,
 ) -> Dataset:
-    """Makes a dataset from facts by the recipe of the published benchmarks.
+    """Makes a dataset from facts: by the recipe of the published benchmarks, or by the arrival of new entities.
 
     With the defaults it rebuilds ICEWS14-OOG and ICEWS0515-OOG from their raw facts, order included, and with ``swap``
     ICEWS18-OOG. The result depends on the order of the facts and on the seed, but not on the ids of entities and
@@ -41,14 +44,24 @@ def split_facts(
     3. Facts without an unseen entity are the background; facts between two groups are dropped; a fact within one
        group is listed under its subject or its object, chosen at random.
 
+    With ``chronological`` the unseen entities are those that first appear after a cut, divided into the three groups by
+    the time of their first fact; see ``fitcarl.data.chronological``.
+
     Args:
         facts: The facts.
         name: Name of the dataset; by default the name of the facts.
         seed: Random seed.
-        bounds: Minimum and maximum number of facts of an unseen entity.
-        share: Share of the entities within the bounds that become unseen.
-        parts: Shares of meta-train, meta-validation and meta-test among the unseen entities.
-        swap: Exchange the meta-validation and meta-test groups.
+        bounds: Minimum and maximum number of facts of an unseen entity, None for no maximum; by default 10 and 25, in a
+            chronological split 4 and 50.
+        share: Share of the entities within the bounds that become unseen; 0.5 by default. Not for a chronological
+            split.
+        parts: Shares of meta-train, meta-validation and meta-test among the unseen entities; by default 0.8, 0.1 and
+            0.1, in a chronological split 0.6, 0.2 and 0.2.
+        swap: Exchange the meta-validation and meta-test groups. Not for a chronological split.
+        chronological: Make a chronological split.
+        cut: The cut of a chronological split: a time as text, or a share of the facts such as 0.5; three of them as
+            text, joined by ``/``, are the cuts of the three groups. By default the latest of 50, 40, 30, 20 and 10 % of
+            the facts after which at least 500 suitable entities first appear, or 10 %.
 
     Returns:
         The dataset.
@@ -56,6 +69,10 @@ def split_facts(
     Raises:
         InputError: An option is invalid, or there are too few facts or entities.
     """
+    _check_kind(chronological, share, swap, parts, cut)
+    bounds = bounds or default_bounds(chronological)
+    share = _SHARE if share is None else share
+    parts = parts or (PARTS if chronological else _PARTS)
     _check_options(seed, bounds, share, parts)
     if facts.calendar.span > MAX_SPAN:
         raise InputError(
@@ -64,54 +81,45 @@ def split_facts(
             found=f"{facts.calendar.span} ticks",
             expected=f"at most {MAX_SPAN}: use a coarser --granularity (86400 converts seconds to days)",
         )
+    name = facts.name if name is None else name
+    if chronological:
+        return split_chronologically(facts, name=name, seed=seed, bounds=bounds, parts=parts, cut=cut)
     shuffled = facts.quadruples.take(np.random.RandomState(seed).permutation(len(facts.quadruples)))
     groups = _draw_groups(facts, shuffled, seed, bounds, share, parts)
     if swap:
         groups = [groups[0], groups[2], groups[1]]
 
-    group_of = np.full(len(facts.vocabulary.entities), _OUTSIDE, dtype=np.int8)
-    for number, group in enumerate(groups):
-        group_of[group] = number
-    of_subject, of_object = group_of[shuffled.subject], group_of[shuffled.object]
-
-    # A fact belongs to the group of its unseen entities; max() finds it, because _OUTSIDE is the smallest value.
-    group = np.maximum(of_subject, of_object)
-    across = (of_subject != of_object) & (of_subject != _OUTSIDE) & (of_object != _OUTSIDE)
-    within = (of_subject == of_object) & (of_subject != _OUTSIDE)
-    entity = np.where(of_subject != _OUTSIDE, shuffled.subject, shuffled.object)
-    entity[within] = _random_ends(shuffled.take(within), seed)
-
-    background = shuffled.take(group == _OUTSIDE)
-    metas = [_meta_set(shuffled, entity, (group == number) & ~across, len(group_of)) for number in range(len(groups))]
-    left = {"the background": len(background)} | {f"meta-{s}": len(m) for s, m in zip(SPLITS, metas, strict=True)}
-    for part, count in left.items():
-        if not count:
-            expected = "more facts, a smaller share or other bounds"
-            raise InputError(f"no facts would remain for {part}", file=facts.name, expected=expected)
+    found = divide_facts(shuffled, groups, len(facts.vocabulary.entities), seed)
+    check_parts(found, facts.name, "more facts, a smaller share or other bounds")
     return Dataset(
-        name=facts.name if name is None else name,
+        name=name,
         vocabulary=facts.vocabulary,
         calendar=facts.calendar,
-        background=background,
-        train=metas[0],
-        valid=metas[1],
-        test=metas[2],
-        dropped=shuffled.take(across),
+        background=found.background,
+        train=found.metas[0],
+        valid=found.metas[1],
+        test=found.metas[2],
+        dropped=found.dropped,
         concepts=facts.concepts,
     )
+
+
+def default_bounds(chronological: bool = False) -> tuple[int, int | None]:
+    """Minimum and maximum number of facts of an unseen entity, by the kind of split; None for no maximum."""
+    return BOUNDS if chronological else _BOUNDS
 
 
 def _draw_groups(
     facts: Facts,
     shuffled: Quadruples,
     seed: int,
-    bounds: tuple[int, int],
+    bounds: tuple[int, int | None],
     share: float,
     parts: tuple[float, float, float],
 ) -> list[Ids]:
     """The unseen entities of the three groups, in the order of the draw."""
-    low, high = bounds
     frequency = _frequency(shuffled, len(facts.vocabulary.entities))
+    low, high = bounds[0], bounds[1] or int(frequency.max())
     candidates = _eligible_entities(shuffled, (frequency >= low) & (frequency <= high))
     if not len(candidates):
         fewer, more = int(np.count_nonzero(frequency < low)), int(np.count_nonzero(frequency > high))
@@ -148,40 +156,36 @@ def _eligible_entities(facts: Quadruples, eligible: NDArray[np.bool_]) -> Ids:
     """
     ends = np.concatenate([facts.subject, facts.object])
     ends = ends[eligible[ends]]
-    candidates: Ids = ends[np.sort(_first_rows(ends, len(eligible))[eligible])]
+    candidates: Ids = ends[np.sort(first_rows(ends, len(eligible))[eligible])]
     return candidates
-
-
-def _first_rows(ids: Ids, count: int) -> NDArray[np.int64]:
-    """int64 [count]: the first row of each id in [0, count); the number of rows for ids that do not occur."""
-    first = np.full(count, len(ids), dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)  # the last assignment to a repeated index wins
-    return first
-
-
-def _random_ends(facts: Quadruples, seed: int) -> Ids:
-    """int32 [facts]: subject or object of each fact, chosen at random."""
-    rng = random.Random(seed)
-    at_object = np.array([rng.randrange(0, 4, 2) == 2 for _ in range(len(facts))], dtype=np.bool_)
-    return np.where(at_object, facts.object, facts.subject)
-
-
-def _meta_set(shuffled: Quadruples, entity: Ids, mask: NDArray[np.bool_], entities: int) -> MetaSet:
-    """The facts of one group: entities in order of appearance, the facts of each in shuffled order."""
-    entity, facts = entity[mask], shuffled.take(mask)
-    order = np.argsort(_first_rows(entity, entities)[entity], kind="stable")
-    return MetaSet(entity[order], facts.take(order))
 
 
 def _portion(count: int, share: float) -> int:
     return int(count * share + _ROUNDING)
 
 
-def _check_options(seed: int, bounds: tuple[int, int], share: float, parts: tuple[float, float, float]) -> None:
+def _check_kind(
+    chronological: bool,
+    share: float | None,
+    swap: bool,
+    parts: tuple[float, float, float] | None,
+    cut: str | float | None,
+) -> None:
+    """Raises an InputError for options that the kind of split does not have."""
+    if not chronological and cut is not None:
+        raise InputError("applies to a chronological split only", field="cut", expected="--chronological, or no cut")
+    for name, given in (("share", share is not None), ("swap", swap)):
+        if chronological and given:
+            raise InputError("does not apply to a chronological split", field=name, expected="a split without it")
+    if parts is not None and isinstance(cut, str) and "/" in cut:
+        raise InputError("does not apply if all cuts are given", field="parts", expected="one cut, or no parts")
+
+
+def _check_options(seed: int, bounds: tuple[int, int | None], share: float, parts: tuple[float, float, float]) -> None:
     if not 0 <= seed <= _LARGEST_SEED:
         raise InputError("invalid seed", found=seed, expected=f"an integer from 0 to {_LARGEST_SEED}")
     low, high = bounds
-    if not 1 <= low <= high:
+    if low < 1 or (high is not None and high < low):
         raise InputError("invalid bounds", found=f"{low} to {high}", expected="1 <= minimum <= maximum number of facts")
     if not 0 < share <= 1:
         raise InputError("invalid share", found=share, expected="a number above 0 and at most 1")

@@ -64,9 +64,14 @@ class GraphContext:
 
 @dataclass(frozen=True)
 class Preparation:
-    """Inputs of a new model."""
+    """Inputs of a new model.
+
+    For forecasts on a chronological split these are the facts before the first meta-validation entity appears; the
+    model is then refitted to the whole background by ``TrainableModel.refit_statistics``.
+    """
 
     dataset: Dataset
+    """The facts that weights may be fitted to."""
     config: Config
     context: GraphContext
     """The context of the dataset's background."""

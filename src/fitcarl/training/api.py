@@ -171,19 +171,22 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run
     if callbacks.import_artifacts is not None:
         callbacks.import_artifacts(dataset, config, folder.artifacts)
     visible = setup.sampler.always_visible_facts
+    part = setup.training_part
+    part_context = context if part is dataset else GraphContext.from_dataset(part)
     preparation = Preparation(
-        dataset, config, context, visible, folder.artifacts, callbacks.on_progress, callbacks.should_stop
+        part, config, part_context, visible, folder.artifacts, callbacks.on_progress, callbacks.should_stop
     )
     if folder.weights.exists() and not folder.state.exists():
         _log.warning("%s: is missing, so training starts again", folder.state)
     cpu_start = process_time()
     try:
         model = trainable_class(config.model).prepare(preparation)
-        state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start)
+        complete = model if part is dataset else model.refit_statistics(context.graph)
+        state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start, complete)
     except Interrupted as interrupted:
         reason = str(interrupted) or "stopped before the first episode"
         raise TrainingInterrupted(f"{reason}; `fitcarl train --resume {folder.path}` continues") from None
-    return finish(setup, model, context, folder, state)
+    return finish(setup, complete, context, folder, state)
 
 
 def _open(data: str | Path, read: Callable[[Path], Facts]) -> Dataset | Facts:

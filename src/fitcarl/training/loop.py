@@ -22,7 +22,12 @@ from fitcarl.training.validation import Validation
 
 
 def run_episodes(
-    setup: TrainingSetup, model: TrainableModel, folder: RunFolder, calls: Callbacks, preparation_cpu: float = 0.0
+    setup: TrainingSetup,
+    model: TrainableModel,
+    folder: RunFolder,
+    calls: Callbacks,
+    preparation_cpu: float = 0.0,
+    validated: TrainableModel | None = None,
 ) -> TrainingState:
     """Trains until the last episode or until patience runs out; the folder holds the best weights and the state.
 
@@ -32,6 +37,7 @@ def run_episodes(
         folder: The run folder.
         calls: Callbacks of the caller.
         preparation_cpu: Processor time that the preparation took, in seconds.
+        validated: The same weights on the whole background, if the model is trained on a part of it.
 
     Raises:
         Interrupted: If ``should_stop`` returned True after an episode; the state is saved.
@@ -44,7 +50,7 @@ def run_episodes(
     trace.truncate(folder.trace, state.episode)
     if state.episode < config.episodes:
         folder.result.unlink(missing_ok=True)  # written again at the end
-    models = FoldModels(model, setup.sampler)
+    models, validated = FoldModels(model, setup.sampler), validated or model
     validation = Validation.of(setup.dataset, setup.config.shots, setup.config.setting)
     start, cpu_start = perf_counter() - state.seconds, process_time() - state.cpu_seconds
     while state.episode < config.episodes and not config.ran_out(state.validations_since_best, state.episode):
@@ -56,7 +62,7 @@ def run_episodes(
         state = replace(state, episode=episode, seconds=perf_counter() - start)
         entry = trace.TraceEntry(episode, float(result.loss.detach()), dict(result.metrics), state.seconds)
         if episode % config.validate_every == 0 or episode == config.episodes:
-            entry = replace(entry, valid_mrr=(mrr := validation.mrr(model.scorer())))
+            entry = replace(entry, valid_mrr=(mrr := validation.mrr(validated.scorer())))
             state = state.after_validation(mrr)
             if state.best_episode == episode:
                 folder.save_weights(module)

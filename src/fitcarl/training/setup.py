@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,6 +56,11 @@ class TrainingSetup:
     keep_all_facts: bool = False
     """Whether the trained run uses all facts of the dataset, those of its unseen entities included."""
 
+    @cached_property
+    def training_part(self) -> Dataset:
+        """The part of the dataset that weights are fitted to; the dataset itself unless it is split by time."""
+        return training_part(self.dataset, self.config)
+
 
 def prepare_data(data: Dataset | Facts, config: Config, source: str) -> TrainingSetup:
     """A setup from a dataset or from plain facts; without a meta-train split, the settings are adapted.
@@ -67,6 +73,28 @@ def prepare_data(data: Dataset | Facts, config: Config, source: str) -> Training
     dataset = _hold_out(data, config) if isinstance(data, Facts) else data
     sampler = make_task_sampler(dataset, config)
     return TrainingSetup(dataset, config, sampler, source, keep_all_facts=isinstance(data, Facts))
+
+
+def training_part(dataset: Dataset, config: Config) -> Dataset:
+    """The part of a dataset that weights are fitted to, and all that is fitted once and kept, like scaling.
+
+    For forecasts on a chronological split these are the facts before the first meta-validation entity appears;
+    otherwise it is the dataset itself.
+
+    Raises:
+        InputError: If the model is trained on facts of meta-validation and meta-test by its settings.
+    """
+    if dataset.cuts is None or config.setting != "forecast":
+        return dataset
+    if config.official_supports_only:
+        raise InputError(
+            "would fit weights to facts later than the cut of meta-validation",
+            file=dataset.name,
+            field="sees",
+            found="support",
+            expected="--set sees=fold-in or --set sees=paper for forecasts on a chronological split",
+        )
+    return dataset.before(dataset.cuts.valid)
 
 
 def _more_facts(config: Config) -> str:
@@ -90,7 +118,7 @@ def make_task_sampler(dataset: Dataset, config: Config) -> TaskSampler:
             found=f"at most {max_facts}",
             expected="fewer --shots" if max_facts > 1 else "entities with at least two facts there",
         )
-    sampler = TaskSampler(dataset, config)
+    sampler = TaskSampler(training_part(dataset, config), config)
     if dataset.calendar.span > MAX_SPAN:
         raise InputError(
             "too long a time span for its granularity",
@@ -111,7 +139,10 @@ def log_task_source(setup: TrainingSetup) -> None:
 def _hold_out(facts: Facts, config: Config) -> Dataset:
     """Plain facts as a dataset with held-out entities; logs what was done."""
     meta_train = config.task_source in ("meta", "both")
-    dataset, held_out = dataset_from_facts(facts, config.shots, config.seed, meta_train=meta_train)
+    forecast = config.setting == "forecast"
+    dataset, held_out = dataset_from_facts(
+        facts, config.shots, config.seed, meta_train=meta_train, chronological=forecast
+    )
     names, times = facts.vocabulary, facts.calendar
     _log.info(
         f"{facts.name}: {len(facts.quadruples):,} facts of {len(names.entities):,} entities, "
@@ -119,7 +150,14 @@ def _hold_out(facts: Facts, config: Config) -> Dataset:
     )
     if len(facts.quadruples) < facts.rows or facts.times_truncated or facts.concept_rows:
         _log.info(f"{facts.name}: {facts.summary}")
-    _log.info(f"held out for validation: {held_out}; the trained run uses their {len(dataset.valid):,} facts again")
+    if dataset.cuts is not None:
+        since = times.label(dataset.cuts.valid)
+        note = f" that first appear from {since} on, and training uses facts before that"
+    else:
+        note = ", chosen at random because too few first appear late in the data" if forecast else ""
+    _log.info(
+        f"held out for validation: {held_out}{note}; the trained run uses their {len(dataset.valid):,} facts again"
+    )
     if len(dataset.train):
         train = dataset.train
         _log.info(f"held out for training: {len(train.entities):,} entities with {len(train):,} facts")

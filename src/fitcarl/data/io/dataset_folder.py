@@ -11,6 +11,7 @@ Tab-separated UTF-8 without header, LF line ends; ids are row numbers counted fr
 | meta_{train,valid,test}.tsv | unseen entity, subject, relation, object, code |
 | concepts.tsv              | entity id, concept name; optional         |
 | dropped_cross_facts.tsv   | like background.tsv; optional             |
+| cuts.tsv                  | train, valid or test; label of the first time; only for chronological splits |
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from numpy.typing import NDArray
 
 from fitcarl.data.calendar import Calendar, Granularity, granularity_of_label, parse_granule
 from fitcarl.data.concepts import Concepts
+from fitcarl.data.cuts import Cuts
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
 from fitcarl.data.io.table import Table, read_table
-from fitcarl.data.io.validation import BACKGROUND, CONCEPTS, DROPPED, ENTITIES, META, RELATIONS, TIMES, validate
+from fitcarl.data.io.validation import BACKGROUND, CONCEPTS, CUTS, DROPPED, ENTITIES, META, RELATIONS, TIMES, validate
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
@@ -57,7 +59,7 @@ def read_dataset(folder: str | Path) -> Dataset:
     calendar = _read_calendar(folder / TIMES)
     sets = {split: _read_meta(folder / META[split], calendar) for split in SPLITS}
     entities = len(vocabulary.entities)
-    dropped, concepts = folder / DROPPED, folder / CONCEPTS
+    dropped, concepts, cuts = folder / DROPPED, folder / CONCEPTS, folder / CUTS
     dataset = Dataset(
         name=folder.resolve().name,
         vocabulary=vocabulary,
@@ -68,6 +70,7 @@ def read_dataset(folder: str | Path) -> Dataset:
         test=sets["test"],
         dropped=_read_facts(read_table(dropped, width=4), calendar) if dropped.exists() else Quadruples.empty(),
         concepts=_read_concepts(concepts, entities) if concepts.exists() else Concepts.none(entities),
+        cuts=_read_cuts(cuts, calendar) if cuts.exists() else None,
     )
     validate(dataset, folder)
     return dataset
@@ -163,6 +166,21 @@ def _read_concepts(file: Path, entities: int) -> Concepts:
     return Concepts.from_pairs(entities, zip(entity.tolist(), names.to_list(), strict=True))
 
 
+def _read_cuts(file: Path, calendar: Calendar) -> Cuts:
+    table = read_table(file, width=2)
+    names, labels = (column.to_list() for column in table.columns((0, 1)))
+    if tuple(names) != SPLITS:
+        expected = f"three rows: {', '.join(SPLITS)}"
+        raise InputError("not the cuts of three groups", file=file, found=", ".join(names), expected=expected)
+    ticks = []
+    for row, label in enumerate(labels):
+        try:
+            ticks.append(calendar.tick(label))
+        except InputError as error:
+            raise table.error(error.problem, row, "time", label, error.expected or "a time") from None
+    return Cuts(*ticks)
+
+
 def _ids(table: Table, column: pl.Series, field: str) -> Ids:
     """A column of ids as int32; ``validate`` checks that they exist."""
     values = _integers(table, column, field, "an integer id")
@@ -216,6 +234,9 @@ def _write_tables(dataset: Dataset, folder: Path) -> None:
         _write_facts(folder / META[split], meta.facts, calendar, meta.entity_of_fact)
     if len(dataset.dropped):
         _write_facts(folder / DROPPED, dataset.dropped, calendar)
+    if dataset.cuts is not None:
+        labels = zip(SPLITS, dataset.cuts.labels(calendar), strict=True)
+        _write_text(folder / CUTS, (f"{split}\t{label}" for split, label in labels))
     if len(concepts.ids):
         entities = np.repeat(np.arange(len(concepts.offsets) - 1), np.diff(concepts.offsets)).tolist()
         pairs = zip(entities, concepts.ids.tolist(), strict=True)
@@ -241,7 +262,7 @@ def _check_target(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError("a file", file=folder, expected="a folder, or a path that does not exist yet")
     present = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
-    other_files = [name for name in present if name not in (*_REQUIRED, DROPPED, CONCEPTS)]
+    other_files = [name for name in present if name not in (*_REQUIRED, DROPPED, CONCEPTS, CUTS)]
     if other_files:
         raise InputError("the folder contains other files", file=folder, found=other_files[0], expected="a new folder")
     if present and not overwrite:

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.data.cuts import Cuts
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
 from fitcarl.data.io.table import name_problem
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 
 ENTITIES, RELATIONS, TIMES, BACKGROUND = "entities.tsv", "relations.tsv", "times.tsv", "background.tsv"
-DROPPED, CONCEPTS = "dropped_cross_facts.tsv", "concepts.tsv"
+DROPPED, CONCEPTS, CUTS = "dropped_cross_facts.tsv", "concepts.tsv", "cuts.tsv"
 META = {split: f"meta_{split}.tsv" for split in SPLITS}
 _SEEN = -1
 
@@ -53,6 +54,8 @@ def validate(dataset: Dataset, folder: str | Path = "") -> None:
             )
         group[meta.entity_of_fact] = number
     _check_groups(root, dataset, group)
+    if dataset.cuts is not None:
+        _check_cuts(root, dataset, dataset.cuts, group)
 
 
 def _fact_tables(dataset: Dataset) -> Iterator[tuple[str, Quadruples]]:
@@ -134,3 +137,26 @@ def _check_groups(root: Path, dataset: Dataset, group: NDArray[np.int64]) -> Non
                 row = int(leaks[0])
                 other = META[SPLITS[int(group[ends[row]])]]
                 raise _error("an unseen entity", root / name, row, field, int(ends[row]), f"none of {other}")
+
+
+def _check_cuts(root: Path, dataset: Dataset, cuts: Cuts, group: NDArray[np.int64]) -> None:
+    """The cuts are in order, no unseen entity has a fact before its cut, and no group one at or after the next cut."""
+    label = dataset.calendar.label
+    for row in (1, 2):
+        if cuts.starts[row] < cuts.starts[row - 1]:
+            found, expected = label(cuts.starts[row]), f"{label(cuts.starts[row - 1])} or later"
+            raise _error("cuts out of order", root / CUTS, row, "time", found, expected)
+    for split, start, end in zip(SPLITS, cuts.starts, cuts.ends(dataset.calendar), strict=True):
+        time = dataset.meta(split).facts.time
+        outside = np.flatnonzero((time < start) | (time >= end))
+        if len(outside):
+            row = int(outside[0])
+            expected = f"from {label(start)} to {label(end - 1)}, by {CUTS}"
+            raise _error("a time outside its group", root / META[split], row, "time", label(int(time[row])), expected)
+    starts = np.array([*cuts.starts, 0])  # the last one is that of known entities, whose group is _SEEN = -1
+    for ends in (dataset.dropped.subject, dataset.dropped.object):
+        early = np.flatnonzero(dataset.dropped.time < starts[group[ends]])
+        if len(early):
+            row = int(early[0])
+            found, expected = label(int(dataset.dropped.time[row])), f"no earlier than {CUTS} says"
+            raise _error("an unseen entity before its cut", root / DROPPED, row, "time", found, expected)

@@ -11,12 +11,15 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from fitcarl.config.base import SETTINGS as SETTING_NAMES
 from fitcarl.config.base import Config
 from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.errors import InputError
+from fitcarl.evaluation.bootstrap import mean_interval
 from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.experiments import systems
 from fitcarl.experiments.cells import Cell
+from fitcarl.experiments.jobs import TrainingJob
 from fitcarl.experiments.published import published_ablations, published_systems
 from fitcarl.experiments.reproduce import ReproductionPlan, list_runs, reproduce_table, table_systems
 from fitcarl.experiments.saved_reports import read_report, save_report
@@ -117,6 +120,7 @@ def test_missing_run_is_said_and_then_trained(plan: ReproductionPlan, finished: 
     out = tmp_path / "out"
     shutil.copytree(finished[0], out)
     shutil.rmtree(out / "tiny-2shot-paper-1")
+    (out / "table2.json").unlink()
     row = select(reproduce_table(plan, out, train=None), "paper")["realistic"]
     assert (row.status, row.seeds, row.missing_seeds, row.std) == ("partial", (0,), (1,), None)
     states = {run["run"]: run["state"] for run in list_runs(plan, out, "2", "cost")}
@@ -148,6 +152,70 @@ def test_rows_of_earlier_calls_are_shown_without_their_runs(
     out, rows = finished
     shutil.copy(out / "table2.json", tmp_path)
     assert reproduce_table(plan, tmp_path, train=None) == rows
+
+
+def test_seeds_of_later_calls_are_added_without_the_earlier_runs(
+    plan: ReproductionPlan, finished: Finished, tmp_path: Path
+) -> None:
+    out, rows = finished
+    for seed, folder in ((0, tmp_path / "first"), (1, tmp_path / "second")):
+        shutil.copytree(out / f"tiny-2shot-paper-{seed}", folder / f"tiny-2shot-paper-{seed}")
+        reproduce_table(replace(plan, models=("paper",), seeds=(seed,)), folder, train=never_train)
+        if seed == 0:
+            (tmp_path / "second").mkdir()
+            shutil.copy(folder / "table2.json", tmp_path / "second")
+    found = select(SystemTable(tmp_path / "second", "table2", "").read(), "paper")
+    for protocol, expected in select(rows, "paper").items():
+        row = found[protocol]
+        assert (row.seeds, row.status, row.mrr, row.std) == ((0, 1), "done", expected.mrr, expected.std)
+        assert (row.hits_3, row.hits_std, row.minutes) == (expected.hits_3, expected.hits_std, expected.minutes)
+        assert row.interval == pytest.approx(expected.interval, abs=1e-9)
+
+
+def test_pooled_interval_is_that_of_all_ranks(finished: Finished) -> None:
+    out, rows = finished
+    reports = [evaluate(out / f"tiny-2shot-paper-{seed}") for seed in (0, 1)]
+    entity = np.concatenate([report.official.queries.entity for report in reports])
+    for protocol, row in select(rows, "paper").items():
+        ranks = np.concatenate([protocol_ranks(report, protocol) for report in reports])  # type: ignore[arg-type]
+        expected = mean_interval(entity, 1 / ranks)
+        assert row.interval == pytest.approx((expected.low, expected.high), abs=1e-8)
+
+
+def test_row_of_an_earlier_version_is_read_and_extended(finished: Finished) -> None:
+    row = select(finished[1], "paper")["realistic"]
+    first, second = (replace(row, results=(result,), seeds=(result.seed,)) for result in row.results)
+    old = {name: value for name, value in first.to_json().items() if name not in ("results", "trained_for", "setting")}
+    old |= {"mrr": row.results[0].mrr, "interval": [0.1, 0.2]}
+    read = SystemRow.from_json(json.loads(json.dumps(old)))
+    assert (read.trained_for, read.interval, read.results[0].seed) == ("completion", (0.1, 0.2), 0)
+    [same] = merge_system_rows([read], [replace(read, mrr=None, results=(), seeds=(), status="not run")])
+    assert same == read
+    [both] = merge_system_rows([read], [second])
+    assert (both.seeds, both.mrr) == ((0, 1), pytest.approx(row.mrr))
+
+
+def test_settings_table_evaluates_each_run_in_both_settings(data: Path, tmp_path: Path) -> None:
+    plan = ReproductionPlan((str(data),), (2,), ("filt", "copy"), (0,), FORECAST_SETTINGS)
+    trained: list[str] = []
+
+    def train(job: TrainingJob, lock: int) -> None:
+        trained.append(job.folder.name)
+        train_in_process(job, lock)
+
+    rows = reproduce_table(plan, tmp_path, "settings", train=train)
+    assert sorted(trained) == ["tiny-2shot-filt-0", "tiny-2shot-filt-forecast-0"]
+    realistic = {(row.system, row.trained_for, row.setting): row for row in rows if row.protocol == "realistic"}
+    pairs = [(trained_for, setting) for trained_for in SETTING_NAMES for setting in SETTING_NAMES]
+    assert set(realistic) == {("filt", *pair) for pair in pairs} | {("copy", None, name) for name in SETTING_NAMES}
+    for (system, trained_for, setting), row in realistic.items():
+        if system == "filt":
+            folder = "tiny-2shot-filt-0" if trained_for == "completion" else "tiny-2shot-filt-forecast-0"
+            assert row.mrr == evaluate(tmp_path / folder, setting=setting).realistic.mrr
+            assert ("trained-setting" in str(row.signature)) == (trained_for != setting)
+    text = (tmp_path / "settings.md").read_text()
+    assert "| filt, trained for completion [" in text.split("## tiny, 2-shot, forecast")[1]
+    assert reproduce_table(plan, tmp_path, "settings", train=never_train) == rows
 
 
 def test_overview_has_one_line_per_system_and_one_column_per_data_and_shots(finished: Finished) -> None:

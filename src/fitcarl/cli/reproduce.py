@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fitcarl.experiments.summary_tables import SummaryName
     from fitcarl.experiments.system_rows import Protocol
 
-_TABLES: tuple[TableNumber | SummaryName, ...] = ("2", "3", "data", "parameters", "cost")
+_TABLES: tuple[TableNumber | SummaryName, ...] = ("2", "3", "settings", "data", "parameters", "cost")
 _FIGURES = ("4", "5")
 _PROTOCOLS: tuple[Protocol, ...] = ("realistic", "time-unaware", "paper")
 _ORDERS: tuple[Order, ...] = ("cost", "table")
@@ -56,7 +56,11 @@ def reproduce_results(
     ] = "completion",
     table: Annotated[
         str | None,
-        typer.Option("--table", metavar="TABLE", help=f"A table of the paper: {', '.join(_TABLES)}."),
+        typer.Option(
+            "--table",
+            metavar="TABLE",
+            help=f"A table of the paper, or 'settings' (runs trained for and evaluated in both): {', '.join(_TABLES)}.",
+        ),
     ] = None,
     figure: Annotated[
         str | None,
@@ -115,7 +119,7 @@ def reproduce_results(
     if models is not None:
         console.reject_options(context, {"preset": "--preset"}, "cannot be combined with --models", "one of them")
     sets = [part for text in data or () for part in _parts(text)]
-    from fitcarl.experiments.reproduce import ReproductionPlan, table_plan
+    from fitcarl.experiments.reproduce import SETTINGS_TABLE, ReproductionPlan, table_plan
 
     if chosen_figure is not None:
         console.require_plot("--figure")
@@ -139,6 +143,8 @@ def reproduce_results(
         names = _parts(preset)
     elif number == "3":
         names = names or ["paper", "paper-product", "authors", "paper-full"]
+    elif number == "settings":
+        names = names or list(SETTINGS_TABLE)
     plan = table_plan(sets or _BENCHMARKS, shot_numbers, names, seed_numbers, settings)
     plan = replace(plan, setting=visible or plan.setting)
     if number == "data" or number == "parameters" or number == "cost":
@@ -172,9 +178,9 @@ def _table(
     no_train: bool,
     again: bool,
 ) -> None:
-    """Table 2 or 3 of the paper."""
+    """Table 2 or 3 of the paper, or the table of settings."""
     from fitcarl.experiments.jobs import train_in_subprocess
-    from fitcarl.experiments.reproduce import TITLES, reproduce_table
+    from fitcarl.experiments.reproduce import FILES, TITLES, reproduce_table
     from fitcarl.experiments.system_table import render_system_table
 
     with console.training_processes():
@@ -184,7 +190,7 @@ def _table(
         console.show_json({"rows": [row.to_json() for row in rows]})
     else:
         console.show(render_system_table(rows, TITLES[table]).rstrip())
-    console.log.info(f"written to {out / f'table{table}.md'} and {out / f'table{table}.json'}")
+    console.log.info(f"written to {out / FILES[table]}.md and {FILES[table]}.json")
 
 
 def _summary(plan: ReproductionPlan, out: Path, name: SummaryName, json: bool) -> None:

@@ -30,8 +30,15 @@ class Interval:
 def mean_interval(entity: Ids, value: NDArray[np.float64], *, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
     """The mean of ``value`` [queries] and its percentile interval when entities are drawn with replacement."""
     _, number = np.unique(entity, return_inverse=True)
-    total = np.bincount(number, weights=value)
-    size = np.bincount(number).astype(np.float64)
+    total = np.bincount(number, weights=value).astype(np.float64)
+    found = interval_of_sums(total, np.bincount(number).astype(np.float64), seed=seed, resamples=resamples)
+    return Interval(float(value.mean()), found.low, found.high)
+
+
+def interval_of_sums(
+    total: NDArray[np.float64], size: NDArray[np.float64], *, seed: int = 0, resamples: int = RESAMPLES
+) -> Interval:
+    """The same, from the sum of the values [entities] and their number [entities] for each entity."""
     rng = np.random.default_rng(seed)
     means = []
     done, block = 0, max(1, _CELLS // len(size))
@@ -42,7 +49,7 @@ def mean_interval(entity: Ids, value: NDArray[np.float64], *, seed: int = 0, res
         done += len(drawn)
     tail = (1 - _LEVEL) / 2
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
-    return Interval(float(value.mean()), float(low), float(high))
+    return Interval(float(total.sum() / size.sum()), float(low), float(high))
 
 
 def paired_difference(

@@ -38,7 +38,9 @@ class Cell:
     shots: int
     jobs: tuple[TrainingJob, ...] = ()
     setting: Setting = "completion"
-    """What runs are trained for, and what queries may use."""
+    """What queries may use."""
+    trained_for: Setting = "completion"
+    """The setting that runs are trained for."""
 
     @property
     def data(self) -> str:
@@ -60,20 +62,32 @@ def make_cells(
     settings: Sequence[str],
     out: Path,
     setting: Setting = "completion",
+    trained_for: Setting | None = None,
 ) -> list[Cell]:
     """All combinations, in the order of a table. Run folders have the names that ``fitcarl train`` gives them.
+
+    Args:
+        systems: The systems.
+        data: Datasets: names or folders.
+        shots: Numbers of support facts.
+        seeds: Seeds of the runs.
+        settings: ``name=value`` assignments.
+        out: Folder of the runs.
+        setting: What queries may use.
+        trained_for: The setting that runs are trained for; by default the same.
 
     Raises:
         InputError: If a setting applies to no system.
     """
     check_prefixes(systems, settings)
-    assigned = () if setting == "completion" else (f"setting={setting}",)
+    trained_for = trained_for or setting
+    assigned = () if trained_for == "completion" else (f"setting={trained_for}",)
     sources = dict.fromkeys(resolve_source(name) for name in data)
     cells = []
     for source in sources:
         for number in shots:
             for system in systems:
-                stem = f"{Path(source).name}-{number}shot-{system.stem}{folder_part(setting)}"
+                stem = f"{Path(source).name}-{number}shot-{system.stem}{folder_part(trained_for)}"
                 jobs = [
                     TrainingJob(
                         source,
@@ -86,7 +100,7 @@ def make_cells(
                     )
                     for seed in (seeds if system.kind == "trained" else ())
                 ]
-                cells.append(Cell(system, source, number, tuple(jobs), setting))
+                cells.append(Cell(system, source, number, tuple(jobs), setting, trained_for))
     return cells
 
 
@@ -142,10 +156,11 @@ class EvaluationUnit:
 
     @property
     def name(self) -> str:
-        """The name of the run folder, or of a heuristic on this data."""
-        part = folder_part(self.cell.setting)
-        heuristic_name = f"{self.cell.data}-{self.cell.shots}shot-{self.cell.system.name}{part}"
-        return heuristic_name if self.job is None else self.job.folder.name
+        """The name of the run folder, or of a heuristic on this data, and how it is evaluated if that differs."""
+        setting = self.cell.setting
+        if self.job is None:
+            return f"{self.cell.data}-{self.cell.shots}shot-{self.cell.system.name}{folder_part(setting)}"
+        return self.job.folder.name + ("" if setting == self.cell.trained_for else f"-in-{setting}")
 
     @property
     def seed(self) -> int:
@@ -153,7 +168,8 @@ class EvaluationUnit:
 
     @property
     def lock(self) -> Path:
-        return lock_path(self.out, self.name)
+        """Locked during the work; units that evaluate the same run in other settings have the same lock."""
+        return lock_path(self.out, self.name if self.job is None else self.job.folder.name)
 
     @property
     def cost(self) -> float:
@@ -192,11 +208,11 @@ class EvaluationUnit:
         return weights_digest(RunFolder(self.job.folder).weights, self.dataset.digest)
 
     def _evaluate(self) -> Report:
-        known = self.session.known_answers(self.dataset)
+        known, setting = self.session.known_answers(self.dataset), self.cell.setting
         if self.job is not None:
-            return evaluate(self.job.folder, data=self.dataset, shots=self.cell.shots, known=known, split="test")
+            folder, shots = self.job.folder, self.cell.shots
+            return evaluate(folder, data=self.dataset, shots=shots, setting=setting, known=known, split="test")
         scorer = heuristic(self.cell.system.name, self.dataset)
-        setting = self.cell.setting
         return evaluate_scorer(scorer, self.dataset, "test", self.cell.shots, setting=setting, known=known)
 
 

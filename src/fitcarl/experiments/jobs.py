@@ -173,10 +173,11 @@ def mean_training_minutes(jobs: Sequence[TrainingJob]) -> float:
     return sum(_result(job)["seconds"] for job in jobs) / len(jobs) / 60
 
 
-def mean_cpu_minutes(jobs: Sequence[TrainingJob]) -> float | None:
-    """Mean processor time of the training of finished runs, in minutes; None if it was not recorded."""
-    found = [_result(job).get("cpu_seconds") for job in jobs]
-    return sum(found) / len(jobs) / 60 if all(found) else None
+def training_cost(job: TrainingJob) -> dict[str, float | None]:
+    """``minutes``, ``cpu_minutes`` and ``peak_mb`` of the training of a finished run; None if not recorded."""
+    found = _result(job)
+    cpu = found.get("cpu_seconds")
+    return {"minutes": found["seconds"] / 60, "cpu_minutes": cpu / 60 if cpu else None, "peak_mb": found.get("peak_mb")}
 
 
 def max_training_mb(jobs: Sequence[TrainingJob]) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from fitcarl.config.base import Setting
+from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.settings import configure, flatten
 from fitcarl.core.storage import read_json, write_atomically, write_json
 from fitcarl.errors import FitcarlError, InputError
@@ -34,7 +34,7 @@ from fitcarl.experiments.jobs import (
 from fitcarl.experiments.published import Key, PublishedFigures, published_ablations, published_systems
 from fitcarl.experiments.results import Row, merge_rows, published_rows, render_results, row_of_reports
 from fitcarl.experiments.sharing import exclusive
-from fitcarl.experiments.system_rows import SystemRow, rows_of_cell
+from fitcarl.experiments.system_rows import SystemRow, merge_system_rows, rows_of_cell, stale_seeds
 from fitcarl.experiments.system_table import SystemTable
 from fitcarl.experiments.systems import TABLE_2, System, find_systems
 from fitcarl.models.registry import HEURISTIC
@@ -42,9 +42,17 @@ from fitcarl.runs.layout import RunFolder
 
 _log = logging.getLogger(__name__)
 
-TableNumber = Literal["2", "3"]
+TableNumber = Literal["2", "3", "settings"]
 _FULL = "full"
-TITLES: Mapping[TableNumber, str] = {"2": "Table 2: results on test", "3": "Table 3: ablations on test"}
+TITLES: Mapping[TableNumber, str] = {
+    "2": "Table 2: results on test",
+    "3": "Table 3: ablations on test",
+    "settings": "Completion and forecast: runs trained for each setting, evaluated on test in both",
+}
+FILES: Mapping[TableNumber, str] = {"2": "table2", "3": "table3", "settings": "settings"}
+"""Names of the files of each table, without their endings."""
+SETTINGS_TABLE = ("titer", "paper", "plus", *HEURISTIC)
+"""The systems of the table of settings."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class ReproductionPlan:
     seeds: tuple[int, ...] = (0, 1, 2)
     settings: tuple[str, ...] = ()
     setting: Setting = "completion"
-    """What runs are trained for, and what queries may use."""
+    """What runs are trained for, and what queries may use, except in the table of settings, which has both."""
 
     def cells(self, out: Path, systems: Sequence[System] | None = None) -> list[Cell]:
         """The cells of the table; by default those of ``models``."""
@@ -82,7 +90,7 @@ def table_systems(plan: ReproductionPlan, table: TableNumber) -> list[System]:
     Raises:
         InputError: If a name is unknown, or if Table 3 is asked for a model that is not the paper's.
     """
-    if table == "2":
+    if table != "3":
         return find_systems(plan.models, plan.settings)
     ablations = {ablation.name: ablation for ablation in ABLATIONS["fitcarl"]}
     found: list[System] = []
@@ -109,6 +117,22 @@ def table_systems(plan: ReproductionPlan, table: TableNumber) -> list[System]:
     return list(dict.fromkeys(found))
 
 
+def table_cells(plan: ReproductionPlan, out: Path, table: TableNumber) -> list[Cell]:
+    """The cells of a table; in the table of settings, runs trained for each setting are evaluated in both."""
+    systems = table_systems(plan, table)
+    if table != "settings":
+        return plan.cells(out, systems)
+    trained = [system for system in systems if system.kind == "trained"]
+    heuristics = [system for system in systems if system.kind != "trained"]
+    found: list[Cell] = []
+    for setting in SETTINGS:
+        for trained_for in SETTINGS:
+            chosen = [*heuristics, *trained] if trained_for == setting else trained
+            grid = plan.data, plan.shots, plan.seeds, plan.settings
+            found += make_cells(chosen, *grid, out, setting, trained_for)
+    return found
+
+
 def reproduce_table(
     plan: ReproductionPlan,
     out: str | Path,
@@ -122,7 +146,7 @@ def reproduce_table(
     """Trains and evaluates all runs of a table of the paper on meta-test.
 
     Finished runs are reused and unfinished ones resumed. Several processes may work in one folder. ``table2.json`` and
-    ``table2.md`` in ``out`` are updated after every run; rows of earlier calls are kept.
+    ``table2.md`` (or ``settings.json`` …) in ``out`` are updated after every run; rows of earlier calls are kept.
 
     Args:
         plan: The runs.
@@ -141,36 +165,43 @@ def reproduce_table(
         FitcarlError: If a run failed; all others were done.
     """
     out = Path(out)
-    cells = plan.cells(out, table_systems(plan, table))
+    cells = table_cells(plan, out, table)
     datasets = load_datasets(cells)
     check_cells(cells, datasets)
     out.mkdir(parents=True, exist_ok=True)
-    file = SystemTable(out, f"table{table}", TITLES[table])
+    file = SystemTable(out, FILES[table], TITLES[table])
     published = table_figures(table)
 
-    def rows_of(cell: Cell) -> list[SystemRow]:
-        return rows_of_cell(cell, cell.saved_reports(out, datasets[cell.source]), published, plan.settings)
+    rows: dict[Cell, list[SystemRow]] = {}
+    stale: dict[tuple[Any, ...], set[int]] = {}
 
-    rows = {cell: rows_of(cell) for cell in cells}
+    def look_up(cell: Cell) -> None:
+        reports = cell.saved_reports(out, datasets[cell.source])
+        rows[cell] = rows_of_cell(cell, reports, published, plan.settings)
+        stale.update({row.key: stale_seeds(cell, reports) for row in rows[cell]})
+
+    for cell in cells:
+        look_up(cell)
     file.read()  # a damaged file is reported before hours of training
     if save:
-        file.add([row for cell in cells for row in rows[cell]])
+        file.add([row for cell in cells for row in rows[cell]], stale)
     if train is not None:
         errors: list[FitcarlError] = []
         for cell in complete_cells(cells, datasets, out, train, order=order, again=again, on_error=_collect(errors)):
-            rows[cell] = rows_of(cell)
+            look_up(cell)
             if save:
-                file.add(rows[cell])
+                file.add(rows[cell], stale)
         if errors:
             raise errors[0]
-    kept = {row.key: row for row in file.read()}  # results of runs that are no longer in the folder
-    return [kept.get(row.key, row) for cell in cells for row in rows[cell]]
+    found = [row for cell in cells for row in rows[cell]]
+    kept = {row.key: row for row in merge_system_rows(file.read(), found, stale)}  # runs may no longer be there
+    return [kept[row.key] for row in found]
 
 
 def list_runs(plan: ReproductionPlan, out: str | Path, table: TableNumber, order: Order) -> list[dict[str, Any]]:
     """The runs of a table in the order of the work, with their states and rough training times on an idle machine."""
     out = Path(out)
-    cells = plan.cells(out, table_systems(plan, table))
+    cells = table_cells(plan, out, table)
     datasets = load_datasets(cells)
     check_cells(cells, datasets)
     return [
@@ -185,7 +216,7 @@ def list_runs(plan: ReproductionPlan, out: str | Path, table: TableNumber, order
 
 def table_figures(table: TableNumber) -> Mapping[Key, PublishedFigures]:
     """The published figures of a table; those of the full model are in both."""
-    return published_systems() if table == "2" else {**published_systems(), **published_ablations()}
+    return published_systems() if table != "3" else {**published_systems(), **published_ablations()}
 
 
 def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction = train_in_subprocess) -> list[Row]:

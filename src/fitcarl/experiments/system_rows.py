@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,18 +11,22 @@ from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
 from fitcarl.config.presets import PRESETS, default_preset
-from fitcarl.evaluation.bootstrap import mean_interval
-from fitcarl.evaluation.metrics import HITS, mrr
+from fitcarl.evaluation.metrics import HITS
 from fitcarl.evaluation.report import Report
 from fitcarl.experiments.cells import Cell
-from fitcarl.experiments.jobs import max_training_mb, mean_cpu_minutes, mean_training_minutes
+from fitcarl.experiments.jobs import training_cost
 from fitcarl.experiments.published import Key, PublishedFigures
+from fitcarl.experiments.seed_results import SeedResult, combine_results, row_figures
 from fitcarl.experiments.systems import TABLE_2, settings_for
+from fitcarl.models.registry import HEURISTIC
 
 Protocol = Literal["realistic", "time-unaware", "paper"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Status = Literal["done", "partial", "not run", "not available"]
 """``partial``: some of the seeds are missing. ``not available``: this version has no such model."""
+
+StaleSeeds = Mapping[tuple[Any, ...], set[int]]
+"""Seeds by key of a row whose earlier results are no longer valid."""
 
 _RANKS: Mapping[Protocol, Callable[[Report], NDArray[np.float64]]] = {
     "realistic": lambda report: report.official.ranks["time-aware"].of("realistic"),
@@ -73,7 +77,7 @@ class SystemRow:
     missing_seeds: tuple[int, ...] = ()
     mrr_by_seed: tuple[float, ...] = ()
     interval: tuple[float, float] | None = None
-    """95 % interval of ``mrr`` over entities, with the ranks of all seeds pooled."""
+    """95 % interval of ``mrr`` over entities, with the ranks of all seeds pooled (those with ``entity_sums``)."""
     coverage: float | None = None
     """Fraction of the answers that were scored."""
     queries: int | None = None
@@ -83,12 +87,16 @@ class SystemRow:
     """Settings given for the table that apply to the system."""
     signature: str | None = None
     setting: Setting = "completion"
-    """What runs are trained for, and what queries may use."""
+    """What queries may use."""
+    trained_for: Setting | None = None
+    """The setting that runs are trained for; None for a heuristic."""
+    results: tuple[SeedResult, ...] = ()
+    """The results of each seed; one with seed 0 for a heuristic."""
 
     @property
     def key(self) -> tuple[Any, ...]:
         """A newer row with the same key replaces this one."""
-        return *self.group, self.system, self.sees, self.settings, self.protocol
+        return *self.group, self.system, self.sees, self.settings, self.trained_for, self.protocol
 
     @property
     def group(self) -> tuple[str, int, Setting]:
@@ -106,7 +114,11 @@ class SystemRow:
     def from_json(cls, row: Mapping[str, Any]) -> SystemRow:
         """Reads the output of ``to_json``; files of earlier versions have no setting."""
         row = {"setting": "completion", **row}
+        trained = row["system"] not in HEURISTIC
+        row = {"trained_for": row["setting"] if trained else None, **row}
+        row = {"results": _results_of_earlier_version(row), **row}
         values: dict[str, Any] = {field.name: row[_JSON.get(field.name, field.name)] for field in fields(cls)}
+        values["results"] = [SeedResult.from_json(result) for result in values["results"]]
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return cls(**values | lists)
 
@@ -126,7 +138,7 @@ def rows_of_cell(
         settings: Settings given for the table.
     """
     system = cell.system
-    printed = cell.setting == "completion"
+    printed = cell.setting == cell.trained_for == "completion"
     figures = published.get((system.published or "", cell.data, cell.shots)) if printed else None
     shared: dict[str, Any] = {
         "system": system.name,
@@ -136,61 +148,109 @@ def rows_of_cell(
         "published": None if figures is None else figures.to_json(),
         "settings": settings_for(system, settings) if system.kind == "trained" else (),
         "setting": cell.setting,
+        "trained_for": None if system.kind == "heuristic" else cell.trained_for,
     }
     missing = tuple(job.seed for job in cell.jobs if job.seed not in reports)
     if not reports:
         status: Status = "not available" if system.kind == "unavailable" else "not run"
         return [SystemRow(**shared, protocol=name, status=status, missing_seeds=missing) for name in PROTOCOLS]
-    jobs = [job for job in cell.jobs if job.seed in reports]
+    jobs = {job.seed: job for job in cell.jobs}
     found = list(reports.values())
+    first = found[0].official
+    if not all(first.has_same_queries(report.official) for report in found):
+        raise ValueError("a row needs reports on the same queries")
     shared |= {
         "status": "partial" if missing else "done",
         "parameters": found[0].parameters,
-        "minutes": mean_training_minutes(jobs) if jobs else None,
-        "cpu_minutes": mean_cpu_minutes(jobs) if jobs else None,
-        "peak_mb": max_training_mb(jobs) if jobs else None,
-        "seeds": tuple(job.seed for job in jobs),
+        "seeds": tuple(seed for seed in reports if seed in jobs),
         "missing_seeds": missing,
-        "coverage": float(np.mean([report.coverage for report in found])),
-        "queries": len(found[0].official.queries),
-        "entities": len(np.unique(found[0].official.queries.entity)),
+        "queries": len(first.queries),
+        "entities": len(np.unique(first.queries.entity)),
         "signature": str(found[0].signature),
     }
-    return [SystemRow(**shared, protocol=name, **_metrics(found, name)) for name in PROTOCOLS]
+    rows = []
+    for protocol in PROTOCOLS:
+        results = tuple(
+            SeedResult.of(
+                seed,
+                report.official.queries.entity,
+                protocol_ranks(report, protocol),
+                report.coverage,
+                training_cost(jobs[seed]) if seed in jobs else {},
+            )
+            for seed, report in reports.items()
+        )
+        rows.append(SystemRow(**shared, protocol=protocol, results=results, **row_figures(results)))
+    return rows
 
 
-def _metrics(reports: Sequence[Report], protocol: Protocol) -> dict[str, Any]:
-    first = reports[0].official
-    if not all(first.has_same_queries(report.official) for report in reports):
-        raise ValueError("a row needs reports on the same queries")
-    ranks = [protocol_ranks(report, protocol) for report in reports]
-    by_seed = [mrr(part) for part in ranks]
-    hits = np.array([[float(np.mean(part <= k)) for k in HITS] for part in ranks])
-    # A resampled entity contributes its queries of all seeds, so that seeds do not count as more entities.
-    entity = np.concatenate([report.official.queries.entity for report in reports])
-    pooled = mean_interval(entity, 1 / np.concatenate(ranks), seed=reports[0].seed)
-    several = len(reports) > 1
-    return {
-        "mrr": float(np.mean(by_seed)),
-        **{f"hits_{k}": float(value) for k, value in zip(HITS, hits.mean(axis=0), strict=True)},
-        "std": float(np.std(by_seed, ddof=1)) if several else None,
-        "hits_std": tuple(map(float, hits.std(axis=0, ddof=1))) if several else None,
-        "mrr_by_seed": tuple(by_seed),
-        "interval": (pooled.low, pooled.high),
-    }
+def stale_seeds(cell: Cell, reports: Mapping[int, Report]) -> set[int]:
+    """Seeds whose earlier results are no longer valid: their run is there and differs, or is being trained again."""
+    return {job.seed for job in cell.jobs if job.seed not in reports and job.state != "new"}
 
 
-def merge_system_rows(earlier: Iterable[SystemRow], newer: Iterable[SystemRow]) -> list[SystemRow]:
-    """Rows of both; a newer row replaces an earlier one with the same key unless it has no results."""
+def merge_system_rows(
+    earlier: Iterable[SystemRow], newer: Iterable[SystemRow], stale: StaleSeeds | None = None
+) -> list[SystemRow]:
+    """Rows of both; the seeds of a newer row are added to those of an earlier one with the same key and signature.
+
+    Args:
+        earlier: Rows of a file.
+        newer: Rows of this call.
+        stale: Seeds by key whose earlier results are no longer valid.
+    """
     rows = {row.key: row for row in earlier}
     for row in newer:
-        if row.key not in rows or row.has_results or not rows[row.key].has_results:
-            rows[row.key] = row
+        outdated = (stale or {}).get(row.key, set())
+        rows[row.key] = _combined(rows[row.key], row, outdated) if row.key in rows else row
     # A model that was not available earlier may have rows now.
     present = {(*row.group, row.system) for row in rows.values() if row.status != "not available"}
     kept = [row for row in rows.values() if row.status != "not available" or (*row.group, row.system) not in present]
     names = list(dict.fromkeys(row.data for row in kept))
-    return sorted(kept, key=lambda row: (names.index(row.data), row.setting, row.shots, _position(row.system)))
+    return sorted(
+        kept,
+        key=lambda row: (names.index(row.data), row.setting, row.shots, _position(row.system), row.trained_for or ""),
+    )
+
+
+def _combined(earlier: SystemRow, newer: SystemRow, outdated: set[int]) -> SystemRow:
+    """One row with the seeds of both."""
+    if not newer.has_results and not outdated & set(earlier.seeds):
+        return earlier if earlier.has_results else newer
+    kept = [result for result in earlier.results if result.seed not in outdated]
+    other_protocol = newer.has_results and newer.signature != earlier.signature
+    if not kept or other_protocol or (newer.has_results and not newer.seeds):
+        return newer  # a heuristic is always evaluated completely
+    results = combine_results(kept, newer.results)
+    seeds = tuple(result.seed for result in results) if (earlier.seeds or newer.seeds) else ()
+    missing = tuple(sorted({*earlier.missing_seeds, *newer.missing_seeds, *outdated} - set(seeds)))
+    latest = newer if newer.has_results else earlier
+    return replace(
+        latest,
+        status="partial" if missing else "done",
+        published=newer.published,
+        seeds=seeds,
+        missing_seeds=missing,
+        results=results,
+        **row_figures(results),
+    )
+
+
+def _results_of_earlier_version(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The results of a row that was written without them: complete for a single seed, otherwise unknown."""
+    if row["mrr"] is None or len(row["seeds"]) > 1:
+        return []
+    return [
+        {
+            "seed": (row["seeds"] or [0])[0],
+            "mrr": row["mrr"],
+            "hits": [row[f"hits@{k}"] for k in HITS],
+            "coverage": row["coverage"],
+            "entity_sums": None,
+            "entity_queries": None,
+            **{name: row[name] for name in ("minutes", "cpu_minutes", "peak_mb")},
+        }
+    ]
 
 
 def _position(system: str) -> int:

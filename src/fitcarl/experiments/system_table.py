@@ -10,7 +10,7 @@ from fitcarl.core.storage import read_json, write_atomically, write_json
 from fitcarl.errors import InputError
 from fitcarl.evaluation.formatting import format_metric
 from fitcarl.experiments.sharing import exclusive
-from fitcarl.experiments.system_rows import PROTOCOLS, Protocol, SystemRow, merge_system_rows
+from fitcarl.experiments.system_rows import PROTOCOLS, Protocol, StaleSeeds, SystemRow, merge_system_rows
 from fitcarl.reporting.markdown import markdown_table
 
 _FIGURES = ("mrr", "hits@1", "hits@3", "hits@10")
@@ -52,10 +52,15 @@ class SystemTable:
             problem = f"is not a table of results that this version can read ({error})"
             raise InputError(problem, file=self.json, expected="a file that `fitcarl reproduce` wrote") from None
 
-    def add(self, rows: Sequence[SystemRow]) -> None:
-        """Adds rows to those that are in the file now, and writes both files."""
+    def add(self, rows: Sequence[SystemRow], stale: StaleSeeds | None = None) -> None:
+        """Adds rows, or seeds of rows, to those that are in the file now, and writes both files.
+
+        Args:
+            rows: The rows.
+            stale: Seeds by key of a row whose results in the file are no longer valid.
+        """
         with exclusive(self.out, self.name):
-            merged = merge_system_rows(self.read(), rows)
+            merged = merge_system_rows(self.read(), rows, stale)
             write_json(self.json, {"rows": [row.to_json() for row in merged]})
             write_atomically(self.page, render_system_table(merged, self.title).encode())
 
@@ -123,9 +128,10 @@ def _cells(found: dict[Protocol, SystemRow]) -> list[str]:
 
 
 def row_label(row: SystemRow) -> str:
-    """The system with its variant and the settings of the table."""
+    """The system with its variant, what it was trained for if it is evaluated otherwise, and the table's settings."""
     variant = {None: "", "support": " (+support)"}.get(row.sees, f" ({row.sees})")
-    return f"{row.system}{variant}" + (f" [{', '.join(row.settings)}]" if row.settings else "")
+    other = f", trained for {row.trained_for}" if row.trained_for not in (None, row.setting) else ""
+    return f"{row.system}{variant}{other}" + (f" [{', '.join(row.settings)}]" if row.settings else "")
 
 
 def with_spread(mean: float | None, std: float | None) -> str:

@@ -39,7 +39,7 @@ class PlantedCauses:
     right: int
     """Those answered correctly: realistic rank 1 under the time-aware filter."""
     visible: int
-    """Correct answers to events with a cause in the observed graph; other causes are hidden facts of the entity."""
+    """Correct answers to events with a cause among the facts that may be used; other causes are hidden facts."""
     confirmed: int
     """Correct answers whose best path contains a cause."""
     open: int
@@ -69,7 +69,8 @@ def measure_explanations(
     run = run if isinstance(run, Run) else Run.load(run)
     dataset, world = run.dataset(), world or generate_world()
     _check(run, dataset, world)
-    task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids)
+    setting = run.config.setting
+    task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids, setting)
     rows = world.rows_of(_events(task.queries, dataset), dataset.vocabulary, dataset.calendar)
     has_causes = np.array([row >= 0 and len(world.truth.causes_of(row)) > 0 for row in rows.tolist()], dtype=np.bool_)
 
@@ -88,8 +89,10 @@ def measure_explanations(
         has_cause = any(_named(causes, dataset) & _facts_of_path(path) for path in paths)
         chance = CauseProbability(0.0, 0.0)  # no path, no cause
         for path in paths:
-            chance = CauseProbability.of(graph, int(query.entity[0]), answer, causes, path)
-        found.append(_CorrectAnswer(bool(has_cause), bool(graph.contains(causes).any()), chance))
+            past = graph.before(int(query.visible_before[0])) if setting == "forecast" else graph
+            chance = CauseProbability.of(past, int(query.entity[0]), answer, causes, path)
+        seen = graph.contains(causes) & (causes.time < query.visible_before[0])
+        found.append(_CorrectAnswer(bool(has_cause), bool(seen.any()), chance))
         if on_progress is not None:
             on_progress(Progress("explanations", done + 1, len(right), "answers"))
     open_cases = [case for case in found if 0 < case.chance.path < 1]

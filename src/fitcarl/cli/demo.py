@@ -81,7 +81,15 @@ def _train(data: Path, folder: Path, episodes: int) -> Run:
 
     with stop_on_interrupt() as should_stop, training_progress() as on_progress:
         try:
-            return train(data, out=folder, shots=3, episodes=episodes, on_progress=on_progress, should_stop=should_stop)
+            return train(
+                data,
+                out=folder,
+                shots=3,
+                settings=["setting=forecast"],
+                episodes=episodes,
+                on_progress=on_progress,
+                should_stop=should_stop,
+            )
         except TrainingInterrupted:
             raise KeyboardInterrupt from None
 

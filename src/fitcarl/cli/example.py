@@ -83,9 +83,12 @@ class WorkedExample:
 
 
 def find_worked_example(world: World, dataset: Dataset, shots: int = 3) -> WorkedExample:
-    """The first test query whose causes involve a third entity and whose answer is two steps away; else the first."""
+    """The first test query whose causes involve a third entity and whose answer is two steps away; else the first.
+
+    Only facts before the query are used.
+    """
     relations = dataset.vocabulary.relation_ids
-    task = official_task(dataset.test, shots, relations)
+    task = official_task(dataset.test, shots, relations, "forecast")
     queries = task.queries
     hidden = Quadruples(queries.entity, queries.relation, queries.answer, queries.time)
     forward = hidden.in_real_direction(relations)
@@ -107,7 +110,7 @@ def _example(
     world: World, dataset: Dataset, task: Task, graph: TemporalGraph, hidden: Quadruples, row: int
 ) -> WorkedExample:
     # Before training, actions are ranked by the distance to the query time.
-    span = dataset.calendar.span
+    span, graph = dataset.calendar.span, graph.before(int(hidden.time[0]))
     nearness = Adaptive.by_score(-np.abs(np.arange(-span, span + 1, dtype=np.float64)))
     causes = world.truth.facts.take(world.truth.causes_of(row))
     first = action_space(graph, hidden.subject, hidden.time, hidden.time, nearness)

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import named_facts
@@ -117,6 +118,7 @@ def demo_cases(
     seen = Quadruples.concat([dataset.background, task.support.facts])
     visible = np.zeros(len(world.truth), dtype=np.bool_)
     visible[world.rows_of(seen, dataset.vocabulary, dataset.calendar)] = True
+    times = _ticks(world, dataset)
     found = []
     masked = Task(task.support, hide_answers(queries))
     shares = (calibration or UNCALIBRATED).shares(scorer.score(masked, masked.queries))
@@ -144,10 +146,17 @@ def demo_cases(
                 paths[0] if paths else None,
                 world.truth.describe(world.truth.rule_of(row)),
                 _named_world(world, world.truth.causes_of(row)),
-                bool(visible[world.truth.causes_of(row)].any()),
+                bool((visible & (times < queries.visible_before[number]))[world.truth.causes_of(row)].any()),
             )
         )
     return found
+
+
+def _ticks(world: World, dataset: Dataset) -> NDArray[np.int64]:
+    """int64 [facts of the world]: their times in ticks of the dataset."""
+    tick, label = dataset.calendar.tick, world.facts.calendar.label
+    of_world = np.array([tick(label(time)) for time in range(world.facts.calendar.span)])
+    return of_world[world.facts.quadruples.time]
 
 
 def format_fact(fact: NamedFact) -> str:

@@ -90,10 +90,13 @@ class Artifacts:
     """Named tensor files in a folder: what a model prepares before training or saves after it."""
 
     folder: Path
+    newer: tuple[Path, ...] = ()
+    """Further folders, oldest first: a file is read from the last one that has it, and written to the last one."""
 
     def path(self, name: str) -> Path:
-        """The file of an artifact."""
-        return self.folder / f"{name}.safetensors"
+        """The file of an artifact; if there is none yet, where it will be written."""
+        files = [folder / f"{name}.safetensors" for folder in (self.folder, *self.newer)]
+        return next((file for file in reversed(files) if file.exists()), files[-1])
 
     def exists(self, name: str) -> bool:
         return self.path(name).exists()
@@ -103,4 +106,4 @@ class Artifacts:
         return read_tensors(self.path(name))
 
     def write(self, name: str, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
-        write_tensors(self.path(name), tensors, about)
+        write_tensors((self.folder, *self.newer)[-1] / f"{name}.safetensors", tensors, about)

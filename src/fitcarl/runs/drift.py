@@ -102,8 +102,8 @@ def measure_drift(run: Run, facts: Quadruples, vocabulary: Vocabulary, limit: in
         validation_setting=run.config.setting,
     )
     if not len(task.queries):
-        reason = "no fact is later than what is known about its entity by then" if not eligible else "no fact was asked for"
-        return replace(drift, reason=reason)
+        none_later = "no fact is later than what is known about its entity by then"
+        return replace(drift, reason="not asked for" if eligible else none_later)
     names = {entity: vocabulary.entities[entity] for entity in range(len(run.vocabulary.entities), entities)}
     known = _known_answers(facts, graph, task.queries.entity)
     max_delta = max(int(facts.time.max()), last) - min(int(facts.time.min()), first)

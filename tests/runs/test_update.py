@@ -31,7 +31,7 @@ from fitcarl.training.api import resume, train
 from tests.small import SMALL, small
 
 Row = tuple[str, str, str, str]
-NEW = "Somebody new"
+NEW = "Harbour Guild"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def old(rows: list[Row]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def new(rows: list[Row]) -> list[Row]:
-    """The last facts of the world, and some of an entity that nobody knows."""
+    """The last facts of the world, and some of an entity that is new."""
     others = [rows[i] for i in (2500, 2600, 2700, 2800, 2900)]
     return [*rows[2400:], *((NEW, relation, object, time) for _, relation, object, time in others)]
 

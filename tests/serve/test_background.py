@@ -22,7 +22,7 @@ from fitcarl.serve.workers.jobs import LocalWorker
 from fitcarl.serve.workers.pool import WorkerPool
 from tests.serve.fake import FACT, job
 
-NEW = "Somebody new"
+NEW = "Harbour Guild"
 FACTS = [
     {"subject": NEW, "relation": FACT[1], "object": FACT[2], "time": time}
     for time in ("2023-12-30", "2023-12-31", "2024-01-01", "2024-01-02")

@@ -56,20 +56,19 @@ class UpdateTimes:
     """Facts that the drift was measured on."""
 
 
-def time_update(facts: int, added: int, judged: int, on_progress: OnProgress = lambda _: None) -> UpdateTimes:
+def time_update(facts: int, added: int, on_progress: OnProgress = lambda _: None) -> UpdateTimes:
     """Generates two runs and times one update of each.
 
     Args:
         facts: Facts of the larger run.
         added: Facts that are added to each.
-        judged: Facts that the drift is measured on.
         on_progress: Called at every stage.
     """
     start = _measured([sys.executable, "-c", "import fitcarl.runs.update"])
     with tempfile.TemporaryDirectory(prefix="fitcarl-update-") as folder:
         smaller = facts // _SMALLER
-        _, small = _time(Path(folder) / "small", smaller, added, judged, on_progress)
-        found, large = _time(Path(folder) / "large", facts, added, judged, on_progress)
+        _, small = _time(Path(folder) / "small", smaller, added, on_progress)
+        found, large = _time(Path(folder) / "large", facts, added, on_progress)
     own, own_small = large.cpu_seconds - start.cpu_seconds, small.cpu_seconds - start.cpu_seconds
     return UpdateTimes(
         facts=found["facts"] - found["added"],
@@ -86,16 +85,14 @@ def time_update(facts: int, added: int, judged: int, on_progress: OnProgress = l
     )
 
 
-def _time(
-    folder: Path, facts: int, added: int, judged: int, on_progress: OnProgress
-) -> tuple[dict[str, Any], _Measured]:
+def _time(folder: Path, facts: int, added: int, on_progress: OnProgress) -> tuple[dict[str, Any], _CommandCost]:
     on_progress(Progress(f"generating a run of {facts:,} facts", 0, 0))
     file = make_run(generate_world(facts + added).facts, folder, added)
     command = [sys.executable, "-m", "fitcarl", "update", str(folder), "--facts", str(file), "--json"]
     # Once without an effect: compiled loops are read from the cache afterwards, as on every later call.
     _measured([*command, "--judged", "10", "--dry-run"])
     on_progress(Progress(f"updating a run of {facts:,} facts", 0, 0))
-    measured = _measured([*command, "--judged", str(judged)])
+    measured = _measured(command)
     return json.loads(measured.output), measured
 
 
@@ -128,14 +125,14 @@ def make_run(facts: Facts, folder: Path, held_back: int) -> Path:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _CommandCost:
     output: str
     cpu_seconds: float
     wall_seconds: float
     peak_mb: float
 
 
-def _measured(command: list[str]) -> _Measured:
+def _measured(command: list[str]) -> _CommandCost:
     """Runs a command in a process of its own."""
     from time import perf_counter
 
@@ -149,4 +146,4 @@ def _measured(command: list[str]) -> _Measured:
         out.seek(0)
         output = out.read()
     peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    return _Measured(output, usage.ru_utime + usage.ru_stime, perf_counter() - began, peak)
+    return _CommandCost(output, usage.ru_utime + usage.ru_stime, perf_counter() - began, peak)

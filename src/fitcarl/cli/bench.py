@@ -150,14 +150,13 @@ def benchmark_serve(
 def benchmark_update(
     facts: Annotated[int, typer.Option("--facts", min=10_000, help="Facts of the generated run.")] = 1_000_000,
     added: Annotated[int, typer.Option("--added", min=1, help="Facts that are added to it.")] = 10_000,
-    judged: Annotated[int, typer.Option("--judged", min=0, help="Facts that the drift is measured on.")] = 300,
     json: Json = False,
 ) -> None:
     """Measure processor time and memory of 'fitcarl update' on a generated run and on one of a tenth of its size."""
     from fitcarl.bench.update import time_update
 
     with console.progress() as bar:
-        result = time_update(facts, added, judged, on_progress=bar)
+        result = time_update(facts, added, on_progress=bar)
     _show(asdict(result), json)
 
 

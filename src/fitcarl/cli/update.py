@@ -29,8 +29,14 @@ def update_run(
         typer.Option("--skip-unknown-relations", help="Leave out facts with a relation that the run does not know."),
     ] = False,
     judged: Annotated[
-        int, typer.Option("--judged", metavar="N", min=0, help="Facts that the drift is measured on at most.")
-    ] = 300,
+        int | None,
+        typer.Option(
+            "--judged",
+            metavar="N",
+            min=0,
+            help="Facts that the drift is measured on at most. [default: 300; 100 on very large runs]",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sample of judged facts.")] = 0,
     columns: options.Columns = None,
     header: options.Header = None,

@@ -23,8 +23,9 @@ from fitcarl.runs.run import Run
 from fitcarl.scoring.scorer import Scorer
 from fitcarl.tasks.task import NO_LIMIT, Queries, Task, official_task
 
-JUDGED = 300
-"""Facts that the drift is measured on at most, drawn at random from more."""
+_MIN_JUDGED, _MAX_JUDGED, _JUDGED_ENTITIES = 100, 300, 10_000_000
+"""Facts that the drift is measured on by default, and the product of facts and entities that bounds their number: a
+query costs more the more entities there are."""
 _MAX_SUPPORT = 50
 """Latest facts of a known entity that are its support, as for questions about it."""
 _HEURISTIC = "copy"
@@ -60,7 +61,9 @@ class Drift:
     """Why nothing was judged."""
 
 
-def measure_drift(run: Run, facts: Quadruples, vocabulary: Vocabulary, limit: int = JUDGED, seed: int = 0) -> Drift:
+def measure_drift(
+    run: Run, facts: Quadruples, vocabulary: Vocabulary, limit: int | None = None, seed: int = 0
+) -> Drift:
     """Asks for each new fact as a forecast from the background, which does not have it yet.
 
     A known entity has its latest background facts as support. A new entity has its earliest K new facts as support and
@@ -71,10 +74,13 @@ def measure_drift(run: Run, facts: Quadruples, vocabulary: Vocabulary, limit: in
         run: The run before the update.
         facts: The new facts, none of which is in the background.
         vocabulary: The names of the run and of the new entities.
-        limit: Maximum number of facts to judge.
+        limit: Maximum number of facts to judge, drawn at random from more; by default 300, or as few as 100 if there
+            are more than 33,000 entities.
         seed: Seed of the sample.
     """
     entities = len(vocabulary.entities)
+    if limit is None:
+        limit = int(np.clip(_JUDGED_ENTITIES // max(entities, 1), _MIN_JUDGED, _MAX_JUDGED))
     context = run.context.with_capacity(entities - run.context.graph.entities)
     graph = context.graph
     first, last = graph.time_range if graph.edges else (0, -1)

@@ -36,16 +36,16 @@ class UpdateRecord:
 
 
 @dataclass(frozen=True)
-class History:
+class UpdateHistory:
     """The updates of a run, oldest first, and the folder that the last one wrote."""
 
     updates: tuple[UpdateRecord, ...] = ()
     current: str = ""
     """Name of a folder inside the run; empty if the run was never updated."""
 
-    def with_update(self, record: UpdateRecord) -> History:
+    def with_update(self, record: UpdateRecord) -> UpdateHistory:
         """The history after a further update."""
-        return History((*self.updates, record), update_folder(len(self.updates) + 1))
+        return UpdateHistory((*self.updates, record), update_folder(len(self.updates) + 1))
 
 
 def update_folder(number: int) -> str:
@@ -58,7 +58,7 @@ def history_file(run: Path) -> Path:
     return run / "updates.json"
 
 
-def read_history(run: Path) -> History:
+def read_history(run: Path) -> UpdateHistory:
     """The history of a run folder.
 
     Raises:
@@ -66,7 +66,7 @@ def read_history(run: Path) -> History:
     """
     file = history_file(run)
     if not file.exists():
-        return History()
+        return UpdateHistory()
     found: Any = read_json(file)
     names = {field.name for field in fields(UpdateRecord)}
     try:
@@ -78,10 +78,10 @@ def read_history(run: Path) -> History:
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise InputError("is damaged", file=file, expected="the file that `fitcarl update` wrote") from None
-    return History(updates, current)
+    return UpdateHistory(updates, current)
 
 
-def write_history(run: Path, history: History) -> None:
+def write_history(run: Path, history: UpdateHistory) -> None:
     """Writes the history atomically."""
     updates = [asdict(update) for update in history.updates]
     write_json(history_file(run), {"format": _VERSION, "current": history.current, "updates": updates})

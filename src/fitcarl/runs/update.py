@@ -29,7 +29,7 @@ from fitcarl.errors import InputError
 from fitcarl.graph.storage import save_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
-from fitcarl.runs.drift import JUDGED, Drift, measure_drift
+from fitcarl.runs.drift import Drift, measure_drift
 from fitcarl.runs.history import UpdateRecord, read_history, write_history
 from fitcarl.runs.layout import RunFolder, write_names
 from fitcarl.runs.run import Run
@@ -83,7 +83,7 @@ def update(
     header: bool | Literal["auto"] = "auto",
     columns: Sequence[str | int] | None = None,
     skip_unknown_relations: bool = False,
-    judged: int = JUDGED,
+    judged: int | None = None,
     seed: int = 0,
     dry_run: bool = False,
     on_progress: OnProgress | None = None,
@@ -101,7 +101,7 @@ def update(
         header: Whether the file has a header.
         columns: The columns of the file.
         skip_unknown_relations: Leave out facts with an unknown relation instead of raising an error.
-        judged: Maximum number of facts that the drift is measured on; 0 for none.
+        judged: Maximum number of facts that the drift is measured on, see ``measure_drift``; 0 for none.
         seed: Seed of the sample of judged facts.
         dry_run: Measure the drift and count, but write nothing.
         on_progress: Called at every stage.

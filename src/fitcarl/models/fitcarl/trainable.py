@@ -80,7 +80,7 @@ class FitcarlModel:
 
     def with_background(self, context: GraphContext, new_entities: Ids) -> FitcarlModel:  # noqa: ARG002
         """New entities have rows of zeros: asked about, they are encoded from their facts like unseen ones; as the
-        target of an action they are told apart by relation and time only."""
+        target of an action, only relation and time distinguish them."""
         return self.with_capacity(context)
 
     def save_background(self, artifacts: Artifacts) -> None:

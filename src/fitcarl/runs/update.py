@@ -16,6 +16,7 @@ import fitcarl
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.core.storage import read_json
 from fitcarl.data.facts import named_facts
 from fitcarl.data.io.further_facts import (
     FurtherFacts,
@@ -194,7 +195,7 @@ class _Change:
 
     def record(self, drift: Drift) -> UpdateRecord:
         """The entry of the history."""
-        label, base = self.run.calendar.label, self.context.graph.base
+        label = self.run.calendar.label
         text = "\n".join("\t".join(fact) for fact in sorted(self.named()))
         times = (label(int(self.facts.time.min())), label(int(self.facts.time.max()))) if len(self.facts) else ("", "")
         return UpdateRecord(
@@ -203,7 +204,7 @@ class _Change:
             first_time=times[0],
             last_time=times[1],
             facts_digest=sha256_of_arrays(header=text.encode()),
-            background_digest=sha256_of_arrays(base.offsets, base.relation, base.target, base.time),
+            background_digest="",  # known when the graph is written
             drift_mrr=drift.mrr,
             drift_judged=drift.judged,
             version=fitcarl.__version__,
@@ -229,6 +230,9 @@ def _write(run: Run, model: TrainableModel, change: _Change, record: UpdateRecor
             shutil.copytree(source.path, root, ignore=shutil.ignore_patterns(*_NOT_COPIED))
         unfinished.mkdir()
         _write_files(source, model, change, unfinished)
+        history = replace(
+            history, updates=(*history.updates[:-1], replace(record, background_digest=_digest(unfinished)))
+        )
         _sync(unfinished)
         unfinished.rename(finished)
         write_history(root, history)
@@ -254,6 +258,12 @@ def _write_files(source: RunFolder, model: TrainableModel, change: _Change, fold
         for file in (source.path / source.update).iterdir():
             if file.is_file() and not (folder / file.name).exists():
                 _link(file, folder / file.name)
+
+
+def _digest(folder: Path) -> str:
+    """sha256 of the checksums of the graph's columns."""
+    sums = read_json(folder / "graph" / "graph.json")["sha256"]
+    return sha256_of_arrays(header=" ".join(sums[name] for name in sorted(sums)).encode())
 
 
 def _link(file: Path, to: Path) -> None:

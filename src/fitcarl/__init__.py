@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fitcarl.predict.query import Query
     from fitcarl.runs.evaluate import evaluate
     from fitcarl.runs.run import Run
+    from fitcarl.runs.update import update
     from fitcarl.scoring.scorer import Scorer
     from fitcarl.scoring.scores import Scores
     from fitcarl.training.api import resume, train
@@ -45,6 +46,7 @@ _MODULES = {
     "resume": "fitcarl.training.api",
     "split": "fitcarl.data.split:split_facts",
     "train": "fitcarl.training.api",
+    "update": "fitcarl.runs.update",
 }
 """Public name → its module (``module:name`` if it has another name there)."""
 
@@ -67,6 +69,7 @@ __all__ = [
     "resume",
     "split",
     "train",
+    "update",
 ]
 
 

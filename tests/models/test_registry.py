@@ -19,7 +19,7 @@ def test_heuristic_models_have_their_names(name: str) -> None:
 @pytest.mark.parametrize("name", registry.TRAINABLE)
 def test_trainable_models_have_the_members_of_the_protocol(name: str) -> None:
     model = registry.trainable_class(name)
-    members = ("prepare", "load", "save_artifacts", "training_step", "scorer")
+    members = ("prepare", "load", "save_artifacts", "training_step", "scorer", "with_background", "save_background")
     assert all(hasattr(model, member) for member in (*members, "with_capacity", "with_graph", "refit_statistics"))
     assert isinstance(model.artifacts, tuple)
 

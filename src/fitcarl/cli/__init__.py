@@ -25,6 +25,7 @@ from fitcarl.cli import (
     settings,
     train,
     tune,
+    update,
 )
 
 
@@ -60,6 +61,7 @@ def build_cli() -> typer.Typer:
     app.command("names")(names.list_names)
     app.command("predict")(predict.predict_links)
     app.command("explain")(predict.explain_answer)
+    app.command("update")(update.update_run)
     app.command("serve")(serve.serve_run)
     app.command("reproduce")(reproduce.reproduce_results)
     app.command("ablate")(ablate.ablate_preset)

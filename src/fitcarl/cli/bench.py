@@ -29,6 +29,7 @@ def build() -> typer.Typer:
     app.command("ask")(benchmark_ask)
     app.command("explain")(benchmark_explain)
     app.command("serve")(benchmark_serve)
+    app.command("update")(benchmark_update)
     return app
 
 
@@ -143,6 +144,19 @@ def benchmark_serve(
 
     with console.progress() as bar:
         result = time_serve(run, requests, clients, on_progress=bar)
+    _show(asdict(result), json)
+
+
+def benchmark_update(
+    facts: Annotated[int, typer.Option("--facts", min=10_000, help="Facts of the generated run.")] = 1_000_000,
+    added: Annotated[int, typer.Option("--added", min=1, help="Facts that are added to it.")] = 10_000,
+    json: Json = False,
+) -> None:
+    """Measure processor time and memory of 'fitcarl update' on a generated run and on one of a tenth of its size."""
+    from fitcarl.bench.update import time_update
+
+    with console.progress() as bar:
+        result = time_update(facts, added, on_progress=bar)
     _show(asdict(result), json)
 
 

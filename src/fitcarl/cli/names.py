@@ -30,7 +30,7 @@ def list_names(
     from fitcarl.predict.entities import NameSearch
     from fitcarl.runs.layout import RunFolder
 
-    vocabulary, _, _ = RunFolder(run).read_names()
+    vocabulary, _, _ = RunFolder(run).updated().read_names()
     names = vocabulary.relations if kind == "relation" else vocabulary.entities
     found = NameSearch(names).near(near, top or _DEFAULT_MATCHES) if near else list(names)[:top]
     if json:

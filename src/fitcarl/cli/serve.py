@@ -32,6 +32,10 @@ def serve_run(
     limit: Annotated[
         list[str] | None, typer.Option("--limit", metavar="NAME=NUMBER", help="Change a limit; repeatable.")
     ] = None,
+    allow_updates: Annotated[
+        bool,
+        typer.Option("--allow-updates", help="Let clients add facts to the background of the run, permanently."),
+    ] = False,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Number of worker processes. [default: number of cores]")
     ] = None,
@@ -55,15 +59,14 @@ def serve_run(
     with listen(host, port) as listening, WorkerPool(run, workers, _HANG_FACTOR * limits.seconds) as pool:
         predictor = Predictor.load(run)
         facts = Store.open(store or run / "observed.sqlite")
-        service = Service(predictor, facts, limits, pool, workers)
+        service = Service(predictor, facts, limits, pool, workers, allow_updates)
         if unusable := service.count_unusable():
             console.log.info(
                 f"warning: {unusable} stored facts are ignored: their relation or time is unknown to this run"
             )
         if token is None and not is_local(host):
-            console.log.info(
-                f"warning: everyone who can reach {host} can read and change the stored facts; use --token"
-            )
+            changed = "the stored facts and the run" if allow_updates else "the stored facts"
+            console.log.info(f"warning: everyone who can reach {host} can read and change {changed}; use --token")
         pool.wait_until_ready()
 
         def on_ready() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -81,7 +82,7 @@ def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
     for name in sorted(tensors):
         array = tensors[name].numpy()
         sha.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        sha.update(array.tobytes())
+        sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)  # no copy, as tobytes makes
     return sha.hexdigest()
 
 
@@ -90,10 +91,13 @@ class Artifacts:
     """Named tensor files in a folder: what a model prepares before training or saves after it."""
 
     folder: Path
+    newer: tuple[Path, ...] = ()
+    """Further folders, oldest first: a file is read from the last one that has it, and written to the last one."""
 
     def path(self, name: str) -> Path:
-        """The file of an artifact."""
-        return self.folder / f"{name}.safetensors"
+        """The file of an artifact; if there is none yet, where it will be written."""
+        files = [folder / f"{name}.safetensors" for folder in (self.folder, *self.newer)]
+        return next((file for file in reversed(files) if file.exists()), files[-1])
 
     def exists(self, name: str) -> bool:
         return self.path(name).exists()
@@ -103,4 +107,4 @@ class Artifacts:
         return read_tensors(self.path(name))
 
     def write(self, name: str, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
-        write_tensors(self.path(name), tensors, about)
+        write_tensors((self.folder, *self.newer)[-1] / f"{name}.safetensors", tensors, about)

@@ -12,6 +12,8 @@ from fitcarl.core.arrays import offsets_of, spans
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 
+_CELLS_PER_PAIR = 16  # bytes of a table of all pairs, for each pair that has 8
+
 
 @dataclass(frozen=True, eq=False)
 class Concepts:
@@ -70,9 +72,17 @@ def concept_distribution(background: Quadruples, concepts: Concepts, relations: 
     facts. n_c is the number of entities in E_r that have concept c. The objects of an inverse relation are the subjects
     of the relation.
     """
+    if not len(concepts):
+        return np.zeros((relations.directed, 0))
     both = background.both_directions(relations)
     entities = len(concepts.offsets) - 1
-    pair = np.unique(both.relation.astype(np.int64) * entities + both.object)
+    pair = both.relation.astype(np.int64) * entities + both.object
+    if relations.directed * entities <= _CELLS_PER_PAIR * len(pair):  # a table is much faster than a sort
+        seen = np.zeros(relations.directed * entities, dtype=np.bool_)
+        seen[pair] = True
+        pair = np.flatnonzero(seen)
+    else:
+        pair = np.unique(pair)
     relation, entity = np.divmod(pair, entities)
 
     row, position = spans(concepts.offsets[entity], np.diff(concepts.offsets)[entity])

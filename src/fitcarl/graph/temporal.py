@@ -168,6 +168,13 @@ def check_range(what: str, ids: NDArray[np.integer[Any]], count: int) -> None:
         raise ValueError(f"{what} {wrong} is out of range: ids are from 0 to {count - 1}")
 
 
+def order_by_time(time: Ids) -> NDArray[np.uint32]:
+    """uint32 [times]: positions in ascending order of time; equal times keep their order. Times may be negative."""
+    moment, moments = _dense_times(time)
+    order: NDArray[np.uint32] = stable_order(moment, np.arange(len(time), dtype=np.uint32), moments)
+    return order
+
+
 def _dense_times(time: Ids) -> tuple[Ids, int]:
     """Times as integers in [0, n) in the same order, and n, which is bounded by the edges and not by the time span."""
     if not len(time):

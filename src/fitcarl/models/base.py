@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fitcarl.config.schema import Config
@@ -17,8 +19,9 @@ from fitcarl.core.storage import Artifacts
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.scoring.scorer import Explainer
 from fitcarl.tasks.task import Task
@@ -162,6 +165,39 @@ class TrainableModel(Protocol):
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> Self:
         """The same weights on another background of the same entities, with all statistics computed on it."""
         ...
+
+    def with_background(self, context: GraphContext, new_entities: Ids) -> Self:
+        """The same weights on a background with further facts, whose further entities are the last ones.
+
+        Args:
+            context: The background, in which all statistics are computed.
+            new_entities: int32, entities that had no fact before.
+
+        Raises:
+            InputError: If the model cannot answer with an entity that has no trained row.
+        """
+        ...
+
+    def save_background(self, artifacts: Artifacts) -> None:
+        """Saves the artifacts that depend on the background or have a row per entity."""
+        ...
+
+
+def require_rows(model: str, has_row: NDArray[np.bool_], new_entities: Ids) -> None:
+    """Raises an InputError unless all of these entities have a trained row.
+
+    Args:
+        model: Name of the model.
+        has_row: bool [entities or fewer]; further entities have none.
+        new_entities: int32, the entities.
+    """
+    missing = [entity for entity in new_entities.tolist() if entity >= len(has_row) or not has_row[entity]]
+    if missing:
+        raise InputError(
+            f"the model {model} ranks answers by a trained row per entity, and new entities have none",
+            found=f"{len(missing):,} new entities",
+            expected="facts between known entities, or a new training with these facts",
+        )
 
 
 def adam(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:

@@ -18,6 +18,7 @@ from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import draw_tasks, evaluate_scorer, hide_answers
 from fitcarl.evaluation.reliability import filter_known_answers
 from fitcarl.evaluation.report import Report
+from fitcarl.runs.history import read_history
 from fitcarl.runs.run import Run
 from fitcarl.scoring.scorer import Scorer
 from fitcarl.scoring.scores import Scores
@@ -45,6 +46,9 @@ def evaluate(
 ) -> Report:
     """Evaluates a run on the dataset it was trained on, or on another one with the same names.
 
+    A run that was updated is evaluated as it was trained, and the signature says so: facts that were added later are in
+    no split of the dataset.
+
     Args:
         run: A run, or the path of its folder.
         split: ``train``, ``valid`` or ``test``; by default ``test``, or ``valid`` if there is no test split.
@@ -64,7 +68,9 @@ def evaluate(
         InputError: If the run is damaged or the dataset does not fit it.
     """
     if not isinstance(run, Run):
-        run = Run.load(run)
+        run = Run.load(run, as_trained=True)
+    elif run.updates:  # their facts are in no split: the dataset would not be the one that is reported
+        run = Run.load(run.folder.path, as_trained=True)
     if isinstance(data, Dataset):
         validate(data, data.name)  # datasets read from a folder are already validated
         dataset = data
@@ -182,6 +188,8 @@ def calibrate(
 def _provenance(run: Run, dataset: Dataset, split: Split, shots: int, setting: Setting) -> dict[str, str]:
     """Signature entries: side information of the model, and how the training differs from the evaluation."""
     extra = run.config.side_information
+    if read_history(run.folder.path).updates:
+        extra["updates"] = "left-out"
     if setting != run.config.setting:
         extra["trained-setting"] = run.config.setting
     if shots != run.config.shots:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -20,7 +21,7 @@ import fitcarl
 from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.schema import Config, parse_config
 from fitcarl.core.parallel import thread_count
-from fitcarl.core.storage import Artifacts, read_json, read_tensors, write_json, write_tensors
+from fitcarl.core.storage import Artifacts, read_json, read_tensors, write_atomically, write_json, write_tensors
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
@@ -31,6 +32,7 @@ from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import save_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.runs.example import make_example
+from fitcarl.runs.history import read_history
 
 _A_RUN = "a folder that `fitcarl train` wrote"
 
@@ -55,6 +57,13 @@ class RunFolder:
     """The paths of a run."""
 
     path: Path
+    update: str = ""
+    """The folder inside it with the files that the last update replaced; empty for the run as it was trained."""
+
+    def updated(self) -> RunFolder:
+        """The run with its last update; the run as it was trained if there is none."""
+        self.check()
+        return RunFolder(self.path, read_history(self.path).current)
 
     @property
     def config(self) -> Path:
@@ -79,22 +88,22 @@ class RunFolder:
     @property
     def vocabulary(self) -> Path:
         """Names, calendar and concepts."""
-        return self.path / "vocabulary.json"
+        return self._latest("vocabulary.json")
 
     @property
     def graph(self) -> Path:
         """The folder of the background graph."""
-        return self.path / "graph"
+        return self._latest("graph")
 
     @property
     def artifacts(self) -> Artifacts:
         """What the model keeps besides its weights."""
-        return Artifacts(self.path)
+        return Artifacts(self.path, (self.path / self.update,) if self.update else ())
 
     @property
     def weights(self) -> Path:
         """The best weights by meta-validation."""
-        return self.path / "weights.safetensors"
+        return self._latest("weights.safetensors")
 
     @property
     def state(self) -> Path:
@@ -152,7 +161,7 @@ class RunFolder:
         if not self.environment.exists():
             write_json(self.environment, environment())
         if not self.vocabulary.exists():
-            write_json(self.vocabulary, _names_to_json(dataset.vocabulary, dataset.calendar, dataset.concepts))
+            write_names(self.vocabulary, dataset.vocabulary, dataset.calendar, dataset.concepts)
         if not self.example.exists():
             example = make_example(dataset, config.shots, rename_entity=keep_all_facts)
             if example is not None:
@@ -160,6 +169,11 @@ class RunFolder:
         if not self.graph.exists():
             shutil.rmtree(self.path / "graph.unfinished", ignore_errors=True)
             save_graph(_graph_of_all_facts(dataset) if keep_all_facts else background, self.graph)
+
+    def _latest(self, name: str) -> Path:
+        """A file of the last update, or the one that training wrote if the update did not replace it."""
+        replaced = self.path / self.update / name
+        return replaced if self.update and replaced.exists() else self.path / name
 
     def check(self) -> None:
         """Raises an InputError unless this is a run folder, finished or not."""
@@ -254,6 +268,12 @@ def environment() -> dict[str, Any]:
         "loop_threads": thread_count(),
         **{package: version(package) for package in packages},
     }
+
+
+def write_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> None:
+    """Writes names, calendar and concepts."""
+    content = json.dumps(_names_to_json(vocabulary, calendar, concepts), ensure_ascii=False)  # long lists: no indent
+    write_atomically(file, (content + "\n").encode())
 
 
 def _names_to_json(vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> dict[str, Any]:

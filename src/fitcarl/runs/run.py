@@ -21,6 +21,7 @@ from fitcarl.graph.storage import open_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.registry import trainable_class
+from fitcarl.runs.history import UpdateRecord, read_history
 from fitcarl.runs.layout import Origin, RunFolder
 from fitcarl.scoring.scorer import Scorer
 
@@ -40,6 +41,8 @@ class Run:
     model: TrainableModel
     calibrations: Mapping[Setting, Calibration] = field(default_factory=dict)
     """How scores become shares in each setting, fitted on meta-validation; empty if training has not ended."""
+    updates: tuple[UpdateRecord, ...] = ()
+    """The updates whose facts are in its background, oldest first."""
 
     @property
     def calibration(self) -> Calibration | None:
@@ -72,16 +75,21 @@ class Run:
         return self.origin.keep_all_facts
 
     @classmethod
-    def load(cls, path: str | Path) -> Run:
+    def load(cls, path: str | Path, *, as_trained: bool = False) -> Run:
         """Opens a run folder.
 
         Args:
             path: The folder that ``fitcarl train`` wrote.
+            as_trained: Without the facts that ``fitcarl update`` has added since.
 
         Raises:
             InputError: If a part is missing, damaged or does not fit the others.
         """
         folder = RunFolder(Path(path))
+        folder.check()
+        history = read_history(folder.path)
+        if history.current and not as_trained:
+            folder = replace(folder, update=history.current)
         config = folder.read_config()
         if not folder.weights.exists():
             raise InputError("has no weights yet", file=folder.path, expected="a run that was validated at least once")
@@ -92,7 +100,8 @@ class Run:
         model = trainable_class(config.model).load(config, context, folder.artifacts)
         folder.load_weights(model.module)
         calibrations = folder.read_calibrations(config.setting)
-        return cls(folder, config, origin, vocabulary, calendar, concepts, context, model, calibrations)
+        updates = history.updates if folder.update else ()
+        return cls(folder, config, origin, vocabulary, calendar, concepts, context, model, calibrations, updates)
 
     def __repr__(self) -> str:
         names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"

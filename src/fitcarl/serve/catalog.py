@@ -56,6 +56,8 @@ class Catalog:
         run, calendar = self._run, self._run.calendar
         data = run.origin.name  # not the source, which may be a path on this machine
         signature = {"preset": run.config.preset, "shots": run.config.shots, "data": f"{data}@{run.digest[:12]}"}
+        if run.updates:
+            signature["background"] = run.updates[-1].background_digest[:12]
         signature["fitcarl"] = fitcarl.__version__
         return ModelResponse(
             name=run.folder.path.resolve().name,
@@ -66,6 +68,7 @@ class Catalog:
             entities=len(run.vocabulary.entities),
             relations=len(run.vocabulary.relations),
             facts=int(self._facts_of_relation.sum()),
+            updates=len(run.updates),
             first_time=calendar.label(0),
             last_time=calendar.label(calendar.span - 1),
             granularity=calendar.granularity,

@@ -89,6 +89,18 @@ async def observe(service: ServiceDependency, body: schemas.ObserveRequest) -> s
     return await service.observe([fact.to_fact() for fact in body.facts])
 
 
+@router.post(
+    "/background",
+    tags=["facts"],
+    dependencies=[Depends(_require_json)],
+    responses=error_responses(403, 409, 415),
+)
+async def update_background(service: ServiceDependency, body: schemas.BackgroundRequest) -> schemas.BackgroundResponse:
+    """Add facts to the background of the run, permanently and without training. Off unless the service was started with
+    --allow-updates. When the response is sent, all answers are from the updated run."""
+    return await service.update_background([fact.to_fact() for fact in body.facts])
+
+
 @router.get("/actors", tags=["facts"])
 async def stored_entities(
     service: ServiceDependency, search: SearchText = "", limit: Limit = 100

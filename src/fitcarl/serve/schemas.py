@@ -67,6 +67,14 @@ class ObserveRequest(JsonModel):
     facts: Annotated[tuple[FactRequest, ...], Field(min_length=1)]
 
 
+class BackgroundRequest(JsonModel):
+    """Facts to add to the background."""
+
+    model_config = _REQUEST
+
+    facts: Annotated[tuple[FactRequest, ...], Field(min_length=1)]
+
+
 class PredictRequest(QuerySchema):
     """A query. Exactly one of subject and object is given; the other one is predicted."""
 
@@ -119,6 +127,8 @@ class ModelResponse(JsonModel):
     relations: int
     facts: int
     """Number of facts in the background graph."""
+    updates: int
+    """Updates that have added facts to the background since the training."""
     first_time: str
     last_time: str
     granularity: Granularity
@@ -173,6 +183,48 @@ class ObserveResponse(JsonModel):
     added: int
     """Number of facts that were not stored before."""
     facts: tuple[StoredFactSchema, ...]
+
+
+class DriftSchema(JsonModel):
+    """How well the run predicted facts before they were added: MRR as forecasts."""
+
+    mrr: float | None
+    """None if no fact could be judged."""
+    low: float | None
+    """Lower end of the 95 % interval."""
+    high: float | None
+    judged: int
+    """Facts that were judged."""
+    eligible: int
+    """Facts that could be judged; a random sample of them was."""
+    heuristic: str
+    """Heuristic that gives the scale."""
+    heuristic_mrr: float | None
+    validation_mrr: float | None
+    """MRR of the run on meta-validation."""
+    validation_setting: Setting
+    reason: str
+    """Why no fact was judged; empty otherwise."""
+
+
+class BackgroundResponse(JsonModel):
+    """Result of an update of the background."""
+
+    added: int
+    """Facts that were new."""
+    already_known: int
+    """Facts that the background had already."""
+    duplicates: int
+    """Facts that the request repeats."""
+    new_entities: int
+    """Entities that became known."""
+    facts: int
+    """Number of facts in the background graph."""
+    entities: int
+    last_time: str
+    updates: int
+    """Updates of the run so far."""
+    drift: DriftSchema
 
 
 class StoredEntityItem(JsonModel):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from fitcarl.core.lock import FolderInUseError
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
 from fitcarl.predict.schemas import ExampleSchema
+from fitcarl.runs.update import update
 from fitcarl.serve import schemas
 from fitcarl.serve.batching import Batcher
 from fitcarl.serve.catalog import Catalog
@@ -44,6 +47,7 @@ class Service:
         limits: Limits | None = None,
         worker: Worker | None = None,
         threads: int = 1,
+        allow_updates: bool = False,
     ) -> None:
         """Creates a service.
 
@@ -53,6 +57,7 @@ class Service:
             limits: Limits of the service.
             worker: Computes the answers; by default the predictor in this process.
             threads: Number of threads that call the worker concurrently.
+            allow_updates: Whether facts may be added to the background of the run.
         """
         self.limits = limits or Limits()
         self.metrics = Metrics()
@@ -61,6 +66,8 @@ class Service:
         self._store = store
         self._worker = worker or LocalWorker(predictor)
         self._threads = threads
+        self._allow_updates = allow_updates
+        self._updating = False
         self._check_stored = lru_cache(maxsize=65_536)(self._check_or_none)
 
     async def start(self) -> None:
@@ -115,6 +122,45 @@ class Service:
         checked = [normalise(await self._check(fact, f"facts.{index}")) for index, fact in enumerate(facts)]
         stored, added = await self._executor.run(self._store.add, checked, self._check_usage)
         return schemas.ObserveResponse(added=added, facts=_schemas(stored))
+
+    async def update_background(self, facts: Sequence[Fact]) -> schemas.BackgroundResponse:
+        """Adds facts to the background of the run; afterwards, all answers are from the updated run."""
+        if not self._allow_updates:
+            raise ApiError(403, "updates are switched off; start the service with --allow-updates")
+        self._check_count("facts", len(facts), self.limits.facts_per_update)
+        for index, fact in enumerate(facts):
+            await self._check(fact, f"facts.{index}")
+        if self._updating:
+            raise ApiError(409, "another update is in progress; try again later")
+        self._updating = True
+        try:
+            return await asyncio.to_thread(self._update, facts)
+        except FolderInUseError as error:
+            raise ApiError(409, f"the run {error.problem}; try again later") from None
+        except InputError as error:
+            field = None if error.row is None else f"facts.{error.row - 1}.{error.field}"
+            located = InputError(
+                error.problem, field=field, found=error.found, expected=error.expected, hint=error.hint
+            )
+            raise ApiError(422, str(located), field) from None
+        finally:
+            self._updating = False
+
+    def _update(self, facts: Sequence[Fact]) -> schemas.BackgroundResponse:
+        """Updates the run folder, then everything that was loaded from it, while queries are answered."""
+        folder = self._predictor.run.folder.path
+        done = update(folder, facts)
+        if done.added:
+            predictor = Predictor.load(folder)
+            catalog = Catalog(predictor)
+            try:
+                self._worker.reload(predictor)
+            except InputError:
+                problem = "the facts were added, but the worker processes do not start; restart the service"
+                raise ApiError(503, problem) from None
+            self._predictor, self._catalog = predictor, catalog
+            self._check_stored.cache_clear()
+        return schemas.BackgroundResponse.model_validate(done)
 
     async def stored_entities(self, search: str, limit: int) -> schemas.StoredEntitiesResponse:
         """Entities that stored facts mention, new ones first."""

@@ -20,6 +20,7 @@ from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
 from fitcarl.models.base import GraphContext, Preparation
 from fitcarl.models.registry import trainable_class
+from fitcarl.runs.history import read_history
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.training.finish import finish
@@ -132,6 +133,13 @@ def resume(
     folder = RunFolder(Path(run))
     folder.check()
     with lock_folder(folder.path):
+        if updates := read_history(folder.path).updates:
+            raise InputError(
+                "was updated and cannot be trained further",
+                file=folder.path,
+                found=f"{len(updates)} updates",
+                expected="a run without updates, or `fitcarl train` on all facts",
+            )
         config, origin = folder.read_config(), folder.read_data()
         if episodes is not None:
             config = config.with_episodes(episodes)

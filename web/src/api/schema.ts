@@ -9,6 +9,35 @@ export interface AnswerSchema {
   readonly share: number;
 }
 
+export interface BackgroundRequest {
+  readonly facts: readonly FactRequest[];
+}
+
+export interface BackgroundResponse {
+  readonly added: number;
+  readonly already_known: number;
+  readonly drift: DriftSchema;
+  readonly duplicates: number;
+  readonly entities: number;
+  readonly facts: number;
+  readonly last_time: string;
+  readonly new_entities: number;
+  readonly updates: number;
+}
+
+export interface DriftSchema {
+  readonly eligible: number;
+  readonly heuristic: string;
+  readonly heuristic_mrr: number | null;
+  readonly high: number | null;
+  readonly judged: number;
+  readonly low: number | null;
+  readonly mrr: number | null;
+  readonly reason: string;
+  readonly validation_mrr: number | null;
+  readonly validation_setting: "completion" | "forecast";
+}
+
 export interface EntitiesResponse {
   readonly entities: readonly EntityItem[];
 }
@@ -94,6 +123,7 @@ export interface ModelResponse {
   readonly shots: number;
   readonly signature: string;
   readonly trained_for: "completion" | "forecast";
+  readonly updates: number;
   readonly version: string;
 }
 
@@ -197,6 +227,7 @@ export interface Operations {
   readonly "GET /v1/actors": { readonly body: undefined; readonly reply: StoredEntitiesResponse };
   readonly "GET /v1/actors/{name}": { readonly body: undefined; readonly reply: StoredEntityResponse };
   readonly "DELETE /v1/actors/{name}": { readonly body: undefined; readonly reply: RemovedResponse };
+  readonly "POST /v1/background": { readonly body: BackgroundRequest; readonly reply: BackgroundResponse };
   readonly "GET /v1/entities": { readonly body: undefined; readonly reply: EntitiesResponse };
   readonly "GET /v1/example": { readonly body: undefined; readonly reply: ExampleSchema };
   readonly "POST /v1/explain": { readonly body: ExplainRequest; readonly reply: ExplanationSchema };

@@ -15,13 +15,13 @@ from torch.nn.functional import embedding
 from fitcarl.config.schema import Config, LanConfig, MeanConfig
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.aggregation.batches import TripleBatches
 from fitcarl.models.aggregation.decoder import margin_loss, translated
 from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
 from fitcarl.models.aggregation.scorer import AggregationScorer
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, require_rows, seeded
 from fitcarl.models.limited import LimitedScorer
 
 
@@ -119,3 +119,12 @@ class AggregationModel(ABC):
 
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> Self:  # noqa: ARG002
         return self.with_graph(graph)
+
+    def with_background(self, context: GraphContext, new_entities: Ids) -> Self:
+        """New entities are encoded from their neighbours, unless candidates are compared by their input rows."""
+        if not self._encodes_candidates:
+            require_rows(self._config.model, self.module.entity.detach().ne(0).any(1).numpy(), new_entities)
+        return self.with_capacity(context).refit_statistics(context.graph, context.concepts)
+
+    def save_background(self, artifacts: Artifacts) -> None:  # noqa: B027 - not abstract
+        """Does nothing: a run consists of its weights and its graph."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -47,6 +48,16 @@ def load_pretrained(artifacts: Artifacts, context: GraphContext) -> Embeddings:
     if (len(embeddings.entity), len(embeddings.relation)) != expected:
         raise InputError("does not fit the names", file=file, expected=f"{expected} rows")
     return embeddings
+
+
+def save_zero_rows(artifacts: Artifacts, count: int) -> None:
+    """Adds zero rows to the saved embeddings, up to ``count`` entities."""
+    old = Embeddings.load(artifacts.path(NAME))
+    extra = count - len(old.entity)
+    if extra:
+        entity = np.concatenate([old.entity, np.zeros((extra, old.dimension), dtype=np.float32)])
+        trained = np.append(old.trained, np.zeros(extra, dtype=np.bool_))
+        artifacts.write(NAME, Embeddings(entity, old.relation, trained, old.about).tensors(), dict(old.about))
 
 
 def with_zero_rows(rows: Tensor, count: int) -> nn.Parameter:

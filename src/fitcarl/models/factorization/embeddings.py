@@ -66,8 +66,11 @@ class Embeddings:
 
     def save(self, file: str | Path) -> None:
         """Writes a safetensors file atomically; equal embeddings give equal bytes."""
-        tensors = {name: torch.from_numpy(np.array(getattr(self, name))) for name in _TENSORS}
-        write_tensors(Path(file), tensors, dict(self.about))
+        write_tensors(Path(file), self.tensors(), dict(self.about))
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The arrays as they are stored."""
+        return {name: torch.from_numpy(np.array(getattr(self, name))) for name in _TENSORS}
 
     @classmethod
     def load(cls, file: str | Path) -> Embeddings:

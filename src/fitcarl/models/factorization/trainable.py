@@ -20,10 +20,10 @@ from fitcarl.config.factorization import (
 from fitcarl.config.schema import Config
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, require_rows
 from fitcarl.models.factorization.adagrad import RestartedAdagrad
 from fitcarl.models.factorization.batches import MiniBatches
 from fitcarl.models.factorization.bique import BiQUE
@@ -121,3 +121,11 @@ class FactorizationModel:
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> FactorizationModel:  # noqa: ARG002
         """There are no statistics: everything is in the weights."""
         return self.with_graph(graph)
+
+    def with_background(self, context: GraphContext, new_entities: Ids) -> FactorizationModel:
+        """Known entities only: an answer is scored by its trained row."""
+        require_rows(self._config.model, self._seen.entity, new_entities)
+        return self.with_graph(context.graph)
+
+    def save_background(self, artifacts: Artifacts) -> None:
+        """Does nothing: no entity was added."""

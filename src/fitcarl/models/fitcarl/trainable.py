@@ -12,9 +12,10 @@ import torch
 from fitcarl.config.schema import Config, FitcarlConfig
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts, concept_distribution
+from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
-from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained
+from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, save_zero_rows
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.episode import run_episode
 from fitcarl.models.fitcarl.network import Fitcarl
@@ -76,6 +77,15 @@ class FitcarlModel:
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> FitcarlModel:  # noqa: ARG002
         """The embeddings are not refitted: they belong to the weights."""
         return self.with_graph(graph)
+
+    def with_background(self, context: GraphContext, new_entities: Ids) -> FitcarlModel:  # noqa: ARG002
+        """New entities have rows of zeros: asked about, they are encoded from their facts like unseen ones; as the
+        target of an action, only relation and time distinguish them."""
+        return self.with_capacity(context)
+
+    def save_background(self, artifacts: Artifacts) -> None:
+        """Adds rows of zeros to the embeddings."""
+        save_zero_rows(artifacts, len(self.module.entity_rows))
 
 
 def concept_prior(context: GraphContext) -> ConceptPrior:

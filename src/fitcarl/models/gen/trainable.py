@@ -18,7 +18,7 @@ from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, require_rows, seeded
 from fitcarl.models.dense_scorer import DotProductScorer
 from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, with_zero_rows
 from fitcarl.models.factorization.embeddings import Embeddings
@@ -120,3 +120,12 @@ class GenModel:
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> GenModel:  # noqa: ARG002
         """The embeddings are not refitted: they belong to the weights."""
         return self
+
+    def with_background(self, context: GraphContext, new_entities: Ids) -> GenModel:  # noqa: ARG002
+        """Known entities only: an answer is compared with its trained row."""
+        rows = self.module.entity_rows.detach()
+        require_rows(self._config.model, rows.ne(0).any(1).numpy(), new_entities)
+        return self
+
+    def save_background(self, artifacts: Artifacts) -> None:
+        """Does nothing: no entity was added."""

@@ -98,10 +98,15 @@ def count_excitation(
         for i in range(low, high):
             r = inverse_relation(relation[i], relations)
             facts[r] += 1
-            for j in range(max(low, i - reach), min(high, i + reach + 1)):
+            for j in range(i + 1, min(high, i + reach + 1)):
                 if target[j] != target[i]:
-                    bucket = gap_bucket((time[j] - time[i]) * days_per_tick)
-                    near[bucket, r, inverse_relation(relation[j], relations)] += 1
+                    # The same pair at the opposite gap is counted at once: buckets are symmetric.
+                    bucket, r_q = (
+                        gap_bucket((time[j] - time[i]) * days_per_tick),
+                        inverse_relation(relation[j], relations),
+                    )
+                    near[bucket, r, r_q] += 1
+                    near[BUCKETS - 1 - bucket, r_q, r] += 1
 
 
 @njit(cache=True, nogil=True)

@@ -15,8 +15,8 @@ from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
-from fitcarl.graph.kernels import count_visible
-from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.graph.kernels import count_visible, stable_order
+from fitcarl.graph.temporal import TemporalGraph, order_by_time
 from fitcarl.models.plus.features.inputs import DECAY_DAYS
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.gaps import BUCKETS, WIDTHS
@@ -262,9 +262,10 @@ def event_index(graph: TemporalGraph) -> dict[str, Any]:
     """Fields of GraphStatistics that index the edges of a graph: times by (relation, object), and edges by time."""
     edges, entities = graph.base.edges(), graph.entities
     key = edges.relation.astype(np.int64) * entities + edges.object
-    order = np.lexsort((edges.time, key))
-    keys, starts = np.unique(key[order], return_index=True)
-    by_time = np.argsort(edges.time, kind="stable")
+    by_time = order_by_time(edges.time)
+    order = stable_order(edges.object, by_time, entities)
+    order = stable_order(edges.relation, order, graph.relations.directed)
+    keys, starts = _runs(key[order])
     degree = np.diff(graph.base.offsets)
     first_time = np.full(entities, NO_LIMIT, dtype=np.int32)
     first_time[degree > 0] = graph.base.time[graph.base.offsets[:-1][degree > 0]]  # edges are sorted by time
@@ -297,8 +298,8 @@ def _cooccurrence(
     """``cooccurrence_rate`` and ``pair_rate``."""
     both = both.take(both.subject != both.object)  # a self-loop would be counted with its own inverse
     pair = both.subject.astype(np.int64) * entities + both.object
-    order = np.lexsort((both.time, pair))
-    offsets = np.append(np.unique(pair[order], return_index=True)[1], len(order)).astype(np.int64)
+    order = stable_order(both.subject, stable_order(both.object, order_by_time(both.time), entities), entities)
+    offsets = np.append(_runs(pair[order])[1], len(order)).astype(np.int64)
     n = relations.directed
     near, ever, facts = np.zeros((BUCKETS, n, n)), np.zeros((n, n)), np.zeros(n)
     ordered = both.relation[order], both.time[order]
@@ -349,6 +350,14 @@ def _rules(
         np.log1p(tries).astype(np.float32),
         np.log(second_hop).astype(np.float32),
     )
+
+
+def _runs(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct values of an ascending array, and the position of the first of each."""
+    first = np.ones(len(values), dtype=np.bool_)
+    first[1:] = values[1:] != values[:-1]
+    starts = np.flatnonzero(first)
+    return values[starts], starts
 
 
 def _pad_rows(table: NDArray[np.float32], extra: int) -> NDArray[np.float32]:

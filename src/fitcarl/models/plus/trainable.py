@@ -18,6 +18,7 @@ from fitcarl.config.schema import Config, PlusConfig
 from fitcarl.core.progress import Interrupted, Progress
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
+from fitcarl.data.quadruples import Ids
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
@@ -116,8 +117,7 @@ class PlusModel:
 
     def save_artifacts(self, artifacts: Artifacts) -> None:
         """Saves the statistics and their snapshots, so that a loaded run does not compute them again."""
-        arrays = self.statistics.arrays().items()
-        artifacts.write("statistics", {name: torch.from_numpy(array) for name, array in arrays})
+        self._save_statistics(artifacts)
         self.snapshots.save(artifacts)
 
     def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
@@ -162,7 +162,9 @@ class PlusModel:
         def restore(tick: int, arrays: dict[str, NDArray[Any]]) -> GraphStatistics | None:
             index = {name: getattr(statistics, name) for name in EVENT_INDEX}  # replaced in any case, see Timeline
             names = statistics.names.refit(graph.before(tick)) if statistics.names.used else statistics.names
-            found = GraphStatistics.from_arrays(arrays | index, statistics.concepts, names)
+            missing = max(graph.entities - len(arrays["embedding"]), 0)  # entities that became known after the snapshot
+            rows = {name: np.pad(arrays[name], ((0, missing), (0, 0))) for name in ("embedding", "entity_factors")}
+            found = GraphStatistics.from_arrays(arrays | index | rows, statistics.concepts, names)
             return found if found.rates_match(graph) else None
 
         stored = None if artifacts is None else StoredSnapshots(artifacts, restore)
@@ -192,6 +194,37 @@ class PlusModel:
         other = self._replace(graph, statistics, self.encoder, Timeline(statistics, snapshots))
         other.snapshots = snapshots
         return other
+
+    def with_background(self, context: GraphContext, new_entities: Ids) -> PlusModel:  # noqa: ARG002
+        """All statistics are counted again. New entities have no trained row in the encoder, which gives them the mean
+        score of the others; every other feature reads their facts."""
+        previous, graph = self.statistics, context.graph
+        names = Names.from_texts(context.names, graph) if previous.names.used else None
+        arguments = context.facts, graph, context.concepts, previous.days_per_tick
+        statistics = compute_statistics(*arguments, names=names, setting=self._setting)
+        statistics = statistics.with_parts(scaling=previous.scaling)
+        encoder, extra = self.encoder, graph.entities - self._background.entities
+        if encoder is not None and extra:
+            encoder = encoder.with_capacity(extra).with_words(len(statistics.names.weight))
+        snapshots = self._snapshots_of(graph, statistics)
+        other = self._replace(graph, statistics, encoder, Timeline(statistics, snapshots))
+        other.snapshots = snapshots
+        return other
+
+    def save_background(self, artifacts: Artifacts) -> None:
+        """Saves the statistics and, if it has further rows, the encoder.
+
+        Stored snapshots stay in use where no earlier fact was added; others are computed when they are needed.
+        """
+        self._save_statistics(artifacts)
+        if self.encoder is not None:
+            rows, about = artifacts.read("encoder")
+            if len(rows["entity"]) < len(self.encoder.entity):
+                artifacts.write("encoder", self.encoder.state_dict(), about)
+
+    def _save_statistics(self, artifacts: Artifacts) -> None:
+        arrays = self.statistics.arrays().items()
+        artifacts.write("statistics", {name: torch.from_numpy(array) for name, array in arrays})
 
     def _replace(
         self, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None, timeline: Timeline

@@ -14,7 +14,7 @@ from fitcarl.config.base import Config
 from fitcarl.config.titer import TiterConfig
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, seeded
@@ -103,6 +103,13 @@ class TiterModel:
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> TiterModel:  # noqa: ARG002
         """Nothing is refitted: the distribution of lags is only used in training."""
         return self.with_graph(graph)
+
+    def with_background(self, context: GraphContext, new_entities: Ids) -> TiterModel:  # noqa: ARG002
+        """New entities get rows of zeros, as in ``with_capacity``; walks reach them through their facts."""
+        return self.with_capacity(context)
+
+    def save_background(self, artifacts: Artifacts) -> None:
+        """Does nothing: the rows are weights, and the distribution of lags is only used in training."""
 
     def _lag_probability(self, queries: Quadruples, walks: Walks, seed: int) -> np.ndarray | float:
         """p(lag | r_q) of the end of each walk, by which the reward is shaped."""

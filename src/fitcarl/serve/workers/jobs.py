@@ -56,6 +56,10 @@ class Worker(Protocol):
         """The outcome of each job over these facts."""
         ...
 
+    def reload(self, predictor: Predictor) -> None:
+        """Answers from the run as it is now in its folder; ``predictor`` has loaded it. Running jobs are finished."""
+        ...
+
 
 class LocalWorker:
     """Executes jobs with a predictor in this process."""
@@ -72,14 +76,19 @@ class LocalWorker:
                 return [InvalidInputError.from_error(error) if isinstance(error, InputError) else error]
         return [self.run([job], facts)[0] for job in jobs]
 
+    def reload(self, predictor: Predictor) -> None:
+        """Answers with another predictor from now on."""
+        self._predictor = predictor
+
     def _responses(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> Iterable[bytes]:
+        predictor = self._predictor  # the same for all jobs
         queries = [job.query for job in jobs if job.entity is None]
-        predictions = iter(self._predictor.answer_checked(queries, facts) if queries else ())
+        predictions = iter(predictor.answer_checked(queries, facts) if queries else ())
         for job in jobs:
             if job.entity is None:
                 value = next(predictions).to_json()
             else:
-                answer = self._predictor.explain_checked(job.query, job.entity, facts, job.query.paths)
+                answer = predictor.explain_checked(job.query, job.entity, facts, job.query.paths)
                 value = ExplanationSchema.from_answer(job.query, job.entity, answer).to_json()
             yield json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 

@@ -19,6 +19,7 @@ from typing import Self
 
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import CheckedFact
+from fitcarl.predict.predictor import Predictor
 from fitcarl.serve.errors import ApiError
 from fitcarl.serve.workers.ipc import receive_outcomes, send_jobs
 from fitcarl.serve.workers.jobs import Job, Outcome
@@ -40,33 +41,29 @@ class WorkerPool:
             seconds: Time after which a call is considered hanging and its process is killed.
         """
         self._run = str(run)
+        self._size = size
         self._seconds = seconds
-        self._free: queue.SimpleQueue[_WorkerProcess | None] = queue.SimpleQueue()
-        self._all = [_WorkerProcess(self._run) for _ in range(size)]
+        self._generation = 0  # raised by every reload; processes of earlier ones get no further jobs
+        self._free: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
+        self._all = self._start()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self._all:
+        for process in list(self._all):
             process.stop()
 
     def wait_until_ready(self) -> None:
         """Waits until all processes have loaded the model; separate from the start, to do other work meanwhile."""
-        waiting = [threading.Thread(target=process.wait_until_ready, daemon=True) for process in self._all]
-        for thread in waiting:
-            thread.start()
-        for thread in waiting:
-            while thread.is_alive():
-                thread.join(0.2)  # in short intervals, so that Ctrl-C is handled
-        if not all(process.ready for process in self._all):
+        if not _wait_for(self._all):
             raise InputError("the worker process did not start", file=self._run, expected="a run that can be loaded")
         for process in self._all:
-            self._free.put(process)
+            self._free.put((self._generation, process))
 
     def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> list[Outcome]:
         """Executes jobs on a free process; if it fails, each outcome is an ApiError."""
-        process = self._free.get()
+        generation, process = self._take()
         try:
             if process is None:
                 process = self._replacement()
@@ -77,7 +74,45 @@ class WorkerPool:
             process = None
             return [ApiError(503, "the worker process ended before it had an answer; try again")] * len(jobs)
         finally:
-            self._free.put(process)
+            self._give_back((generation, process))
+
+    def reload(self, predictor: Predictor) -> None:  # noqa: ARG002 - every process loads the run itself
+        """Replaces all processes by new ones, which load the run as it is now; jobs are answered all the time.
+
+        Raises:
+            InputError: If the new processes cannot be started; the old ones stay.
+        """
+        fresh = self._start()
+        self._all += fresh
+        if not _wait_for(fresh):
+            for process in fresh:
+                self._discard(process)
+            raise InputError("the worker process did not start", file=self._run, expected="a run that can be loaded")
+        self._generation += 1
+        for process in fresh:
+            self._free.put((self._generation, process))
+        slots = []
+        with suppress(queue.Empty):
+            while True:
+                slots.append(self._free.get_nowait())
+        for slot in slots:
+            self._give_back(slot)
+
+    def _start(self) -> list[_WorkerProcess]:
+        return [_WorkerProcess(self._run) for _ in range(self._size)]
+
+    def _take(self) -> _Slot:
+        """A slot of the current generation; those of earlier ones are given up."""
+        while (slot := self._free.get())[0] != self._generation:
+            self._give_back(slot)
+        return slot
+
+    def _give_back(self, slot: _Slot) -> None:
+        generation, process = slot
+        if generation == self._generation:
+            self._free.put(slot)
+        elif process is not None:
+            self._discard(process)
 
     def _replacement(self) -> _WorkerProcess:
         process = _WorkerProcess(self._run)
@@ -91,6 +126,17 @@ class WorkerPool:
     def _discard(self, process: _WorkerProcess) -> None:
         process.stop()
         self._all.remove(process)
+
+
+def _wait_for(processes: Sequence[_WorkerProcess]) -> bool:
+    """Waits for processes that have been started; whether all of them are ready."""
+    waiting = [threading.Thread(target=process.wait_until_ready, daemon=True) for process in processes]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        while thread.is_alive():
+            thread.join(0.2)  # in short intervals, so that Ctrl-C is handled
+    return all(process.ready for process in processes)
 
 
 class _WorkerProcess:
@@ -141,3 +187,7 @@ class _WorkerProcess:
             return receive_outcomes(self._stdout)
         finally:
             timer.cancel()
+
+
+_Slot = tuple[int, _WorkerProcess | None]
+"""A generation and a free process of it; None if the process has ended and must be replaced."""

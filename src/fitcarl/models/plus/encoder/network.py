@@ -136,6 +136,19 @@ class SupportEncoder(nn.Module):
         extended.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), _UNKNOWN_BIAS)]))
         return extended
 
+    def with_words(self, words: int) -> SupportEncoder:
+        """The same encoder with rows of zeros for further words, which have no weight."""
+        extra = words - self.words
+        if not self.words or not extra:
+            return self
+        extended = copy(self)
+        extended._parameters, extended._buffers = dict(self._parameters), dict(self._buffers)
+        for name, row in (("word_input", self.word_input), ("word_output", self.word_output)):
+            setattr(extended, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
+        extended.word_weight = torch.cat([self.word_weight, torch.zeros(extra)])
+        extended.words = words
+        return extended
+
     @classmethod
     def from_state(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
         """The frozen encoder with these weights.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fitcarl.core.storage import write_json
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import GraphContext, TrainableModel
+from fitcarl.models.open_queries.event_index import EventIndex
+from fitcarl.models.open_queries.fitting import OpenModels, calibrate_open_models, fit_open_models
 from fitcarl.runs.evaluate import CALIBRATION_DRAWS, calibrate_settings
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
@@ -23,6 +25,7 @@ def finish(
     draws = 0 if config.official_supports_only else CALIBRATION_DRAWS
     calibrations = calibrate_settings(model.scorer(), dataset, config.shots, config.setting, draws, config.seed)
     folder.save_calibrations(calibrations)
+    write_json(folder.open_queries, _open_models(setup, context).to_json())
     if setup.keep_all_facts:
         graph = open_graph(folder.graph)
         context = GraphContext.from_graph(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
@@ -44,3 +47,11 @@ def finish(
     )
     names = dataset.vocabulary, dataset.calendar, dataset.concepts
     return Run(folder, config, folder.read_data(), *names, context, model, calibrations)
+
+
+def _open_models(setup: TrainingSetup, context: GraphContext) -> OpenModels:
+    """The models of open queries, fitted on the background and calibrated on meta-validation."""
+    dataset, config = setup.dataset, setup.config
+    fitted = fit_open_models(context.graph, config.shots, dataset.calendar.half_life, config.seed)
+    index = EventIndex.from_graph(context.graph)
+    return calibrate_open_models(fitted, index, dataset.valid, config.shots, config.seed)

@@ -65,6 +65,32 @@ def evaluate(
     """
     if not isinstance(run, Run):
         run = Run.load(run)
+    dataset = check_fits(run, data, draws)
+    split = default_split(dataset) if split is None else split
+    shots = run.config.shots if shots is None else shots
+    setting = run.config.setting if setting is None else setting
+    report = evaluate_scorer(
+        run.scorer_for(dataset),
+        dataset,
+        split,
+        shots,
+        setting=setting,
+        draws=draws,
+        seed=seed,
+        extra=provenance(run, dataset, split, shots, setting),
+        known=known,
+        calibration=run.calibration_for(setting),
+        on_progress=on_progress,
+    )
+    return replace(report, parameters=run.parameters)
+
+
+def check_fits(run: Run, data: str | Path | Dataset | None, draws: int = 0) -> Dataset:
+    """The dataset to evaluate a run on: another one with the same names, or by default its own.
+
+    Raises:
+        InputError: If the dataset does not fit the run, or its support facts may not be resampled.
+    """
     if isinstance(data, Dataset):
         validate(data, data.name)  # datasets read from a folder are already validated
         dataset = data
@@ -89,23 +115,7 @@ def evaluate(
             found=str(draws),
             expected="0, or a run that was trained with another value of `sees`",
         )
-    split = default_split(dataset) if split is None else split
-    shots = run.config.shots if shots is None else shots
-    setting = run.config.setting if setting is None else setting
-    report = evaluate_scorer(
-        run.scorer_for(dataset),
-        dataset,
-        split,
-        shots,
-        setting=setting,
-        draws=draws,
-        seed=seed,
-        extra=_provenance(run, dataset, split, shots, setting),
-        known=known,
-        calibration=run.calibration_for(setting),
-        on_progress=on_progress,
-    )
-    return replace(report, parameters=run.parameters)
+    return dataset
 
 
 def default_split(dataset: Dataset) -> Split:
@@ -179,7 +189,7 @@ def calibrate(
     return fit_calibration(Scores.concat(listed), np.concatenate(answer))
 
 
-def _provenance(run: Run, dataset: Dataset, split: Split, shots: int, setting: Setting) -> dict[str, str]:
+def provenance(run: Run, dataset: Dataset, split: Split, shots: int, setting: Setting) -> dict[str, str]:
     """Signature entries: side information of the model, and how the training differs from the evaluation."""
     extra = run.config.side_information
     if setting != run.config.setting:

@@ -22,7 +22,7 @@ TIME_FEATURES = ("intercept", "relation", "activity", "gap", "repeat", "delay", 
 """What the weights of a time model belong to, in order.
 
 relation: log-probability of the relation model; activity: logarithm of the entity's known facts per half-life; gap:
-logarithm of the time since its last known fact; repeat: how recent its last fact with this relation is (1 to 0);
+logarithm of the time since its last known fact, up to one half-life; repeat: how recent its last fact with this relation is (1 to 0);
 delay: logarithm of the time from the question to the interval, alone and multiplied by gap and repeat.
 """
 
@@ -157,11 +157,12 @@ def time_design(inputs: TimeInputs, bounds: Positions) -> Floats:
 
 
 def _state(histories: Histories, row: int, half_life: float) -> tuple[float, float]:
-    """Log of the known facts per half-life, and of the days since the last one."""
+    """Log of the known facts per half-life, and of the days since the last one, at most a half-life."""
     time, before = histories.facts_of(row)[2], int(histories.before[row])
     first, last = (int(time.min()), int(time.max())) if len(time) else (before, before - 1)
     known = max(len(time), 1) / ((before - first) / half_life + 0.25)
-    return float(np.log(known)), float(np.log1p((before - 1 - last) / (_DAY * half_life)))
+    gap = min(before - 1 - last, half_life)  # longer ones are not among the questions that the weights are fitted on
+    return float(np.log(known)), float(np.log1p(gap / (_DAY * half_life)))
 
 
 def _repeat(histories: Histories, history: Positions, relation: Ids, half_life: float) -> Floats:

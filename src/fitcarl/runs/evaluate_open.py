@@ -121,7 +121,8 @@ def evaluate_open_time(
     half_life = models.relation.half_life
     horizon = fitting_horizon(half_life)
     bounds = intervals(horizon)
-    asked = [time_questions(task, index, index.graph.relations, horizon, half_life) for task in tasks]
+    last = dataset.end_of(split) - horizon
+    asked = [time_questions(task, index, index.graph.relations, last, half_life) for task in tasks]
     if not sum(map(len, asked)):
         raise InputError(
             f"{dataset.name} has no question with {horizon} known {dataset.calendar.unit} after it",

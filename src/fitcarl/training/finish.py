@@ -52,6 +52,8 @@ def finish(
 def _open_models(setup: TrainingSetup, context: GraphContext) -> OpenModels:
     """The models of open queries, fitted on the background and calibrated on meta-validation."""
     dataset, config = setup.dataset, setup.config
-    fitted = fit_open_models(context.graph, config.shots, dataset.calendar.half_life, config.seed)
-    index = EventIndex.from_graph(context.graph)
-    return calibrate_open_models(fitted, index, dataset.valid, config.shots, config.seed)
+    # No weight is fitted to facts of the time of meta-validation, if it has one.
+    known = context.graph if dataset.cuts is None else context.graph.before(dataset.cuts.valid)
+    fitted = fit_open_models(known, config.shots, dataset.calendar.half_life, config.seed)
+    index, end = EventIndex.from_graph(context.graph), dataset.end_of("valid")
+    return calibrate_open_models(fitted, index, dataset.valid, config.shots, config.seed, end)

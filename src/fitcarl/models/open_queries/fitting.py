@@ -91,8 +91,9 @@ def fit_open_models(graph: TemporalGraph, shots: int, half_life: float, seed: in
     rng = np.random.default_rng([seed, 2])
     limited = [sampled_task(held_out.hidden, shots, relations, rng, _QUERIES_PER_ENTITY, "forecast")]
     relation = _fit_relation_model(index, limited, half_life)
+    last = sum(index.ticks) - fitting_horizon(half_life)
     asked = [
-        time_questions(task, index, relations, fitting_horizon(half_life), half_life)
+        time_questions(task, index, relations, last, half_life)
         for task in open_tasks(held_out.hidden, shots, graph, seed)
     ]
     return _fit_time_models(OpenModels(relation), index, asked)
@@ -105,7 +106,9 @@ def open_tasks(meta: MetaSet, shots: int, graph: TemporalGraph, seed: int) -> li
     return [official_task(meta, shots, graph.relations, "forecast"), *sampled]
 
 
-def calibrate_open_models(models: OpenModels, index: EventIndex, valid: MetaSet, shots: int, seed: int) -> OpenModels:
+def calibrate_open_models(
+    models: OpenModels, index: EventIndex, valid: MetaSet, shots: int, seed: int, end: int
+) -> OpenModels:
     """Fits the temperature of the relation model and the scale of the time models on meta-validation.
 
     Args:
@@ -114,6 +117,7 @@ def calibrate_open_models(models: OpenModels, index: EventIndex, valid: MetaSet,
         valid: The unseen entities of meta-validation.
         shots: K, support facts per entity.
         seed: Seed of the sampled support facts.
+        end: The tick from which on no facts of these entities are known.
     """
     tasks = open_tasks(valid, shots, index.graph, seed)
     half_life = models.relation.half_life
@@ -132,8 +136,8 @@ def calibrate_open_models(models: OpenModels, index: EventIndex, valid: MetaSet,
     calibrated = replace(models, relation=relation)
     if models.time is None or models.base_rate is None:
         return calibrated
-    horizon = fitting_horizon(half_life)
-    asked = [time_questions(task, index, index.graph.relations, horizon, half_life) for task in tasks]
+    last = end - fitting_horizon(half_life)
+    asked = [time_questions(task, index, index.graph.relations, last, half_life) for task in tasks]
     bounds, inputs, interval = _labelled(calibrated, index, asked)
     if _events(interval, bounds) < _MIN_EVENTS:
         return calibrated

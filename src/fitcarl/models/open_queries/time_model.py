@@ -22,8 +22,9 @@ TIME_FEATURES = ("intercept", "relation", "activity", "gap", "repeat", "delay", 
 """What the weights of a time model belong to, in order.
 
 relation: log-probability of the relation model; activity: logarithm of the entity's known facts per half-life; gap:
-logarithm of the time since its last known fact, up to one half-life; repeat: how recent its last fact with this relation is (1 to 0);
-delay: logarithm of the time from the question to the interval, alone and multiplied by gap and repeat.
+logarithm of the time since its last known fact, up to one half-life; repeat: how recent its last fact with this
+relation is (1 to 0); delay: logarithm of the time from the question to the interval, alone and multiplied by gap and
+repeat.
 """
 
 _DAY = 1 / 30  # half-lives: about a month in daily data, so all features have the same scale in every granularity

@@ -42,7 +42,7 @@ class TimeQuestions:
         return self.histories.entity[self.history]
 
 
-def time_questions(task: Task, index: EventIndex, relations: RelationIds, horizon: int, wait: float) -> TimeQuestions:
+def time_questions(task: Task, index: EventIndex, relations: RelationIds, last: int, wait: float) -> TimeQuestions:
     """The questions about a task with answers, chosen without looking at the answers.
 
     An entity is asked about right after its last support fact and after two longer waits, as long as everything up to
@@ -52,10 +52,10 @@ def time_questions(task: Task, index: EventIndex, relations: RelationIds, horizo
         task: A task of the setting forecast, with all queries of its entities.
         index: Counts on the background.
         relations: The relation ids.
-        horizon: Ticks that must be left until the last fact of the background, so that the answer is known.
+        last: The last tick to ask at; facts must be known for a whole horizon after it.
         wait: Ticks of the longest wait.
     """
-    entity, time = _moments(task, index.ticks[0] + index.ticks[1] - horizon, wait)
+    entity, time = _moments(task, last, wait)
     histories = Histories.of(task.support, entity, time, time, relations)
     relation = [_asked(index, histories, row) for row in range(len(histories))]
     history = np.repeat(np.arange(len(histories)), [len(part) for part in relation])

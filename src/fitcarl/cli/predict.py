@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from fitcarl.predict.fact import Fact
-    from fitcarl.predict.prediction import Answer, Prediction, Timing
+    from fitcarl.predict.prediction import Answer, Prediction, TimePrediction
     from fitcarl.predict.predictor import Predictor
     from fitcarl.predict.query import Query
     from fitcarl.scoring.path import ExplanationPath
@@ -330,7 +330,7 @@ def _table(prediction: Prediction) -> Table:
     return table
 
 
-def _timing(when: Timing) -> Table:
+def _timing(when: TimePrediction) -> Table:
     """Intervals of a horizon with their probabilities."""
     from rich import box
     from rich.table import Table

@@ -90,7 +90,11 @@ class Dataset:
         return sets[split]
 
     def end_of(self, split: Split) -> int:
-        """The tick from which on no facts of the entities of a split are known."""
+        """The tick from which on no facts of the unseen entities of a split are known.
+
+        Args:
+            split: ``train``, ``valid`` or ``test``.
+        """
         ends = (self.calendar.span,) * 3 if self.cuts is None else self.cuts.ends(self.calendar)
         return ends[SPLITS.index(split)]
 

@@ -2,7 +2,7 @@
 
 from fitcarl.predict.example import Example
 from fitcarl.predict.fact import Fact
-from fitcarl.predict.prediction import Answer, Prediction, RelationShare, TimeInterval, Timing
+from fitcarl.predict.prediction import Answer, Prediction, RelationShare, TimeInterval, TimePrediction
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
 from fitcarl.scoring.path import ExplanationPath
@@ -17,5 +17,5 @@ __all__ = [
     "Query",
     "RelationShare",
     "TimeInterval",
-    "Timing",
+    "TimePrediction",
 ]

@@ -11,8 +11,8 @@ from fitcarl.models.open_queries.history import Histories
 from fitcarl.models.open_queries.relation_model import most_probable
 from fitcarl.models.open_queries.time_model import TimeInputs, intervals
 from fitcarl.predict.parsing import MAX_DISTANCE
-from fitcarl.predict.planner import AnsweredBatch, QueryIds, QueryPlanner, VisibleFacts, named_relation
-from fitcarl.predict.prediction import Answer, Prediction, RelationShare, TimeInterval, Timing
+from fitcarl.predict.planner import AnsweredBatch, EncodedQuery, QueryPlanner, VisibleFacts, named_relation
+from fitcarl.predict.prediction import Answer, Prediction, RelationShare, TimeInterval, TimePrediction
 from fitcarl.predict.query import Query
 from fitcarl.runs.open_answers import RELATION_MASS
 from fitcarl.scoring.path import ExplanationPath
@@ -29,7 +29,7 @@ def answer_any_relation(planner: QueryPlanner, query: Query) -> Prediction:
     log_probability = planner.run.open_models.relation.log_probabilities(index, histories)[0]
     scored = most_probable(log_probability, RELATION_MASS)
     share = np.exp(log_probability[scored])
-    batch = planner.answer(visible, [QueryIds(0, ids.entity, int(r), ids.time) for r in scored], [query])
+    batch = planner.answer(visible, [EncodedQuery(0, ids.entity, int(r), ids.time) for r in scored], [query])
     named = [named_relation(planner.run.vocabulary, int(relation)) for relation in scored[: query.top]]
     relations = (RelationShare(*name, float(value)) for name, value in zip(named, share, strict=False))
     answers = _top_answers(batch, share, query)
@@ -37,7 +37,7 @@ def answer_any_relation(planner: QueryPlanner, query: Query) -> Prediction:
     return Prediction(query, answers, planner.run.config.setting, tuple(relations), left_out)
 
 
-def predict_time(planner: QueryPlanner, query: Query, horizon: str) -> Timing:
+def predict_time(planner: QueryPlanner, query: Query, horizon: str) -> TimePrediction:
     """When the query entity next has a fact with the relation of the query.
 
     Args:
@@ -64,10 +64,10 @@ def predict_time(planner: QueryPlanner, query: Query, horizon: str) -> Timing:
     [share] = time_model.probabilities(inputs, bounds).tolist()
     label = [calendar.label(ids.time + int(bound)) for bound in bounds[:-1]]
     end = [calendar.label(ids.time + int(bound) - 1) for bound in bounds[1:]]
-    return Timing(tuple(map(TimeInterval, label, end, share[:-1])), share[-1])
+    return TimePrediction(tuple(map(TimeInterval, label, end, share[:-1])), share[-1])
 
 
-def _histories(planner: QueryPlanner, query: Query) -> tuple[QueryIds, VisibleFacts, EventIndex, Histories]:
+def _histories(planner: QueryPlanner, query: Query) -> tuple[EncodedQuery, VisibleFacts, EventIndex, Histories]:
     """The ids of a query, what it may use, counts on the background, and the visible facts of its entity."""
     ids = planner.encode(0, query)
     visible = planner.visible_facts(query, ids)

@@ -48,7 +48,7 @@ class VisibleFacts:
 
 
 @dataclass(frozen=True)
-class QueryIds:
+class EncodedQuery:
     """A query by its ids."""
 
     index: int
@@ -130,7 +130,7 @@ def named_relation(vocabulary: Vocabulary, directed: int) -> tuple[str, Directio
 
 def answer_batches(planner: QueryPlanner, queries: Sequence[Query]) -> list[AnsweredBatch]:
     """Answers queries over the same facts in as few batches as possible; those without a relation are left out."""
-    batches: dict[VisibleFacts, list[QueryIds]] = {}
+    batches: dict[VisibleFacts, list[EncodedQuery]] = {}
     for index, query in enumerate(queries):
         if query.relation is None:
             continue
@@ -156,16 +156,16 @@ class QueryPlanner:
         entities = EntityIndex.from_facts(run.vocabulary, facts)
         return cls(run, views, parser, entities, parser.quadruples(facts, entities))
 
-    def encode(self, index: int, query: Query) -> QueryIds:
+    def encode(self, index: int, query: Query) -> EncodedQuery:
         """The ids of a query; an InputError if its entity is unknown."""
         relation = OPEN if query.relation is None else self.parser.relation(query.relation)
         entity = self.entities.find(query.entity)
         if entity is None:
             raise self._no_known_facts(query, hint=did_you_mean(query.entity, self.entities.vocabulary.entities))
         directed = relation if query.object is None else self.run.vocabulary.relation_ids.inverse(relation)
-        return QueryIds(index, entity, directed, self.parser.tick(query.at, "at"))
+        return EncodedQuery(index, entity, directed, self.parser.tick(query.at, "at"))
 
-    def visible_facts(self, query: Query, ids: QueryIds) -> VisibleFacts:
+    def visible_facts(self, query: Query, ids: EncodedQuery) -> VisibleFacts:
         """Which facts a query may use."""
         hidden = frozenset(self._excluded(query.without))
         before = self._visible_before(query, ids)
@@ -178,7 +178,7 @@ class QueryPlanner:
         return VisibleFacts(query.setting, before, hidden, focus)
 
     def prepare(
-        self, visible: VisibleFacts, batch: list[QueryIds], queries: Sequence[Query]
+        self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]
     ) -> tuple[GraphView, TemporalGraph, MetaSet]:
         """The view, the graph with the observed facts, and the support facts of a batch of queries."""
         view = self.views.get(len(self.entities.new), self._in_background(visible.hidden))
@@ -191,7 +191,7 @@ class QueryPlanner:
                 raise self._no_known_facts(queries[ids.index])
         return view, graph, support
 
-    def answer(self, visible: VisibleFacts, batch: list[QueryIds], queries: Sequence[Query]) -> AnsweredBatch:
+    def answer(self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]) -> AnsweredBatch:
         """Scores a batch of queries. The observed facts are added to the graph here, once for the whole batch: the
         scorer's own ``with_facts`` of the support, which is part of this graph, returns the graph unchanged."""
         view, graph, support = self.prepare(visible, batch, queries)
@@ -215,7 +215,7 @@ class QueryPlanner:
     def _known(self, entity: int) -> bool:
         return entity < self._background.entities
 
-    def _visible_before(self, query: Query, ids: QueryIds) -> int:
+    def _visible_before(self, query: Query, ids: EncodedQuery) -> int:
         """The tick before which facts are used; ``NO_LIMIT`` if all facts are, so that such queries share a batch."""
         before = NO_LIMIT if query.hindsight else ids.time
         if query.as_of is not None:
@@ -223,7 +223,7 @@ class QueryPlanner:
         last = max(self._background.time_range[1], int(self.observed.time.max(initial=0)))
         return before if before <= last else NO_LIMIT
 
-    def _as_of(self, query: Query, ids: QueryIds) -> int:
+    def _as_of(self, query: Query, ids: EncodedQuery) -> int:
         text, label = str(query.as_of), self.run.calendar.label
         tick, first = self.parser.tick(text, "as_of"), self._background.time_range[0]
         if tick < first:
@@ -240,7 +240,7 @@ class QueryPlanner:
         checked = (self.parser.check(fact) for fact in without)
         return (row for row in self.parser.quadruples(checked, self.entities) if row[0] >= 0 and row[2] >= 0)
 
-    def _facts_with_answer(self, ids: QueryIds) -> Quadruples:
+    def _facts_with_answer(self, ids: EncodedQuery) -> Quadruples:
         """Known facts that state the answer: same entity, relation and time as the query."""
         relations = self.run.vocabulary.relation_ids
         parts = [self.observed.both_directions(relations)]

@@ -58,7 +58,7 @@ class TimeInterval:
 
 
 @dataclass(frozen=True)
-class Timing:
+class TimePrediction:
     """When the next fact with the relation of the query occurs, regardless of the other entity."""
 
     intervals: tuple[TimeInterval, ...]
@@ -79,7 +79,7 @@ class Prediction:
     """The most probable relations, if the relation is open; at most as many as answers."""
     left_out: float = 0.0
     """Probability of the relations whose entities were not scored, if the relation is open."""
-    when: Timing | None = None
+    when: TimePrediction | None = None
     """When the next such fact occurs, if the query has a horizon."""
 
     @property

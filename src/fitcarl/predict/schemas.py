@@ -143,7 +143,7 @@ class TimeIntervalSchema(JsonModel):
     """Probability that the first such fact is in this interval."""
 
 
-class TimingSchema(JsonModel):
+class TimePredictionSchema(JsonModel):
     """When the next fact with the relation of the query occurs, regardless of the other entity."""
 
     intervals: tuple[TimeIntervalSchema, ...]
@@ -164,7 +164,7 @@ class PredictionSchema(JsonModel):
     """The most probable relations, if the relation is open; empty otherwise."""
     left_out: float
     """Probability of the relations whose entities were not scored, if the relation is open; 0 otherwise."""
-    when: TimingSchema | None
+    when: TimePredictionSchema | None
     """When the next such fact occurs, if the query has a horizon; null otherwise."""
 
 

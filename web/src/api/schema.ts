@@ -139,7 +139,7 @@ export interface PredictionSchema {
   readonly relations: readonly RelationShareSchema[];
   readonly setting: "completion" | "forecast";
   readonly trained_for: "completion" | "forecast";
-  readonly when: TimingSchema | null;
+  readonly when: TimePredictionSchema | null;
 }
 
 export interface QuerySchema {
@@ -215,7 +215,7 @@ export interface TimeIntervalSchema {
   readonly start: string;
 }
 
-export interface TimingSchema {
+export interface TimePredictionSchema {
   readonly intervals: readonly TimeIntervalSchema[];
   readonly none: number;
 }

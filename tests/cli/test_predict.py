@@ -57,7 +57,8 @@ def test_predict_json_has_documented_keys(run: Path, example: dict[str, object],
     assert found["query"]["subject"] == example["subject"]
     assert [answer["rank"] for answer in found["answers"]] == [1, 2, 3, 4]
     for answer in found["answers"]:
-        assert {"rank", "entity", "score", "share", "concepts", "paths"} == answer.keys()
+        assert {"rank", "entity", "score", "share", "concepts", "paths", "relation", "direction"} == answer.keys()
+        assert (answer["relation"], answer["direction"]) == (example["relation"], "out")
         for path in answer["paths"]:
             assert {"log_prob", "steps", "text"} <= path.keys()
             for step in path["steps"]:

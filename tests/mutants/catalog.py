@@ -419,8 +419,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "facts that state the answer are used",
         "predict/planner.py",
-        " | frozenset(self._facts_with_answer(ids))",
-        "",
+        "hidden |= frozenset(self._facts_with_answer(ids))",
+        "pass",
         ("predict",),
     ),
     Mutant(
@@ -473,6 +473,35 @@ MUTANTS: tuple[Mutant, ...] = (
         "new = [item for item in distinct if item.id not in existing]",
         "new = distinct",
         ("serve/test_store.py",),
+    ),
+    # open queries
+    Mutant(
+        "relation popularity counts facts of the tick of the query",
+        "models/open_queries/event_index.py",
+        "end = min(max(before - first, start), span)",
+        "end = min(max(before - first + 1, start), span)",
+        ("models/open_queries/test_relation_model.py",),
+    ),
+    Mutant(
+        "open queries use support facts of the tick of the query",
+        "models/open_queries/history.py",
+        "visible = rows.time < before[history]",
+        "visible = rows.time <= before[history]",
+        ("models/open_queries/test_relation_model.py",),
+    ),
+    Mutant(
+        "successors include later ones than the query",
+        "models/open_queries/event_index.py",
+        "end = part.start + int(np.searchsorted(self.successor_time[part], before))",
+        "end = part.stop",
+        ("models/open_queries/test_event_index.py",),
+    ),
+    Mutant(
+        "other true facts at the same tick stay among the candidates",
+        "runs/evaluate_open.py",
+        "others = np.unique(true[true != own])",
+        "others = np.empty(0, dtype=np.int64)",
+        ("runs/test_evaluate_open.py",),
     ),
     # cli
     Mutant(

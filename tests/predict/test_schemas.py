@@ -47,7 +47,7 @@ def test_query_round_trips() -> None:
 
 
 def test_prediction_and_explanation_share_the_shape_of_answers() -> None:
-    query, answer = Query("Ann", None, "meets", "1"), Answer(1, "Bob", -0.5, 0.6, ("person",), ())
+    query, answer = Query("Ann", None, "meets", "1"), Answer(1, "Bob", -0.5, 0.6, ("person",), (), "meets", "out")
     prediction = Prediction(query, (answer,)).to_json()
     explanation = ExplanationSchema.from_answer(query, "Bob", answer).to_json()
     assert PredictionSchema.model_validate(prediction).to_json() == prediction

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -9,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fitcarl.predict.prediction import Answer
-from fitcarl.predict.query import Query
+from fitcarl.predict.query import Direction, Query
 from fitcarl.reporting.path_svg import draw_paths
 from fitcarl.scoring.path import ExplanationPath, PathStep
 
+LINK: tuple[str, Direction] = ("meets", "out")
 SVG = "{http://www.w3.org/2000/svg}"
 _NAME = st.text(min_size=1, max_size=60).filter(lambda name: name.strip() != "")
 
@@ -20,7 +22,7 @@ _NAME = st.text(min_size=1, max_size=60).filter(lambda name: name.strip() != "")
 def answer(name: str, steps: int, is_context: bool = False, middle: str = "Middle") -> Answer:
     stops = ["Start", *(f"{middle} {number}" for number in range(steps - 1)), name]
     facts = tuple(PathStep(a, "deals with", b, "2024-01-02", 0.5, None, True) for a, b in pairwise(stops))
-    return Answer(1, name, -1.0, 0.5, ("Kind",), (ExplanationPath("Start", name, -1.0, facts, is_context),))
+    return Answer(1, name, -1.0, 0.5, ("Kind",), (ExplanationPath("Start", name, -1.0, facts, is_context),), *LINK)
 
 
 def texts(svg: str) -> list[str]:
@@ -43,7 +45,9 @@ def test_answer_is_the_only_red_node() -> None:
 
 def test_context_facts_are_dashed_and_do_not_start_at_query_entity() -> None:
     step = PathStep("Other", "meets", "Goal", "2024-01-02", 0.5, None, True)
-    context = Answer(1, "Goal", -1.0, 0.5, (), (ExplanationPath("Start", "Goal", -1.0, (step,), is_context=True),))
+    context = Answer(
+        1, "Goal", -1.0, 0.5, (), (ExplanationPath("Start", "Goal", -1.0, (step,), is_context=True),), *LINK
+    )
     svg = draw_paths(Query("Start", None, "meets", "2024-02-03"), [context])
     assert "Other" in texts(svg)
     assert 'stroke-dasharray="3 4"' in svg
@@ -52,10 +56,12 @@ def test_context_facts_are_dashed_and_do_not_start_at_query_entity() -> None:
 @given(_NAME, _NAME, _NAME, st.integers(1, 3), st.booleans())
 def test_image_is_well_formed_for_any_name(name: str, relation: str, middle: str, steps: int, turned: bool) -> None:
     query = Query(None, name, relation, "5") if turned else Query(name, None, relation, "5")
-    ElementTree.fromstring(draw_paths(query, [answer(name, steps, middle=middle), answer("Goal", 1)]))
+    found = [answer(name, steps, middle=middle), answer("Goal", 1)]
+    shown = [replace(one, relation=relation, direction=query.direction) for one in found]
+    ElementTree.fromstring(draw_paths(query, shown))
 
 
 def test_image_without_answers_or_paths_is_well_formed() -> None:
     query = Query("Start", None, "meets", "2024-02-03")
     ElementTree.fromstring(draw_paths(query, []))
-    ElementTree.fromstring(draw_paths(query, [Answer(1, "Goal", -1.0, 0.5, (), ())]))
+    ElementTree.fromstring(draw_paths(query, [Answer(1, "Goal", -1.0, 0.5, (), (), *LINK)]))

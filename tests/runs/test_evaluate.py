@@ -12,7 +12,9 @@ import pytest
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
+from fitcarl.evaluation.calibration import Calibration
 from fitcarl.runs.evaluate import calibrate, evaluate
+from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.training.api import train
 from tests.small import SMALL, small
@@ -28,8 +30,21 @@ def run(request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.Tem
 
 def test_run_is_calibrated_at_the_end_of_training(run: Run, data: Path) -> None:
     assert run.calibration is not None
-    assert json.loads(run.folder.calibration.read_text()) == run.calibration.to_json()
-    assert calibrate(run.model.scorer(), load_dataset(str(data)), SHOTS, seed=run.config.seed) == run.calibration
+    stored = json.loads(run.folder.calibration.read_text())
+    assert stored == {setting: found.to_json() for setting, found in run.calibrations.items()}
+    dataset, scorer, seed = load_dataset(str(data)), run.model.scorer(), run.config.seed
+    assert calibrate(scorer, dataset, SHOTS, seed=seed) == run.calibration == run.calibration_for("completion")
+    forecast = calibrate(scorer, dataset, SHOTS, setting="forecast", seed=seed, max_queries=500)
+    assert forecast == run.calibration_for("forecast") != run.calibration
+
+
+def test_calibration_of_an_earlier_version_belongs_to_the_setting_of_the_run(run: Run, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.calibration.write_text('{"temperature": 2.0, "unlisted_mass": 0.25}')
+    assert folder.read_calibrations("forecast") == {"forecast": Calibration(2.0, 0.25)}
+    folder.calibration.write_text('{"forecast": {"temperature": -1, "unlisted_mass": 0}}')
+    with pytest.raises(InputError, match="is damaged"):
+        folder.read_calibrations("forecast")
 
 
 def test_calibration_does_not_depend_on_test_facts(run: Run, data: Path) -> None:

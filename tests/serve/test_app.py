@@ -53,6 +53,22 @@ def check_error(answer: Any, status: int, field: str | None, message: str) -> tu
     return problem.suggestions
 
 
+def test_predict_without_relation_or_with_horizon(client: TestClient, predictor: Predictor) -> None:
+    body = {"subject": "Harbour Union", "at": "2023-06-01", "top": 5, "paths": 0, "facts": FACTS}
+    answer = client.post("/v1/predict", json=body)
+    assert answer.status_code == 200, answer.text
+    [found] = predictor.answer([Query("Harbour Union", None, None, "2023-06-01", 5, 0)], PLAIN)
+    assert answer.json() == found.to_json()
+    assert {one["direction"] for one in answer.json()["answers"]} <= {"out", "in"}
+    timed = predict(client, facts=FACTS, horizon="30d")
+    assert timed["when"]["none"] > 0
+    check_error(client.post("/v1/predict", json={**body, "hindsight": True}), 422, "hindsight", "is a forecast")
+    check_error(
+        client.post("/v1/predict", json={**QUERY, "facts": FACTS, "horizon": "soon"}), 422, "horizon", "not a duration"
+    )
+    check_error(client.post("/v1/explain", json={**body, "entity": "Peliland"}), 422, "relation", "required")
+
+
 def test_predict_uses_facts_of_request(client: TestClient, predictor: Predictor) -> None:
     found = predict(client, facts=FACTS)
     query = Query("Harbour Union", None, "Consult", "2023-06-01", top=5)

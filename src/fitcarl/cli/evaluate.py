@@ -34,9 +34,21 @@ def evaluate_run(
         Path | None,
         typer.Option("--reliability", metavar="FILE", help="Plot a reliability diagram of the shares (svg, png, pdf)."),
     ] = None,
+    left_open: Annotated[
+        str | None,
+        typer.Option(
+            "--open",
+            metavar="relation|time",
+            help="Leave the relation open (rank relation, direction and entity) or the time (when is the next fact?).",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Rank the answers to the queries of a split and print the metrics with their signature."""
+    if left_open is not None:
+        _check_open(left_open, setting, figure, diagram)
+        _evaluate_open(left_open, runs, split, data, draws, seed, json)
+        return
     from fitcarl.reporting.figures import performance_over_time, reliability_diagram
     from fitcarl.reporting.tables import render_report
     from fitcarl.runs.evaluate import evaluate
@@ -68,3 +80,37 @@ def evaluate_run(
     else:
         for report in reports:
             console.show(render_report(report))
+
+
+def _check_open(left_open: str, setting: str | None, figure: Path | None, diagram: Path | None) -> None:
+    """Raises an InputError for options that do not fit ``--open``."""
+    if left_open not in ("relation", "time"):
+        raise InputError("unknown value", field="--open", found=left_open, expected="relation or time")
+    if console.parse_setting(setting) == "completion":
+        raise InputError("open queries are forecasts", field="--setting", found="completion", expected="forecast")
+    for option, file in (("--figure", figure), ("--reliability", diagram)):
+        if file is not None:
+            raise InputError("not available with --open", field=option, expected="no figure")
+
+
+def _evaluate_open(
+    left_open: str, runs: list[Path], split: str | None, data: str | None, draws: int, seed: int, json: bool
+) -> None:
+    from fitcarl.reporting.open_tables import render_open_relation, render_open_time
+    from fitcarl.runs.evaluate_open import evaluate_open_relation, evaluate_open_time
+
+    chosen = None if split is None else console.parse_split(split)
+    documents = []
+    for run in runs:
+        if left_open == "relation":
+            with console.progress() as bar:
+                ranked = evaluate_open_relation(run, split=chosen, data=data, draws=draws, seed=seed, on_progress=bar)
+            document, shown = ranked.to_json(), render_open_relation(ranked)
+        else:
+            timed = evaluate_open_time(run, split=chosen, data=data, draws=draws, seed=seed)
+            document, shown = timed.to_json(), render_open_time(timed)
+        documents.append({"run": str(run)} | document if len(runs) > 1 else document)
+        if not json:
+            console.show(shown)
+    if json:
+        console.show_json(documents[0] if len(runs) == 1 else {"reports": documents})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from fitcarl.predict.fact import Fact
-    from fitcarl.predict.prediction import Answer, Prediction
+    from fitcarl.predict.prediction import Answer, Prediction, TimePrediction
     from fitcarl.predict.predictor import Predictor
     from fitcarl.predict.query import Query
     from fitcarl.scoring.path import ExplanationPath
@@ -54,6 +54,27 @@ Hindsight = Annotated[
     bool,
     typer.Option("--hindsight", help="Use facts at and after the time of the query too. [default: earlier facts only]"),
 ]
+OpenRelation = Annotated[
+    str | None,
+    typer.Option(
+        "--relation",
+        metavar="R",
+        help="Relation of the query; without it, relation, direction and entity are predicted together.",
+    ),
+]
+OpenAt = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="T",
+        help="Time of the query: a date, or an integer if the run has integer times; with --horizon its start, "
+        "by default the time after the last known fact.",
+    ),
+]
+Horizon = Annotated[
+    str | None,
+    typer.Option("--horizon", metavar="D", help="Duration from --at on, such as 30d: when is the next such fact?"),
+]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a drawing of the paths.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -61,7 +82,7 @@ _DRAWN = 3
 """Number of answers whose best path is shown below the table and in the SVG drawing."""
 _BAR_WIDTH = 24
 _OPTIONS = {
-    **{name: f"--{name}" for name in ("subject", "object", "relation", "at")},
+    **{name: f"--{name}" for name in ("subject", "object", "relation", "at", "horizon", "hindsight")},
     "as_of": "--as-of",
     "entity": "--answer",
 }
@@ -70,8 +91,9 @@ _OPTIONS = {
 
 def predict_links(
     run: Run,
-    relation: Relation,
-    at: At,
+    relation: OpenRelation = None,
+    at: OpenAt = None,
+    horizon: Horizon = None,
     facts: Facts = None,
     subject: Subject = None,
     object: Object = None,
@@ -89,7 +111,11 @@ def predict_links(
     """Predict links of a new entity from a few facts about it: ranked answers with explaining paths."""
     console.check_image_path("--svg", svg, (".svg",))
     file = _FactFile.from_options(facts, columns, header, format)
-    inputs = _Inputs.from_options(run, file, subject, object, relation, at, top, paths, without, as_of, hindsight)
+    if at is None and horizon is None:
+        raise InputError("missing option", field="--at", expected="a time, or --horizon")
+    inputs = _Inputs.from_options(
+        run, file, subject, object, relation, at, top, paths, without, as_of, hindsight, horizon
+    )
     with _errors_name_options():
         [prediction] = inputs.predictor.answer([inputs.query], inputs.facts)
     if svg is not None:
@@ -192,13 +218,14 @@ class _Inputs:
         file: _FactFile | None,
         subject: str | None,
         object: str | None,
-        relation: str,
-        at: str,
+        relation: str | None,
+        at: str | None,
         top: int,
         paths: int,
         without: list[str] | None,
         as_of: str | None,
         hindsight: bool,
+        horizon: str | None = None,
     ) -> _Inputs:
         if (subject is None) == (object is None):
             found = "neither" if subject is None else "both"
@@ -213,7 +240,10 @@ class _Inputs:
         for name, suggestion in likely_typos(names, predictor.run.vocabulary, subject or object or ""):
             console.log.info(f"note: {name!r} is new to this run; did you mean {suggestion!r}?")
         excluded = tuple(_parse_excluded(text, predictor, facts) for text in without or ())
-        return cls(predictor, facts, Query(subject, object, relation, at, top, paths, excluded, as_of, hindsight))
+        at = predictor.next_time(map(predictor.check, facts)) if at is None else at
+        with _errors_name_options():
+            query = Query(subject, object, relation, at, top, paths, excluded, as_of, hindsight, horizon)
+        return cls(predictor, facts, query)
 
 
 def _parse_excluded(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
@@ -251,12 +281,17 @@ def _rendered(prediction: Prediction) -> Group:
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(str(prediction.query), style="bold"), _setting(prediction), Text()]
+    if prediction.when is not None:
+        parts += [_timing(prediction.when), Text()]
     if not len(prediction):
         return Group(*parts, Text("No answer: no path leads to any entity."))
     parts.append(_table(prediction))
+    if prediction.query.is_open:
+        note = f"Relations with {1 - prediction.left_out:.1%} of the probability were scored."
+        parts.append(Text(note, style="dim"))
     for answer in prediction.answers[:_DRAWN]:
         if answer.paths:
-            parts += [Text(), _heading(answer), *_path_lines(answer.paths[0])]
+            parts += [Text(), _heading(answer, prediction.query.is_open), *_path_lines(answer.paths[0])]
     return Group(*parts)
 
 
@@ -278,6 +313,9 @@ def _table(prediction: Prediction) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", justify="right", no_wrap=True)
+    is_open = prediction.query.is_open
+    if is_open:
+        table.add_column("relation")
     table.add_column("answer")
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -287,7 +325,23 @@ def _table(prediction: Prediction) -> Table:
         best = answer.rank == 1
         entity = Text(answer.entity, style="bold red" if best else "")
         bar = Text("█" * max(1, round(_BAR_WIDTH * answer.share / largest)), style="red" if best else "blue")
-        table.add_row(str(answer.rank), entity, f"{answer.share:.1%}", bar, ", ".join(answer.concepts[:1]))
+        relation = [_arrow(answer)] * is_open
+        table.add_row(str(answer.rank), *relation, entity, f"{answer.share:.1%}", bar, ", ".join(answer.concepts[:1]))
+    return table
+
+
+def _timing(when: TimePrediction) -> Table:
+    """Intervals of a horizon with their probabilities."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("next such fact")
+    table.add_column("share", justify="right", no_wrap=True)
+    for part in when.intervals:
+        days = part.start if part.start == part.end else f"{part.start} to {part.end}"
+        table.add_row(days, f"{part.share:.1%}")
+    table.add_row("none of these", f"{when.none:.1%}")
     return table
 
 
@@ -301,10 +355,16 @@ def _explanation(query: Query, answer: Answer) -> Group:
     return Group(*parts)
 
 
-def _heading(answer: Answer) -> RenderableType:
+def _heading(answer: Answer, is_open: bool = False) -> RenderableType:
     from rich.text import Text
 
-    return Text.assemble(f"{answer.rank}. ", (answer.entity, "bold red"), f"  {answer.share:.1%}")
+    relation = f"{_arrow(answer)} " if is_open else ""
+    return Text.assemble(f"{answer.rank}. {relation}", (answer.entity, "bold red"), f"  {answer.share:.1%}")
+
+
+def _arrow(answer: Answer) -> str:
+    """The relation of an answer as an arrow from subject to object; the query entity is on the left."""
+    return f"—{answer.relation}→" if answer.direction == "out" else f"←{answer.relation}—"
 
 
 def _path_lines(path: ExplanationPath) -> list[RenderableType]:

@@ -89,6 +89,15 @@ class Dataset:
         sets: dict[Split, MetaSet] = {"train": self.train, "valid": self.valid, "test": self.test}
         return sets[split]
 
+    def end_of(self, split: Split) -> int:
+        """The tick from which on no facts of the unseen entities of a split are known.
+
+        Args:
+            split: ``train``, ``valid`` or ``test``.
+        """
+        ends = (self.calendar.span,) * 3 if self.cuts is None else self.cuts.ends(self.calendar)
+        return ends[SPLITS.index(split)]
+
     def before(self, tick: int) -> Dataset:
         """The dataset with only the facts before ``tick``; names and calendar stay."""
         background, dropped = (facts.take(facts.time < tick) for facts in (self.background, self.dropped))

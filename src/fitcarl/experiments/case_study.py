@@ -21,6 +21,7 @@ from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import CHUNK, hide_answers, rank_task
 from fitcarl.evaluation.slices import answer_in_support
 from fitcarl.experiments.reproduce import ReproductionPlan, table_systems
+from fitcarl.predict.planner import named_relation
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.query import Query
 from fitcarl.reporting.html import html_page, html_paragraph, html_table, inline_svg
@@ -191,7 +192,8 @@ def explain_query(run: Run, title: str, dataset: Dataset, task: Task, number: in
         name, score = dataset.vocabulary.entities[entity], float(scores.score[order[rank]])
         distinct = {path.text: path for path in reversed(its_paths)}  # paths that differ in self-loops look the same
         shown = tuple(path for path in its_paths if distinct[path.text] is path)
-        return Answer(rank + 1, name, score, float(shares[order[rank]]), (), shown)
+        relation, direction = named_relation(dataset.vocabulary, int(query.relation[0]))
+        return Answer(rank + 1, name, score, float(shares[order[rank]]), (), shown, relation, direction)
 
     return Explanation(
         title,

@@ -27,7 +27,7 @@ class Example:
             facts=tuple(FactSchema.model_validate(fact) for fact in self.facts),
             subject=self.query.subject,
             object=self.query.object,
-            relation=self.query.relation,
+            relation=str(self.query.relation),
             at=self.query.at,
         )
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
+from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.temporal import TemporalGraph
@@ -18,14 +20,17 @@ from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.probabilities import shares
-from fitcarl.predict.query import NO_KNOWN_FACTS, Query
+from fitcarl.predict.query import NO_KNOWN_FACTS, Direction, Query
 from fitcarl.predict.support import MAX_SUPPORT, edges_of, supports
-from fitcarl.predict.views import GraphViewCache, Row
+from fitcarl.predict.views import GraphView, GraphViewCache, Row
 from fitcarl.runs.run import Run
 from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scorer import Explainer
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import NO_LIMIT, Queries, Task
+
+OPEN = -1
+"""Relation of a query that leaves it open."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +48,14 @@ class VisibleFacts:
 
 
 @dataclass(frozen=True)
-class _QueryIds:
+class EncodedQuery:
     """A query by its ids."""
 
     index: int
     """Position among the queries of the call."""
     entity: int
     relation: int
-    """Inverse relation if the object is given."""
+    """Inverse relation if the object is given; ``OPEN`` if no relation is given."""
     time: int
 
 
@@ -69,22 +74,22 @@ class AnsweredBatch:
 
     def top_answers(self, row: int, top: int, paths: int) -> Iterator[Answer]:
         """The best answers to the query in a row of the batch, each with at most ``paths`` paths."""
-        entity, score, share = self._ranked(row)
-        explanations = self._paths(row, entity[:top].tolist(), paths)
+        entity, score, share = self.ranked(row)
+        explanations = self.paths(row, entity[:top].tolist(), paths)
         for rank, found in enumerate(explanations):
-            yield self._answer(rank, int(entity[rank]), float(score[rank]), float(share[rank]), found)
+            yield self.make_answer(row, rank, int(entity[rank]), float(score[rank]), float(share[rank]), found)
 
     def answer_for(self, row: int, entity: int, paths: int) -> Answer | None:
         """One entity as an answer; None if it has no score."""
-        listed, score, share = self._ranked(row)
+        listed, score, share = self.ranked(row)
         found = np.flatnonzero(listed == entity)
         if not len(found):
             return None
         rank = int(found[0])
-        [explanations] = self._paths(row, [entity], paths)
-        return self._answer(rank, entity, float(score[rank]), float(share[rank]), explanations)
+        [explanations] = self.paths(row, [entity], paths)
+        return self.make_answer(row, rank, entity, float(score[rank]), float(share[rank]), explanations)
 
-    def _ranked(self, row: int) -> tuple[Ids, NDArray[np.float64], NDArray[np.float64]]:
+    def ranked(self, row: int) -> tuple[Ids, NDArray[np.float64], NDArray[np.float64]]:
         """Entities, scores and shares of all answers to a query, best first, without the query entity itself."""
         part = slice(int(self.scores.offsets[row]), int(self.scores.offsets[row + 1]))
         entity, score = self.scores.entity[part], self.scores.score[part]
@@ -93,12 +98,18 @@ class AnsweredBatch:
         order = np.lexsort((entity, -score))
         return entity[order], score[order], shares(score[order], self.calibration)
 
-    def _answer(self, rank: int, entity: int, score: float, share: float, paths: list[ExplanationPath]) -> Answer:
+    def make_answer(
+        self, row: int, rank: int, entity: int, score: float, share: float, paths: list[ExplanationPath]
+    ) -> Answer:
+        """An entity as an answer to the query in a row; ``rank`` counts from 0."""
         known = entity < len(self.run.vocabulary.entities)
         concepts = self.run.concepts.of(entity) if known else ()
-        return Answer(rank + 1, self.entities.vocabulary.entities[entity], score, share, concepts, tuple(paths))
+        relation, direction = named_relation(self.run.vocabulary, int(self.task.queries.relation[row]))
+        name = self.entities.vocabulary.entities[entity]
+        return Answer(rank + 1, name, score, share, concepts, tuple(paths), relation, direction)
 
-    def _paths(self, row: int, entities: list[int], limit: int) -> list[list[ExplanationPath]]:
+    def paths(self, row: int, entities: list[int], limit: int) -> list[list[ExplanationPath]]:
+        """The most probable paths to each entity, at most ``limit`` each."""
         if not limit:
             return [[] for _ in entities]
         query, calendar = self.task.queries.take(slice(row, row + 1)), self.run.calendar
@@ -111,14 +122,18 @@ class AnsweredBatch:
         return [[path.marked(is_later) for path in paths] for paths in found]
 
 
-def answer_batches(
-    run: Run, views: GraphViewCache, parser: FactParser, queries: Sequence[Query], facts: Sequence[CheckedFact]
-) -> list[AnsweredBatch]:
-    """Answers queries over the same facts in as few batches as possible."""
-    entities = EntityIndex.from_facts(run.vocabulary, facts)
-    planner = QueryPlanner(run, views, parser, entities, parser.quadruples(facts, entities))
-    batches: dict[VisibleFacts, list[_QueryIds]] = {}
+def named_relation(vocabulary: Vocabulary, directed: int) -> tuple[str, Direction]:
+    """The name of a directed relation, and the role of the query entity in its facts."""
+    ids = vocabulary.relation_ids
+    return vocabulary.relations[ids.base(directed)], "in" if ids.is_inverse(directed) else "out"
+
+
+def answer_batches(planner: QueryPlanner, queries: Sequence[Query]) -> list[AnsweredBatch]:
+    """Answers queries over the same facts in as few batches as possible; those without a relation are left out."""
+    batches: dict[VisibleFacts, list[EncodedQuery]] = {}
     for index, query in enumerate(queries):
+        if query.relation is None:
+            continue
         ids = planner.encode(index, query)
         batches.setdefault(planner.visible_facts(query, ids), []).append(ids)
     return [planner.answer(visible, batch, queries) for visible, batch in batches.items()]
@@ -135,16 +150,22 @@ class QueryPlanner:
     observed: Quadruples
     """The facts given with the call."""
 
-    def encode(self, index: int, query: Query) -> _QueryIds:
+    @classmethod
+    def of(cls, run: Run, views: GraphViewCache, parser: FactParser, facts: Sequence[CheckedFact]) -> QueryPlanner:
+        """The planner of a call with these facts."""
+        entities = EntityIndex.from_facts(run.vocabulary, facts)
+        return cls(run, views, parser, entities, parser.quadruples(facts, entities))
+
+    def encode(self, index: int, query: Query) -> EncodedQuery:
         """The ids of a query; an InputError if its entity is unknown."""
-        relation = self.parser.relation(query.relation)
+        relation = OPEN if query.relation is None else self.parser.relation(query.relation)
         entity = self.entities.find(query.entity)
         if entity is None:
             raise self._no_known_facts(query, hint=did_you_mean(query.entity, self.entities.vocabulary.entities))
         directed = relation if query.object is None else self.run.vocabulary.relation_ids.inverse(relation)
-        return _QueryIds(index, entity, directed, self.parser.tick(query.at, "at"))
+        return EncodedQuery(index, entity, directed, self.parser.tick(query.at, "at"))
 
-    def visible_facts(self, query: Query, ids: _QueryIds) -> VisibleFacts:
+    def visible_facts(self, query: Query, ids: EncodedQuery) -> VisibleFacts:
         """Which facts a query may use."""
         hidden = frozenset(self._excluded(query.without))
         before = self._visible_before(query, ids)
@@ -156,9 +177,10 @@ class QueryPlanner:
         focus = (ids.entity, ids.time) if base or own > MAX_SUPPORT else None
         return VisibleFacts(query.setting, before, hidden, focus)
 
-    def answer(self, visible: VisibleFacts, batch: list[_QueryIds], queries: Sequence[Query]) -> AnsweredBatch:
-        """Scores a batch of queries. The observed facts are added to the graph here, once for the whole batch: the
-        scorer's own ``with_facts`` of the support, which is part of this graph, returns the graph unchanged."""
+    def prepare(
+        self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]
+    ) -> tuple[GraphView, TemporalGraph, MetaSet]:
+        """The view, the graph with the observed facts, and the support facts of a batch of queries."""
         view = self.views.get(len(self.entities.new), self._in_background(visible.hidden))
         graph = view.graph.with_facts(self._visible(visible))
         queried = {ids.entity: ids.time for ids in batch}
@@ -167,6 +189,12 @@ class QueryPlanner:
         for ids in batch:
             if not (support.entity_of_fact == ids.entity).any():
                 raise self._no_known_facts(queries[ids.index])
+        return view, graph, support
+
+    def answer(self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]) -> AnsweredBatch:
+        """Scores a batch of queries. The observed facts are added to the graph here, once for the whole batch: the
+        scorer's own ``with_facts`` of the support, which is part of this graph, returns the graph unchanged."""
+        view, graph, support = self.prepare(visible, batch, queries)
         columns = ([getattr(ids, name) for ids in batch] for name in ("entity", "relation", "time"))
         entity, relation, time = (np.array(column, dtype=np.int32) for column in columns)
         limits = np.full_like(entity, visible.before)
@@ -187,7 +215,7 @@ class QueryPlanner:
     def _known(self, entity: int) -> bool:
         return entity < self._background.entities
 
-    def _visible_before(self, query: Query, ids: _QueryIds) -> int:
+    def _visible_before(self, query: Query, ids: EncodedQuery) -> int:
         """The tick before which facts are used; ``NO_LIMIT`` if all facts are, so that such queries share a batch."""
         before = NO_LIMIT if query.hindsight else ids.time
         if query.as_of is not None:
@@ -195,7 +223,7 @@ class QueryPlanner:
         last = max(self._background.time_range[1], int(self.observed.time.max(initial=0)))
         return before if before <= last else NO_LIMIT
 
-    def _as_of(self, query: Query, ids: _QueryIds) -> int:
+    def _as_of(self, query: Query, ids: EncodedQuery) -> int:
         text, label = str(query.as_of), self.run.calendar.label
         tick, first = self.parser.tick(text, "as_of"), self._background.time_range[0]
         if tick < first:
@@ -212,7 +240,7 @@ class QueryPlanner:
         checked = (self.parser.check(fact) for fact in without)
         return (row for row in self.parser.quadruples(checked, self.entities) if row[0] >= 0 and row[2] >= 0)
 
-    def _facts_with_answer(self, ids: _QueryIds) -> Quadruples:
+    def _facts_with_answer(self, ids: EncodedQuery) -> Quadruples:
         """Known facts that state the answer: same entity, relation and time as the query."""
         relations = self.run.vocabulary.relation_ids
         parts = [self.observed.both_directions(relations)]

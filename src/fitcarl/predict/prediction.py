@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fitcarl.config.base import Setting
-from fitcarl.predict.query import Query
+from fitcarl.predict.query import Direction, Query
 from fitcarl.predict.schemas import AnswerSchema, PredictionSchema
 from fitcarl.scoring.path import ExplanationPath
 
@@ -22,14 +22,49 @@ class Answer:
     score: float
     """Log-probability under the model."""
     share: float
-    """Calibrated probability of this answer among all entities, those not listed included."""
+    """Calibrated probability of this answer among all entities, those not listed included; if the relation is open,
+    of relation, direction and entity together."""
     concepts: tuple[str, ...]
     """Concepts (types) of the entity."""
     paths: tuple[ExplanationPath, ...]
     """The most probable paths, best first."""
+    relation: str
+    """Relation of the predicted fact."""
+    direction: Direction
+    """``out`` if the query entity is the subject of the predicted fact, ``in`` if it is the object."""
 
     def to_json(self) -> dict[str, Any]:
         return AnswerSchema.model_validate(self).to_json()
+
+
+@dataclass(frozen=True)
+class RelationShare:
+    """A relation and a direction with their calibrated probability."""
+
+    relation: str
+    direction: Direction
+    share: float
+
+
+@dataclass(frozen=True)
+class TimeInterval:
+    """An interval in which the next fact may occur."""
+
+    start: str
+    end: str
+    """Its last time, included."""
+    share: float
+    """Probability that the first such fact is in this interval."""
+
+
+@dataclass(frozen=True)
+class TimePrediction:
+    """When the next fact with the relation of the query occurs, regardless of the other entity."""
+
+    intervals: tuple[TimeInterval, ...]
+    """Consecutive intervals of the horizon; each is about twice as long as the one before."""
+    none: float
+    """Probability of no such fact within the horizon."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +75,12 @@ class Prediction:
     answers: tuple[Answer, ...]
     trained_for: Setting = "completion"
     """The setting that the run was trained for."""
+    relations: tuple[RelationShare, ...] = ()
+    """The most probable relations, if the relation is open; at most as many as answers."""
+    left_out: float = 0.0
+    """Probability of the relations whose entities were not scored, if the relation is open."""
+    when: TimePrediction | None = None
+    """When the next such fact occurs, if the query has a horizon."""
 
     @property
     def setting(self) -> Setting:

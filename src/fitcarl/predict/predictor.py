@@ -13,8 +13,9 @@ from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.entities import EntityIndex, NameSearch
 from fitcarl.predict.example import Example, read_example
 from fitcarl.predict.fact import AnyFact, CheckedFact, Fact, make_fact, make_facts
+from fitcarl.predict.open_queries import answer_any_relation, predict_time
 from fitcarl.predict.parsing import FactParser
-from fitcarl.predict.planner import AnsweredBatch, answer_batches
+from fitcarl.predict.planner import QueryPlanner, answer_batches
 from fitcarl.predict.prediction import Answer, Prediction
 from fitcarl.predict.query import Query
 from fitcarl.predict.views import GraphViewCache
@@ -136,6 +137,7 @@ class Predictor:
         without: Iterable[AnyFact] = (),
         as_of: str | None = None,
         hindsight: bool = False,
+        horizon: str | None = None,
     ) -> Prediction:
         """Answers one query over the background and the observed facts.
 
@@ -143,24 +145,26 @@ class Predictor:
 
         Args:
             subject: Subject of the query; the object is predicted.
-            relation: Relation of the query.
-            at: Time of the query.
+            relation: Relation of the query; without one, relation, direction and entity are predicted together.
+            at: Time of the query; with a horizon, its first time (by default the one after the last known fact).
             top: Maximum number of answers.
             object: Object of the query instead of a subject; the subject is predicted.
             paths: Maximum number of paths per answer.
             without: Facts that are treated as unknown.
             as_of: Use only facts up to this time, which is not later than ``at``.
             hindsight: Use facts at and after ``at`` too; path steps later than ``at`` are marked.
+            horizon: A duration such as ``30d``: predict also when the next such fact occurs.
 
         Raises:
             InputError: If a name or a time is unknown, or nothing is known about the entity.
         """
-        if relation is None or at is None:
-            missing = "relation" if relation is None else "at"
-            raise InputError("missing argument", field=missing, expected="a relation and a time")
-        query = Query(subject, object, relation, at, top, paths, make_facts(without), as_of, hindsight)
         with self._lock:
             facts = tuple(self._observed)
+        if at is None:
+            if horizon is None:
+                raise InputError("missing argument", field="at", expected="a time, or a horizon")
+            at = self.next_time(facts)
+        query = Query(subject, object, relation, at, top, paths, make_facts(without), as_of, hindsight, horizon)
         return self.answer_checked([query], facts)[0]
 
     def answer(self, queries: Sequence[Query], facts: Iterable[AnyFact]) -> list[Prediction]:
@@ -177,12 +181,14 @@ class Predictor:
 
     def answer_checked(self, queries: Sequence[Query], facts: Sequence[CheckedFact]) -> list[Prediction]:
         """Answers ``queries`` as ``answer`` does; ``facts`` are distinct facts that ``check`` returned."""
-        found: dict[int, Prediction] = {}
-        for batch in self._batches(queries, facts):
+        planner = self._planner(facts)
+        found = {index: answer_any_relation(planner, query) for index, query in enumerate(queries) if query.is_open}
+        for batch in answer_batches(planner, queries):
             for row, index in enumerate(batch.indices):
                 query = queries[index]
                 answers = tuple(batch.top_answers(row, query.top, query.paths))
-                found[index] = Prediction(query, answers, self.run.config.setting)
+                when = None if query.horizon is None else predict_time(planner, query, query.horizon)
+                found[index] = Prediction(query, answers, self.run.config.setting, when=when)
         return [found[index] for index in range(len(queries))]
 
     def explain_entity(self, query: Query, entity: str, facts: Iterable[AnyFact], limit: int = 3) -> Answer | None:
@@ -208,7 +214,9 @@ class Predictor:
             facts: Distinct facts that ``check`` returned.
             limit: Maximum number of paths.
         """
-        [batch] = self._batches([query], facts)
+        if query.is_open:
+            raise InputError("missing argument", field="relation", expected="the relation to explain")
+        [batch] = answer_batches(self._planner(facts), [query])
         number = batch.entities.find(entity)
         if number is None:
             hint = did_you_mean(entity, batch.entities.vocabulary.entities)
@@ -249,6 +257,11 @@ class Predictor:
         known = row.subject[0] >= 0 and row.object[0] >= 0
         return bool(known and self.run.context.graph.contains(row)[0])
 
+    def next_time(self, facts: Iterable[CheckedFact] = ()) -> str:
+        """The time after the last fact of the background and of ``facts``: the start of a horizon by default."""
+        last = max([self.run.context.graph.time_range[1], *(fact.tick for fact in facts)])
+        return self.calendar.label(last + 1)
+
     def suggest(self, text: str, kind: Literal["entity", "relation"] = "entity", limit: int = 8) -> list[str]:
         """Known names that are similar to a text: by prefix, by words, by substring, then by spelling.
 
@@ -274,5 +287,5 @@ class Predictor:
     def _checked(self, facts: Iterable[AnyFact]) -> tuple[CheckedFact, ...]:
         return tuple(dict.fromkeys(self.check(fact) for fact in facts))
 
-    def _batches(self, queries: Sequence[Query], facts: Sequence[CheckedFact]) -> list[AnsweredBatch]:
-        return answer_batches(self.run, self._views, self.parser, queries, facts)
+    def _planner(self, facts: Sequence[CheckedFact]) -> QueryPlanner:
+        return QueryPlanner.of(self.run, self._views, self.parser, facts)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fitcarl.config.base import Setting
 from fitcarl.predict.fact import Fact
-from fitcarl.predict.query import Query
+from fitcarl.predict.query import Direction, Query
 
 if TYPE_CHECKING:
     from fitcarl.predict.prediction import Answer
@@ -45,7 +45,8 @@ class QuerySchema(JsonModel):
     """A query. Exactly one of subject and object is given; the other one is predicted."""
 
     subject: str | None
-    relation: str
+    relation: str | None
+    """Null for any relation, in both directions."""
     object: str | None
     at: str
     """Time of the predicted fact."""
@@ -59,6 +60,8 @@ class QuerySchema(JsonModel):
     """Only facts up to this time are used; null for no further limit."""
     hindsight: bool
     """Whether facts at and after the time of the query are used too; otherwise the query is a forecast."""
+    horizon: str | None
+    """A duration from ``at`` on, such as ``30d``, to ask when the next such fact occurs; null otherwise."""
 
     def to_query(self) -> Query:
         """The query; an InputError unless exactly one of subject and object is given."""
@@ -73,6 +76,7 @@ class QuerySchema(JsonModel):
             without=without,
             as_of=self.as_of,
             hindsight=self.hindsight,
+            horizon=self.horizon,
         )
 
 
@@ -110,11 +114,41 @@ class AnswerSchema(JsonModel):
     score: float
     """Log-probability under the model."""
     share: float
-    """Calibrated probability of this answer among all entities."""
+    """Calibrated probability of this answer; if the relation is open, of relation, direction and entity together."""
     concepts: tuple[str, ...]
     """Concepts (types) of the entity."""
     paths: tuple[PathSchema, ...]
     """The most probable paths, best first."""
+    relation: str
+    """Relation of the predicted fact."""
+    direction: Direction
+    """``out`` if the query entity is the subject of the predicted fact, ``in`` if it is the object."""
+
+
+class RelationShareSchema(JsonModel):
+    """A relation and a direction with their calibrated probability."""
+
+    relation: str
+    direction: Direction
+    share: float
+
+
+class TimeIntervalSchema(JsonModel):
+    """An interval in which the next fact may occur."""
+
+    start: str
+    end: str
+    """Its last time, included."""
+    share: float
+    """Probability that the first such fact is in this interval."""
+
+
+class TimePredictionSchema(JsonModel):
+    """When the next fact with the relation of the query occurs, regardless of the other entity."""
+
+    intervals: tuple[TimeIntervalSchema, ...]
+    none: float
+    """Probability of no such fact within the horizon."""
 
 
 class PredictionSchema(JsonModel):
@@ -126,6 +160,12 @@ class PredictionSchema(JsonModel):
     trained_for: Setting
     """The setting that the run was trained for."""
     answers: tuple[AnswerSchema, ...]
+    relations: tuple[RelationShareSchema, ...]
+    """The most probable relations, if the relation is open; empty otherwise."""
+    left_out: float
+    """Probability of the relations whose entities were not scored, if the relation is open; 0 otherwise."""
+    when: TimePredictionSchema | None
+    """When the next such fact occurs, if the query has a horizon; null otherwise."""
 
 
 class ExplanationSchema(JsonModel):
@@ -143,13 +183,18 @@ class ExplanationSchema(JsonModel):
     """Concepts (types) of the entity."""
     paths: tuple[PathSchema, ...]
     """The most probable paths, best first."""
+    relation: str
+    """Relation of the query."""
+    direction: Direction
+    """``out`` if the query entity is the subject of the predicted fact, ``in`` if it is the object."""
 
     @classmethod
     def from_answer(cls, query: Query, entity: str, answer: Answer | None) -> ExplanationSchema:
         """The explanation of an entity; ``answer`` is None if no path leads to it."""
         shown = QuerySchema.model_validate(query)
         if answer is None:
-            return cls(query=shown, entity=entity, rank=None, score=None, share=0.0, concepts=(), paths=())
+            link = {"relation": str(query.relation), "direction": query.direction}
+            return cls(query=shown, entity=entity, rank=None, score=None, share=0.0, concepts=(), paths=(), **link)
         return cls(query=shown, **dict(AnswerSchema.model_validate(answer)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -15,6 +16,7 @@ from fitcarl.core.arrays import offsets_of
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
+from fitcarl.models.open_queries.event_index import EventIndex
 
 _MAX_COMPLETE, _MAX_REDUCED = 4, 32
 """Number of cached views: by capacity, and without some facts."""
@@ -32,6 +34,11 @@ class GraphView:
 
     model: TrainableModel
     graph: TemporalGraph
+
+    @cached_property
+    def event_index(self) -> EventIndex:
+        """Counts of events by relation, for queries that leave relation or time open."""
+        return EventIndex.from_graph(self.graph)
 
 
 class GraphViewCache:

@@ -122,13 +122,13 @@ class _Panel:
         (x1, _), (x2, _) = start, end
         y, apex = start[1] - 38, 50.0
         top = y - (y - apex) * 4 / 3  # a cubic with both handles there has its maximum at ``apex``
-        begin, stop = ((x1, y), (x2, y)) if self.query.object is None else ((x2, y), (x1, y))
+        begin, stop = ((x1, y), (x2, y)) if self.answer.direction == "out" else ((x2, y), (x1, y))
         arc = (
             f'<path d="M {begin[0]:.0f} {y:.0f} C {begin[0]:.0f} {top:.0f}, {stop[0]:.0f} {top:.0f}, '
             f'{stop[0]:.0f} {y:.0f}" fill="none" stroke="{_RED}" stroke-width="1.8" stroke-dasharray="6 5" '
             f'marker-end="url(#query)"/>'
         )
-        return arc + _label(((x1 + x2) / 2, apex), [*_folded(f"{self.query.relation}?"), self.query.at], _RED)
+        return arc + _label(((x1 + x2) / 2, apex), [*_folded(f"{self.answer.relation}?"), self.query.at], _RED)
 
     def _lane(
         self, path: ExplanationPath, height: float, start: tuple[float, float], end: tuple[float, float]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fitcarl.config.base import SETTINGS, Setting
+from fitcarl.config.schema import Config
 from fitcarl.core.progress import OnProgress
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
@@ -22,7 +23,7 @@ from fitcarl.runs.history import read_history
 from fitcarl.runs.run import Run
 from fitcarl.scoring.scorer import Scorer
 from fitcarl.scoring.scores import Scores
-from fitcarl.tasks.task import Task
+from fitcarl.tasks.task import Task, official_task
 
 CALIBRATION_DRAWS = 4
 """Resampled support sets, besides the official one, that shares are calibrated on."""
@@ -67,10 +68,40 @@ def evaluate(
     Raises:
         InputError: If the run is damaged or the dataset does not fit it.
     """
+    run = as_trained(run)
+    dataset = check_fits(run, data, draws)
+    split = default_split(dataset) if split is None else split
+    shots = run.config.shots if shots is None else shots
+    setting = run.config.setting if setting is None else setting
+    report = evaluate_scorer(
+        run.scorer_for(dataset),
+        dataset,
+        split,
+        shots,
+        setting=setting,
+        draws=draws,
+        seed=seed,
+        extra=provenance(run, dataset, split, shots, setting),
+        known=known,
+        calibration=run.calibration_for(setting),
+        on_progress=on_progress,
+    )
+    return replace(report, parameters=run.parameters)
+
+
+def as_trained(run: Run | str | Path) -> Run:
+    """The run without updates: their facts are in no split, so the dataset would not be the one that is reported."""
     if not isinstance(run, Run):
-        run = Run.load(run, as_trained=True)
-    elif run.updates:  # their facts are in no split: the dataset would not be the one that is reported
-        run = Run.load(run.folder.path, as_trained=True)
+        return Run.load(run, as_trained=True)
+    return Run.load(run.folder.path, as_trained=True) if run.updates else run
+
+
+def check_fits(run: Run, data: str | Path | Dataset | None, draws: int = 0) -> Dataset:
+    """The dataset to evaluate a run on: another one with the same names, or by default its own.
+
+    Raises:
+        InputError: If the dataset does not fit the run, or its support facts may not be resampled.
+    """
     if isinstance(data, Dataset):
         validate(data, data.name)  # datasets read from a folder are already validated
         dataset = data
@@ -95,23 +126,7 @@ def evaluate(
             found=str(draws),
             expected="0, or a run that was trained with another value of `sees`",
         )
-    split = default_split(dataset) if split is None else split
-    shots = run.config.shots if shots is None else shots
-    setting = run.config.setting if setting is None else setting
-    report = evaluate_scorer(
-        run.scorer_for(dataset),
-        dataset,
-        split,
-        shots,
-        setting=setting,
-        draws=draws,
-        seed=seed,
-        extra=_provenance(run, dataset, split, shots, setting),
-        known=known,
-        calibration=run.calibration_for(setting),
-        on_progress=on_progress,
-    )
-    return replace(report, parameters=run.parameters)
+    return dataset
 
 
 def default_split(dataset: Dataset) -> Split:
@@ -119,27 +134,24 @@ def default_split(dataset: Dataset) -> Split:
     return "test" if len(dataset.test) else "valid"
 
 
-def calibrate_settings(
-    scorer: Scorer, dataset: Dataset, shots: int, trained_for: Setting, draws: int, seed: int
-) -> dict[Setting, Calibration]:
+def calibrate_settings(scorer: Scorer, dataset: Dataset, config: Config) -> dict[Setting, Calibration]:
     """The calibration of each setting in which meta-validation has queries.
 
+    The setting that the run was not trained for is calibrated on fewer queries. It is left out for a model that is
+    trained on the support facts of the official draw: those of the other setting are different ones.
+
     Args:
-        scorer: The scorer.
+        scorer: The scorer of the run.
         dataset: The dataset with a meta-validation split.
-        shots: K, support facts per unseen entity.
-        trained_for: The setting of the run; the other one is calibrated on fewer queries.
-        draws: Resampled support sets, besides the official one.
-        seed: Seed of the resampling and of the choice of queries.
+        config: The settings of the run.
     """
-    found: dict[Setting, Calibration] = {}
-    for setting in SETTINGS:
-        limit = _CALIBRATION_QUERIES if setting == trained_for else _OTHER_QUERIES
-        tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, draws, seed, setting)
-        if setting == trained_for or any(len(task.queries) for task in tasks):
-            found[setting] = calibrate(
-                scorer, dataset, shots, setting=setting, draws=draws, seed=seed, max_queries=limit
-            )
+    shots, seed, relations = config.shots, config.seed, dataset.vocabulary.relation_ids
+    if config.official_supports_only:
+        return {config.setting: calibrate(scorer, dataset, shots, setting=config.setting, draws=0, seed=seed)}
+    found = {config.setting: calibrate(scorer, dataset, shots, setting=config.setting, seed=seed)}
+    [other] = [setting for setting in SETTINGS if setting != config.setting]
+    if len(official_task(dataset.valid, shots, relations, other).queries):
+        found[other] = calibrate(scorer, dataset, shots, setting=other, seed=seed, max_queries=_OTHER_QUERIES)
     return found
 
 
@@ -185,7 +197,7 @@ def calibrate(
     return fit_calibration(Scores.concat(listed), np.concatenate(answer))
 
 
-def _provenance(run: Run, dataset: Dataset, split: Split, shots: int, setting: Setting) -> dict[str, str]:
+def provenance(run: Run, dataset: Dataset, split: Split, shots: int, setting: Setting) -> dict[str, str]:
     """Signature entries: side information of the model, and how the training differs from the evaluation."""
     extra = run.config.side_information
     if read_history(run.folder.path).updates:

@@ -31,6 +31,7 @@ from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import save_graph
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.open_queries.fitting import OpenModels
 from fitcarl.runs.example import make_example
 from fitcarl.runs.history import read_history
 
@@ -129,6 +130,11 @@ class RunFolder:
     def calibration(self) -> Path:
         """How scores become shares, by setting; written at the end of training."""
         return self.path / "calibration.json"
+
+    @property
+    def open_queries(self) -> Path:
+        """The models of queries that leave relation or time open; written at the end of training."""
+        return self.path / "open_queries.json"
 
     @property
     def result(self) -> Path:
@@ -254,6 +260,15 @@ class RunFolder:
             return {setting: Calibration.from_json(values[setting]) for setting in SETTINGS if setting in values}
         except (TypeError, ValueError) as error:
             raise InputError("is damaged", file=self.calibration, found=str(error)) from None
+
+    def read_open_models(self) -> OpenModels | None:
+        """The saved models of open queries; None if training has not ended, or ended before they existed."""
+        if not self.open_queries.exists():
+            return None
+        try:
+            return OpenModels.from_json(read_json(self.open_queries))
+        except ValueError as error:
+            raise InputError("is damaged", file=self.open_queries, found=str(error)) from None
 
 
 def environment() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import open_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
+from fitcarl.models.open_queries.fitting import OpenModels, fit_open_models
 from fitcarl.models.registry import trainable_class
 from fitcarl.runs.history import UpdateRecord, read_history
 from fitcarl.runs.layout import Origin, RunFolder
@@ -111,6 +113,18 @@ class Run:
     def parameters(self) -> int:
         """The number of trained parameters."""
         return sum(parameter.numel() for parameter in self.model.module.parameters() if parameter.requires_grad)
+
+    @cached_property
+    def open_models(self) -> OpenModels:
+        """The models of queries that leave relation or time open.
+
+        A run without them (from an earlier version, or whose training has not ended) gets models that are fitted to
+        its background here, without calibration.
+        """
+        saved = self.folder.read_open_models()
+        if saved is not None:
+            return saved
+        return fit_open_models(self.context.graph, self.config.shots, self.calendar.half_life, self.config.seed)
 
     def dataset(self) -> Dataset:
         """The dataset it was trained on.

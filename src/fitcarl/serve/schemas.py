@@ -81,10 +81,11 @@ class PredictRequest(QuerySchema):
     model_config = _REQUEST
 
     subject: Name | None = None
-    relation: Name
+    relation: Name | None = None
+    """Without it, relation, direction and entity are predicted together."""
     object: Name | None = None
     at: Time
-    """Time of the predicted fact."""
+    """Time of the predicted fact; with a horizon, its first time."""
     facts: tuple[FactRequest, ...] = ()
     """Facts that are used for this query only, in addition to the stored ones."""
     top: PositiveCount = 10
@@ -97,11 +98,14 @@ class PredictRequest(QuerySchema):
     """Use only facts up to this time, which is not later than ``at`` unless ``hindsight`` is set."""
     hindsight: Annotated[bool, Field(strict=True)] = False
     """Use facts at and after ``at`` too; otherwise only facts strictly before ``at`` are used."""
+    horizon: Annotated[str, Field(pattern=_ONE_LINE, max_length=_MAX_TIME_LENGTH)] | None = None
+    """A duration such as ``30d``: predict also when the next such fact occurs."""
 
 
 class ExplainRequest(PredictRequest):
     """A query and the entity to explain as its answer."""
 
+    relation: Name
     entity: Name
 
 

@@ -247,7 +247,8 @@ class Service:
     def _check_query(self, query: Query, facts: Sequence[Fact]) -> None:
         self._check_fact_count([*facts, *query.without])
         self._check_length("object" if query.subject is None else "subject", query.entity)
-        self._check_length("relation", query.relation)
+        if query.relation is not None:
+            self._check_length("relation", query.relation)
         self._check_count("top", query.top, self.limits.top)
         self._check_count("paths", query.paths, self.limits.paths)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fitcarl.core.storage import write_json
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import GraphContext, TrainableModel
-from fitcarl.runs.evaluate import CALIBRATION_DRAWS, calibrate_settings
+from fitcarl.models.open_queries.event_index import EventIndex
+from fitcarl.models.open_queries.fitting import OpenModels, calibrate_open_models, fit_open_models
+from fitcarl.runs.evaluate import calibrate_settings
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.training import trace
@@ -20,9 +22,9 @@ def finish(
     dataset, config = setup.dataset, setup.config
     trace.plot_curve(trace.read(folder.trace), folder.curve)
     folder.load_weights(model.module)
-    draws = 0 if config.official_supports_only else CALIBRATION_DRAWS
-    calibrations = calibrate_settings(model.scorer(), dataset, config.shots, config.setting, draws, config.seed)
+    calibrations = calibrate_settings(model.scorer(), dataset, config)
     folder.save_calibrations(calibrations)
+    write_json(folder.open_queries, _open_models(setup, context).to_json())
     if setup.keep_all_facts:
         graph = open_graph(folder.graph)
         context = GraphContext.from_graph(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
@@ -44,3 +46,13 @@ def finish(
     )
     names = dataset.vocabulary, dataset.calendar, dataset.concepts
     return Run(folder, config, folder.read_data(), *names, context, model, calibrations)
+
+
+def _open_models(setup: TrainingSetup, context: GraphContext) -> OpenModels:
+    """The models of open queries, fitted on the background and calibrated on meta-validation."""
+    dataset, config = setup.dataset, setup.config
+    # No weight is fitted to facts of the time of meta-validation, if it has one.
+    known = context.graph if dataset.cuts is None else context.graph.before(dataset.cuts.valid)
+    fitted = fit_open_models(known, config.shots, dataset.calendar.half_life, config.seed)
+    index, end = EventIndex.from_graph(context.graph), dataset.end_of("valid")
+    return calibrate_open_models(fitted, index, dataset.valid, config.shots, config.seed, end)

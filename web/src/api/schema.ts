@@ -2,9 +2,11 @@
 
 export interface AnswerSchema {
   readonly concepts: readonly string[];
+  readonly direction: "out" | "in";
   readonly entity: string;
   readonly paths: readonly PathSchema[];
   readonly rank: number;
+  readonly relation: string;
   readonly score: number;
   readonly share: number;
 }
@@ -73,6 +75,7 @@ export interface ExplainRequest {
   readonly entity: string;
   readonly facts?: readonly FactRequest[];
   readonly hindsight?: boolean;
+  readonly horizon?: string | null;
   readonly object?: string | null;
   readonly paths?: number;
   readonly relation: string;
@@ -83,10 +86,12 @@ export interface ExplainRequest {
 
 export interface ExplanationSchema {
   readonly concepts: readonly string[];
+  readonly direction: "out" | "in";
   readonly entity: string;
   readonly paths: readonly PathSchema[];
   readonly query: QuerySchema;
   readonly rank: number | null;
+  readonly relation: string;
   readonly score: number | null;
   readonly share: number;
 }
@@ -148,9 +153,10 @@ export interface PredictRequest {
   readonly at: string | number;
   readonly facts?: readonly FactRequest[];
   readonly hindsight?: boolean;
+  readonly horizon?: string | null;
   readonly object?: string | null;
   readonly paths?: number;
-  readonly relation: string;
+  readonly relation?: string | null;
   readonly subject?: string | null;
   readonly top?: number;
   readonly without?: readonly FactRequest[];
@@ -158,18 +164,22 @@ export interface PredictRequest {
 
 export interface PredictionSchema {
   readonly answers: readonly AnswerSchema[];
+  readonly left_out: number;
   readonly query: QuerySchema;
+  readonly relations: readonly RelationShareSchema[];
   readonly setting: "completion" | "forecast";
   readonly trained_for: "completion" | "forecast";
+  readonly when: TimePredictionSchema | null;
 }
 
 export interface QuerySchema {
   readonly as_of: string | null;
   readonly at: string;
   readonly hindsight: boolean;
+  readonly horizon: string | null;
   readonly object: string | null;
   readonly paths: number;
-  readonly relation: string;
+  readonly relation: string | null;
   readonly subject: string | null;
   readonly top: number;
   readonly without: readonly FactSchema[];
@@ -178,6 +188,12 @@ export interface QuerySchema {
 export interface RelationItem {
   readonly facts: number;
   readonly name: string;
+}
+
+export interface RelationShareSchema {
+  readonly direction: "out" | "in";
+  readonly relation: string;
+  readonly share: number;
 }
 
 export interface RelationsResponse {
@@ -221,6 +237,17 @@ export interface StoredFactSchema {
   readonly relation: string;
   readonly subject: string;
   readonly time: string;
+}
+
+export interface TimeIntervalSchema {
+  readonly end: string;
+  readonly share: number;
+  readonly start: string;
+}
+
+export interface TimePredictionSchema {
+  readonly intervals: readonly TimeIntervalSchema[];
+  readonly none: number;
 }
 
 export interface Operations {

@@ -18,7 +18,7 @@ export type StoredFact = EntityFacts["facts"][number];
 /** A fact without an id, with the time as text. */
 export type Fact = Example["facts"][number];
 
-export type QueryRequest = Body<"POST /v1/predict">;
+export type QueryRequest = Body<"POST /v1/predict"> & { readonly relation: string };
 export type Prediction = Reply<"POST /v1/predict">;
 export type Answer = Prediction["answers"][number];
 export type Path = Answer["paths"][number];

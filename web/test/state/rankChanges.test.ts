@@ -10,6 +10,8 @@ function ranking(...names: string[]): Answer[] {
     share: 1 / (index + 2),
     concepts: [],
     paths: [],
+    relation: "Consult",
+    direction: "out",
   }));
 }
 

@@ -77,8 +77,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "P(c | r) counts facts instead of entities",
         "data/concepts.py",
-        "pair = np.unique(both.relation.astype(np.int64) * entities + both.object)",
-        "pair = np.sort(both.relation.astype(np.int64) * entities + both.object)",
+        "pair = np.unique(pair)",
+        "pair = np.sort(pair)",
         ("data/test_concepts.py",),
     ),
     Mutant(

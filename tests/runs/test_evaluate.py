@@ -38,7 +38,7 @@ def test_run_is_calibrated_at_the_end_of_training(run: Run, data: Path) -> None:
     assert forecast == run.calibration_for("forecast") != run.calibration
 
 
-def test_calibration_of_an_earlier_version_belongs_to_the_setting_of_the_run(run: Run, tmp_path: Path) -> None:
+def test_calibration_of_an_earlier_version_belongs_to_the_setting_of_the_run(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.calibration.write_text('{"temperature": 2.0, "unlisted_mass": 0.25}')
     assert folder.read_calibrations("forecast") == {"forecast": Calibration(2.0, 0.25)}

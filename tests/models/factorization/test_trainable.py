@@ -332,25 +332,25 @@ def test_run_trained_on_supports_refuses_other_draws(runs: dict[str, Run]) -> No
 @pytest.mark.parametrize("sees", ["support", "fold-in"])
 def test_new_entities_are_predicted(runs: dict[str, Run], dataset: Dataset, sees: str) -> None:
     predictor, names = Predictor.load(runs[sees]), dataset.vocabulary
-    label = dataset.calendar.label(int(dataset.background.time[0]))
+    label, later = (dataset.calendar.label(int(dataset.background.time[0]) + days) for days in (0, 5))
     facts = [("New entity", names.relations[0], names.entities[int(dataset.background.object[0])], label)]
     predictor.observe(facts)
-    prediction = predictor.ask("New entity", names.relations[1], label, top=5)
+    prediction = predictor.ask("New entity", names.relations[1], later, top=5)
     assert len(prediction.answers) == 5
     assert all(not answer.paths for answer in prediction.answers)
     known = names.entities[int(dataset.background.subject[0])]
-    assert predictor.ask(known, names.relations[0], label).answers
+    assert predictor.ask(known, names.relations[0], later).answers
 
 
 def test_sees_paper_rejects_new_entities_in_one_line(runs: dict[str, Run], dataset: Dataset) -> None:
     predictor, names = Predictor.load(runs["paper"]), dataset.vocabulary
-    label = dataset.calendar.label(int(dataset.background.time[0]))
+    label, later = (dataset.calendar.label(int(dataset.background.time[0]) + days) for days in (0, 5))
     predictor.observe([("New entity", names.relations[0], names.entities[0], label)])
     with pytest.raises(InputError, match="no row for an entity") as caught:
-        predictor.ask("New entity", names.relations[1], label)
+        predictor.ask("New entity", names.relations[1], later)
     assert "\n" not in str(caught.value)
     known = names.entities[int(dataset.background.subject[0])]
-    assert predictor.ask(known, names.relations[0], label).answers
+    assert predictor.ask(known, names.relations[0], later).answers
 
 
 @pytest.mark.parametrize("sees", ["support", "fold-in"])
@@ -368,7 +368,7 @@ def test_plain_facts(sees: str, tmp_path: Path) -> None:
     name = facts.vocabulary.entities[int(held_out.entities[0])]
     subject, relation, _, tick = next(iter(held_out.facts))
     sides = {"subject": name} if subject == held_out.entities[0] else {"object": name}
-    label = run.calendar.label(tick)
+    label = run.calendar.label(tick + 400)
     prediction = predictor.ask(relation=facts.vocabulary.relations[relation], at=label, **sides)
     assert prediction.answers
 

@@ -185,27 +185,27 @@ class PlusModel:
 
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> PlusModel:
         previous = self.statistics
-        names = previous.names.refit(graph)
         concepts = previous.concepts if concepts is None else concepts
-        arguments = graph.background_facts(), graph, concepts, previous.days_per_tick
-        statistics = compute_statistics(*arguments, names=names, setting=self._setting)
-        statistics = statistics.with_parts(scaling=previous.scaling)
-        snapshots = self._snapshots_of(graph, statistics)
-        other = self._replace(graph, statistics, self.encoder, Timeline(statistics, snapshots))
-        other.snapshots = snapshots
-        return other
+        return self._recounted(graph, concepts, previous.names.refit(graph), self.encoder)
 
     def with_background(self, context: GraphContext, new_entities: Ids) -> PlusModel:  # noqa: ARG002
         """All statistics are counted again. New entities have no trained row in the encoder, which gives them the mean
         score of the others; every other feature reads their facts."""
         previous, graph = self.statistics, context.graph
-        names = Names.from_texts(context.names, graph) if previous.names.used else None
-        arguments = context.facts, graph, context.concepts, previous.days_per_tick
-        statistics = compute_statistics(*arguments, names=names, setting=self._setting)
-        statistics = statistics.with_parts(scaling=previous.scaling)
+        names = Names.from_texts(context.names, graph) if previous.names.used else Names.empty(graph.entities)
         encoder, extra = self.encoder, graph.entities - self._background.entities
         if encoder is not None and extra:
-            encoder = encoder.with_capacity(extra).with_words(len(statistics.names.weight))
+            encoder = encoder.with_capacity(extra).with_words(len(names.weight))
+        return self._recounted(graph, context.concepts, names, encoder)
+
+    def _recounted(
+        self, graph: TemporalGraph, concepts: Concepts, names: Names, encoder: SupportEncoder | None
+    ) -> PlusModel:
+        """The same weights with the statistics of another background."""
+        previous = self.statistics
+        arguments = graph.background_facts(), graph, concepts, previous.days_per_tick
+        statistics = compute_statistics(*arguments, names=names, setting=self._setting)
+        statistics = statistics.with_parts(scaling=previous.scaling)
         snapshots = self._snapshots_of(graph, statistics)
         other = self._replace(graph, statistics, encoder, Timeline(statistics, snapshots))
         other.snapshots = snapshots

@@ -23,7 +23,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_evaluation_with_open_relation(fitcarl: Command, trained: Path) -> None:
+def test_evaluation_with_open_relation(fitcarl: Command, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # lines are as long as needed
     done = fitcarl("evaluate", trained, "--open", "relation", "--split", "valid", "--json")
     assert done.code == 0, done.stderr
     document = json.loads(done.stdout)

@@ -135,16 +135,16 @@ def test_plain_facts_are_enough_and_new_entities_are_answered(tmp_path: Path, na
     facts = generate_world("tiny", seed=7).facts
     train(facts, out=tmp_path / "run", shots=SHOTS, model=name, episodes=2, settings=SMALL_MODELS[name])
     run = Run.load(tmp_path / "run")
-    names, last = run.vocabulary, run.calendar.label(run.calendar.span - 1)
+    names, (last, later) = run.vocabulary, (run.calendar.label(run.calendar.span + days) for days in (-1, 0))
     predictor = Predictor(run)
     support = [Fact("New Entity", names.relations[0], entity, last) for entity in names.entities[:2]]
-    query = Query("New Entity", None, names.relations[1], last, 5, 2)
+    query = Query("New Entity", None, names.relations[1], later, 5, 2)
     [prediction] = predictor.answer([query], support)
     assert len(list(prediction)) == 5
     others = [Fact("New Entity", names.relations[2], entity, last) for entity in names.entities[5:7]]
     [other] = predictor.answer([query], others)
     assert [answer.score for answer in other] != [answer.score for answer in prediction]
-    [known] = predictor.answer([Query(names.entities[0], None, names.relations[1], last, 5, 2)], [])
+    [known] = predictor.answer([Query(names.entities[0], None, names.relations[1], later, 5, 2)], [])
     assert len(list(known)) == 5
 
 

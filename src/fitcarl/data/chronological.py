@@ -83,18 +83,7 @@ def split_chronologically(
             )
     found = divide_facts(ordered, groups, entities, seed, ends)
     check_parts(found, facts.name, "another cut, other parts or other bounds")
-    return Dataset(
-        name=name,
-        vocabulary=facts.vocabulary,
-        calendar=facts.calendar,
-        background=found.background,
-        train=found.metas[0],
-        valid=found.metas[1],
-        test=found.metas[2],
-        dropped=found.dropped,
-        concepts=facts.concepts,
-        cuts=cuts,
-    )
+    return found.dataset(facts, name, cuts)
 
 
 def first_appearance(facts: Quadruples, entities: int) -> NDArray[np.int64]:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.dataset import SPLITS, MetaSet
+from fitcarl.data.cuts import Cuts
+from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
+from fitcarl.data.facts import Facts
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 
@@ -26,6 +28,27 @@ class GroupedFacts:
     """The facts of each group; entities in order of appearance."""
     dropped: Quadruples
     """Facts between two groups, and facts at or after the end of their group."""
+
+    def dataset(self, facts: Facts, name: str, cuts: Cuts | None = None) -> Dataset:
+        """The dataset of these parts, whose groups are meta-train, meta-validation and meta-test.
+
+        Args:
+            facts: The facts that were divided, for their names, times and concepts.
+            name: Name of the dataset.
+            cuts: The cuts of a chronological split.
+        """
+        return Dataset(
+            name=name,
+            vocabulary=facts.vocabulary,
+            calendar=facts.calendar,
+            background=self.background,
+            train=self.metas[0],
+            valid=self.metas[1],
+            test=self.metas[2],
+            dropped=self.dropped,
+            concepts=facts.concepts,
+            cuts=cuts,
+        )
 
 
 def divide_facts(

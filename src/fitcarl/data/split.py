@@ -91,17 +91,7 @@ def split_facts(
 
     found = divide_facts(shuffled, groups, len(facts.vocabulary.entities), seed)
     check_parts(found, facts.name, "more facts, a smaller share or other bounds")
-    return Dataset(
-        name=name,
-        vocabulary=facts.vocabulary,
-        calendar=facts.calendar,
-        background=found.background,
-        train=found.metas[0],
-        valid=found.metas[1],
-        test=found.metas[2],
-        dropped=found.dropped,
-        concepts=facts.concepts,
-    )
+    return found.dataset(facts, name)
 
 
 def default_bounds(chronological: bool = False) -> tuple[int, int | None]:

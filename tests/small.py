@@ -14,7 +14,11 @@ from fitcarl.synthetic import generate_world
 
 _COMMON = ("training.queries_per_entity=3", "training.validate_every=2")
 
-SMALL = (*_COMMON, "encoder.dim=16", "encoder.max_updates=20", "encoder.min_updates=1")
+SMALL = (
+    *_COMMON,
+    *("encoder.dim=16", "encoder.max_updates=20", "encoder.min_updates=1"),
+    *("reach.max_updates=20", "reach.min_updates=1"),
+)
 """For model plus."""
 
 SMALL_PAPER = (

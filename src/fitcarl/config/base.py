@@ -98,6 +98,11 @@ class Config(Section):
         return 0
 
     @property
+    def completion_share(self) -> float:
+        """In the setting ``forecast``, the share of training tasks that are of the setting ``completion``."""
+        return 0.0
+
+    @property
     def side_information(self) -> dict[str, str]:
         """What the model uses besides the facts, as entries of a report's signature."""
         return {}

@@ -33,6 +33,22 @@ class EncoderConfig(Section):
     learning_rate: float = Field(3e-3, gt=0, description="maximum learning rate of AdamW")
     dropout: float = Field(0.2, ge=0, lt=1, description="dropout rate")
     name_dropout: float = Field(0.5, ge=0, le=1, description="share of training queries without the entity's name")
+    contexts: Literal["any", "past"] = Field(
+        "any",
+        description="facts that it is trained with in the setting forecast: of any time, as for completion, or past "
+        "ones only; predictions use past ones in any case",
+    )
+
+
+class ReachConfig(Section):
+    """The reach network: message passing from the support entities over earlier facts, in the setting forecast."""
+
+    used: bool = Field(True, description="whether runs trained for the setting forecast have it")
+    dim: int = Field(32, ge=1, description="real numbers per message")
+    max_updates: int = Field(2500, ge=1, description="maximum number of updates")
+    min_updates: int = Field(100, ge=1, description="minimum number of updates; in between, about two queries per edge")
+    batch_size: int = Field(128, ge=1, description="facts per update, whose subjects are treated as unseen")
+    learning_rate: float = Field(5e-3, gt=0, description="maximum learning rate of AdamW")
 
 
 class FeaturesConfig(Section):
@@ -72,6 +88,13 @@ class PlusTrainingConfig(TaskTrainingConfig):
     queries_per_entity: int = Field(
         4, ge=0, description="queries sampled per unseen entity of a training task; 0 for all"
     )
+    completion_share: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="in the setting forecast, share of training tasks of the setting completion, in which more answers "
+        "are in the support",
+    )
     learning_rate: float = Field(3e-3, gt=0, description="learning rate of the optimizer")
     warmup: int = Field(10, ge=0, description="episodes over which the learning rate rises linearly; 0 for none")
     lr_floor: float = Field(
@@ -89,6 +112,7 @@ class PlusConfig(Config):
     preset: str = Field("plus", description="the preset that the settings started from")
     policy: PolicyConfig = PolicyConfig()
     encoder: EncoderConfig = EncoderConfig()
+    reach: ReachConfig = ReachConfig()
     features: FeaturesConfig = FeaturesConfig()
     training: PlusTrainingConfig = PlusTrainingConfig()
 
@@ -99,6 +123,10 @@ class PlusConfig(Config):
     @property
     def folds(self) -> int:
         return self.training.folds
+
+    @property
+    def completion_share(self) -> float:
+        return self.training.completion_share
 
     @property
     def label(self) -> str:

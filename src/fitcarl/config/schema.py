@@ -13,7 +13,7 @@ from fitcarl.config.fitcarl import EmbeddingConfig, FitcarlConfig, FitcarlTraini
 from fitcarl.config.gen import GenConfig
 from fitcarl.config.lan import LanConfig
 from fitcarl.config.mean import MeanConfig
-from fitcarl.config.plus import EncoderConfig, FeaturesConfig, PlusConfig, PlusTrainingConfig, PolicyConfig
+from fitcarl.config.plus import EncoderConfig, FeaturesConfig, PlusConfig, PlusTrainingConfig, PolicyConfig, ReachConfig
 from fitcarl.config.titer import TiterConfig
 from fitcarl.errors import InputError, did_you_mean
 
@@ -76,6 +76,7 @@ __all__ = [
     "PlusConfig",
     "PlusTrainingConfig",
     "PolicyConfig",
+    "ReachConfig",
     "SearchConfig",
     "TaskTrainingConfig",
     "TiterConfig",

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from fitcarl.config.base import Setting
 from fitcarl.config.schema import Config
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.pseudo_unseen import Holdout, PseudoUnseen, hold_out_entities, select_pseudo_unseen
@@ -77,13 +78,19 @@ class TaskSampler:
         fold = self._fold(np.random.default_rng([seed, episode, 1]))
         meta = self._dataset.train if fold is None else self._holdout(fold).hidden
         rng, queries = np.random.default_rng([seed, episode]), self._config.queries_per_entity
-        task = sampled_task(meta, self._config.shots, relations, rng, queries, self._config.setting)
+        task = sampled_task(meta, self._config.shots, relations, rng, queries, self._setting(episode))
         return SampledTask(task, fold)
 
     def background(self, fold: int) -> TemporalGraph:
         """The background graph without the entities of a fold."""
         names = self._dataset.vocabulary
         return TemporalGraph.from_facts(self._holdout(fold).background, len(names.entities), names.relation_ids)
+
+    def _setting(self, episode: int) -> Setting:
+        """The setting of the model or, for a share of the tasks of a model for forecasts, completion."""
+        share = self._config.completion_share
+        drawn = share > 0 and np.random.default_rng([self._config.seed, episode, 2]).random() < share
+        return "completion" if drawn else self._config.setting
 
     def _fold(self, rng: np.random.Generator) -> int | None:
         """None (the meta-train split) or a fold; each source half of the time if there are both."""

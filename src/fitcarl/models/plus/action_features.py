@@ -17,6 +17,7 @@ from fitcarl.models.plus.candidates import Candidates, Shortlist, collect_candid
 from fitcarl.models.plus.encoder.network import EncoderScorer
 from fitcarl.models.plus.gaps import gap_buckets
 from fitcarl.models.plus.kernels import NO_PAIR_RATE, count_objects, describe_entities, hash_rules, multiplicity
+from fitcarl.models.plus.reach.network import ReachNetwork
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.support import PaddedSupport, SupportFacts
 from fitcarl.tasks.task import Queries
@@ -70,6 +71,7 @@ def action_features(
     action_count: int,
     shortlist: Shortlist,
     encoder_scorer: EncoderScorer | None = None,
+    reach: ReachNetwork | None = None,
 ) -> ActionFeatures:
     """All actions of a batch of queries, with their features.
 
@@ -81,6 +83,7 @@ def action_features(
         action_count: Edges per second hop, nearest in time to t_q.
         shortlist: How many candidates to keep.
         encoder_scorer: Scores of the encoder, if there is one.
+        reach: The reach network, if there is one.
     """
     facts = padded_support(SupportFacts.of_queries(support, queries, graph.relations), queries)
     shots = facts.entity.shape[1]
@@ -98,7 +101,7 @@ def action_features(
         space,
         allowed,
         _second_hop(statistics, queries, facts, space, graph),
-        collect_candidates(graph, support, statistics, queries, shortlist, encoder_scorer),
+        collect_candidates(graph, support, statistics, queries, shortlist, encoder_scorer, reach),
         _query_features(statistics, queries, facts),
     )
 

@@ -18,6 +18,7 @@ from fitcarl.models.plus.features.accumulate import Accumulator
 from fitcarl.models.plus.features.collect import collect
 from fitcarl.models.plus.features.inputs import EncoderScores, FeatureInputs, KernelStatistics, QueryBatch
 from fitcarl.models.plus.features.normalise import normalised_features
+from fitcarl.models.plus.reach.network import ReachNetwork, reach_features
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.support import PaddedSupport, SupportFacts
 from fitcarl.tasks.task import Queries
@@ -43,7 +44,7 @@ class Candidates:
     entity: Ids
     """int32 [candidates], distinct within a query."""
     features: NDArray[np.float32]
-    """float32 [candidates, features], in the order of ``FEATURES``."""
+    """float32 [candidates, features], in the order of ``FEATURES``, then those of the reach network if there is one."""
     weight: NDArray[np.float32]
     """float32 [candidates]: the log of how many candidates each represents; 0 unless it was sampled."""
 
@@ -55,6 +56,7 @@ def collect_candidates(
     queries: Queries,
     shortlist: Shortlist,
     encoder_scorer: EncoderScorer | None = None,
+    reach: ReachNetwork | None = None,
 ) -> Candidates:
     """Shortlisted candidates of every query, highest preselection score first, with normalised features.
 
@@ -65,9 +67,17 @@ def collect_candidates(
         queries: The queries; answers are only used to keep them in a sample.
         shortlist: How many candidates to keep.
         encoder_scorer: Scores of the encoder; without it the encoder features are 0.
+        reach: The reach network, if there is one; its features follow the others.
     """
     inputs, weight = feature_inputs(graph, support, statistics, queries, shortlist, encoder_scorer)
-    return Candidates(inputs.offsets, inputs.entity, normalised_features(inputs, statistics.scaling), weight)
+    features = normalised_features(inputs, statistics.scaling)
+    if reach is not None:
+        facts = SupportFacts.of_queries(support, queries, graph.relations)
+        listed = inputs.offsets, inputs.entity
+        features = np.hstack(
+            [features, reach_features(reach, graph, facts, queries, statistics.days_per_tick, *listed)]
+        )
+    return Candidates(inputs.offsets, inputs.entity, features, weight)
 
 
 def feature_inputs(

@@ -35,20 +35,28 @@ class LogProbs:
 class PlusPolicy(nn.Module):
     """Networks that score the first hop, stopping, the second hop, the candidates and the choice between them."""
 
-    def __init__(self, hidden: int = 32, hidden_candidates: int = 64, disabled: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        hidden: int = 32,
+        hidden_candidates: int = 64,
+        disabled: Collection[str] = (),
+        extra_features: int = 0,
+    ) -> None:
         """Creates networks with random weights.
 
         Args:
             hidden: Width of the networks that choose a hop.
             hidden_candidates: Width of the network that scores a candidate.
             disabled: Feature families whose columns are set to 0.
+            extra_features: Further features of a candidate, after those of ``FEATURES``.
         """
         super().__init__()
-        self._enabled = torch.tensor([feature.family not in disabled for feature in FEATURES], dtype=torch.float32)
+        enabled = [feature.family not in disabled for feature in FEATURES] + [True] * extra_features
+        self._enabled = torch.tensor(enabled, dtype=torch.float32)
         self.first_hop = _network(FIRST_HOP, hidden)
         self.stop = _network(FIRST_HOP, hidden)
         self.second_hop = _network(SECOND_HOP, hidden)
-        self.candidates = _network(len(FEATURES), hidden_candidates)
+        self.candidates = _network(len(enabled), hidden_candidates)
         self.gate = _network(QUERY, hidden)
 
     def forward(self, actions: ActionFeatures) -> LogProbs:

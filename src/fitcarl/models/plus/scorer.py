@@ -22,6 +22,7 @@ from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer
 from fitcarl.models.plus.gaps import gap_buckets
 from fitcarl.models.plus.policy import LogProbs, PlusPolicy
+from fitcarl.models.plus.reach.network import ReachNetwork
 from fitcarl.models.plus.timeline import Timeline
 from fitcarl.scoring.path import ExplanationPath, make_step
 from fitcarl.scoring.scores import Scores
@@ -45,6 +46,7 @@ class PlusScorer:
         shortlist: int,
         encoder_scorer: EncoderScorer | None = None,
         label: str = "plus",
+        reach: ReachNetwork | None = None,
     ) -> None:
         """Wraps trained parts.
 
@@ -56,6 +58,7 @@ class PlusScorer:
             shortlist: Candidates per query that get features.
             encoder_scorer: Scores of the encoder, if there is one.
             label: What the name of the scorer shows in brackets.
+            reach: The reach network, if there is one.
         """
         self.name = f"fitcarl ({label})"
         self._policy = policy
@@ -63,7 +66,7 @@ class PlusScorer:
         self._timeline = timeline
         self._action_count = action_count
         self._shortlist = Shortlist(shortlist)
-        self._encoder_scorer = encoder_scorer
+        self._encoder_scorer, self._reach = encoder_scorer, reach
         self._last_graph: tuple[MetaSet, TemporalGraph] | None = None
         self._last_query: tuple[MetaSet, Queries, tuple[ActionFeatures, LogProbs]] | None = None
 
@@ -174,7 +177,7 @@ class PlusScorer:
         if self._last_graph is None or self._last_graph[0] is not support:
             self._last_graph = support, self._background.with_facts(support.facts)
         [(statistics, _)] = self._timeline.groups(queries)
-        arguments = statistics, queries, self._action_count, self._shortlist, self._encoder_scorer
+        arguments = statistics, queries, self._action_count, self._shortlist, self._encoder_scorer, self._reach
         actions = action_features(self._last_graph[1], support, *arguments)
         with torch.no_grad():
             found = actions, self._policy(actions)

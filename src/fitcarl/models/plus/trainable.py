@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from fitcarl.config.schema import Config, PlusConfig
-from fitcarl.core.progress import Interrupted, Progress
+from fitcarl.core.progress import Interrupted, OnProgress, Progress
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
@@ -30,6 +30,9 @@ from fitcarl.models.plus.features.fitting import fit_scaling
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
+from fitcarl.models.plus.reach.network import COLUMNS as REACH_COLUMNS
+from fitcarl.models.plus.reach.network import ReachNetwork
+from fitcarl.models.plus.reach.training import train_reach
 from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.snapshots import Snapshots, StoredSnapshots
 from fitcarl.models.plus.statistics import EVENT_INDEX, GraphStatistics, compute_statistics, event_index
@@ -37,7 +40,7 @@ from fitcarl.models.plus.timeline import Timeline
 from fitcarl.tasks.task import NO_LIMIT
 
 _LOG_EVERY = 15.0
-"""Seconds between two log messages about the encoder."""
+"""Seconds between two log messages about pre-training."""
 _HALF = -0.7
 """About log(1/2)."""
 _OF_THIS_VERSION = "a run of this version of fitcarl; train it again"
@@ -48,11 +51,11 @@ _log = logging.getLogger(__name__)
 class PlusModel:
     """Policy networks over graph features, trained by maximum likelihood of the answer.
 
-    The encoder is trained and the feature scaling is fitted before the first episode, on background facts; both stay
-    unchanged afterwards.
+    The encoder and, for the setting ``forecast``, the reach network are trained and the feature scaling is fitted
+    before the first episode, on background facts; all stay unchanged afterwards.
     """
 
-    artifacts: ClassVar[tuple[str, ...]] = ("encoder", "scaling", "statistics")
+    artifacts: ClassVar[tuple[str, ...]] = ("encoder", "reach", "scaling", "statistics")
     preparation_seconds = 0.0
 
     def __init__(
@@ -62,6 +65,7 @@ class PlusModel:
         statistics: GraphStatistics | None = None,
         encoder: SupportEncoder | None = None,
         artifacts: Artifacts | None = None,
+        reach: ReachNetwork | None = None,
     ) -> None:
         """Args:
         config: The settings.
@@ -69,8 +73,10 @@ class PlusModel:
         statistics: Its statistics; computed by default.
         encoder: The trained encoder, if there is one.
         artifacts: Where snapshots of earlier statistics may be stored.
+        reach: The trained reach network, if there is one.
         """
-        self.module = PlusPolicy(config.policy.hidden, config.policy.hidden_candidates, config.features.off)
+        extra = 0 if reach is None else REACH_COLUMNS
+        self.module = PlusPolicy(config.policy.hidden, config.policy.hidden_candidates, config.features.off, extra)
         self._config = config.policy
         self._label, self._setting = config.label, config.setting
         self._background = context.graph
@@ -80,12 +86,12 @@ class PlusModel:
         self.statistics = statistics
         self.snapshots = self._snapshots_of(context.graph, statistics, artifacts)
         self.timeline = Timeline(statistics, self.snapshots)
-        self.encoder = encoder
+        self.encoder, self.reach = encoder, reach
         self._encoder_scorer = EncoderScorer.optional(encoder, self.statistics)
 
     @classmethod
     def prepare(cls, preparation: Preparation) -> PlusModel:
-        """Trains the encoder on facts without pseudo-unseen entities, or reads it from the cache; fits the scaling."""
+        """Trains the networks on facts without pseudo-unseen entities, or reads them; fits the scaling."""
         config, context, artifacts = preparation.config, preparation.context, preparation.artifacts
         assert isinstance(config, PlusConfig)
         encoder = None
@@ -94,15 +100,18 @@ class PlusModel:
                 encoder, seconds = _train_encoder(config, preparation)
                 artifacts.write("encoder", encoder.state_dict(), {"seconds": seconds})
             encoder = _load_encoder(config, context, artifacts)
+        if config.setting == "forecast" and config.reach.used and not artifacts.exists("reach"):
+            network, seconds = _train_reach(config, preparation)
+            artifacts.write("reach", network.state_dict(), {"seconds": seconds})
         statistics = count_for(config, context)
         if not artifacts.exists("scaling"):
             scaling = scaling_for(config, context, statistics, encoder)
             artifacts.write("scaling", {name: torch.from_numpy(array) for name, array in scaling.arrays().items()})
         statistics = statistics.with_parts(scaling=_load_scaling(artifacts))
         with seeded(config.seed):
-            model = cls(config, context, statistics, encoder)
-        if encoder is not None:
-            model.preparation_seconds = float(artifacts.read("encoder")[1].get("seconds", 0.0))
+            model = cls(config, context, statistics, encoder, reach=_load_reach(context, artifacts))
+        trained = [name for name in ("encoder", "reach") if artifacts.exists(name)]
+        model.preparation_seconds = sum(float(artifacts.read(name)[1].get("seconds", 0.0)) for name in trained)
         return model
 
     @classmethod
@@ -113,7 +122,7 @@ class PlusModel:
         statistics = statistics.with_parts(scaling=_load_scaling(artifacts))
         encoder = _load_encoder(config, context, artifacts) if config.features.encoder else None
         with seeded(config.seed):
-            return cls(config, context, statistics, encoder, artifacts)
+            return cls(config, context, statistics, encoder, artifacts, _load_reach(context, artifacts))
 
     def save_artifacts(self, artifacts: Artifacts) -> None:
         """Saves the statistics and their snapshots, so that a loaded run does not compute them again."""
@@ -133,7 +142,8 @@ class PlusModel:
         size, parts = self._config.action_space, []
         for statistics, chosen in self.timeline.groups(queries):
             part = queries.take(chosen)
-            actions = action_features(graph, task.support, statistics, part, size, shortlist, self._encoder_scorer)
+            arguments = statistics, part, size, shortlist, self._encoder_scorer, self.reach
+            actions = action_features(graph, task.support, *arguments)
             parts.append(log_likelihood(self.module(actions), actions, torch.from_numpy(part.answer)))
         total, by_path = (torch.cat(values) for values in zip(*parts, strict=True))
         # A separate loss term for paths: they should also explain answers that the candidates find without a path.
@@ -148,7 +158,8 @@ class PlusModel:
         if names and self.statistics.names.used:
             timeline = timeline.with_names(names)
             encoder_scorer = EncoderScorer.optional(self.encoder, timeline.at(NO_LIMIT))
-        return PlusScorer(self.module, self._background, timeline, size, shortlist, encoder_scorer, self._label)
+        parts = encoder_scorer, self._label, self.reach
+        return PlusScorer(self.module, self._background, timeline, size, shortlist, *parts)
 
     def _snapshots_of(
         self, graph: TemporalGraph, statistics: GraphStatistics, artifacts: Artifacts | None = None
@@ -174,7 +185,9 @@ class PlusModel:
         extra = context.graph.entities - self._background.entities
         encoder = None if self.encoder is None else self.encoder.with_capacity(extra)
         statistics = self.statistics.with_capacity(extra)
-        return self._replace(context.graph, statistics, encoder, self.timeline.with_statistics(statistics))
+        other = self._replace(context.graph, statistics, encoder, self.timeline.with_statistics(statistics))
+        other.reach = None if self.reach is None else self.reach.with_capacity(extra)
+        return other
 
     def with_graph(self, graph: TemporalGraph) -> PlusModel:
         """The event index is rebuilt from the graph; rates and rules are kept: a few facts hardly change them."""
@@ -190,13 +203,15 @@ class PlusModel:
 
     def with_background(self, context: GraphContext, new_entities: Ids) -> PlusModel:  # noqa: ARG002
         """All statistics are counted again. New entities have no trained row in the encoder, which gives them the mean
-        score of the others; every other feature reads their facts."""
+        score of the others, and the mean bias in the reach network; every other feature reads their facts."""
         previous, graph = self.statistics, context.graph
         names = Names.from_texts(context.names, graph) if previous.names.used else Names.empty(graph.entities)
         encoder, extra = self.encoder, graph.entities - self._background.entities
         if encoder is not None and extra:
             encoder = encoder.with_capacity(extra).with_words(len(names.weight))
-        return self._recounted(graph, context.concepts, names, encoder)
+        other = self._recounted(graph, context.concepts, names, encoder)
+        other.reach = None if self.reach is None else self.reach.with_capacity(extra)
+        return other
 
     def _recounted(
         self, graph: TemporalGraph, concepts: Concepts, names: Names, encoder: SupportEncoder | None
@@ -212,15 +227,16 @@ class PlusModel:
         return other
 
     def save_background(self, artifacts: Artifacts) -> None:
-        """Saves the statistics and, if it has further rows, the encoder.
+        """Saves the statistics and, if they have further rows, the encoder and the reach network.
 
         Stored snapshots stay in use where no earlier fact was added; others are computed when they are needed.
         """
         self._save_statistics(artifacts)
-        if self.encoder is not None:
-            rows, about = artifacts.read("encoder")
-            if len(rows["entity"]) < len(self.encoder.entity):
-                artifacts.write("encoder", self.encoder.state_dict(), about)
+        for name, network in (("encoder", self.encoder), ("reach", self.reach)):
+            if network is not None:
+                rows, about = artifacts.read(name)
+                if len(rows["entity"]) < len(network.entity):
+                    artifacts.write(name, network.state_dict(), about)
 
     def _save_statistics(self, artifacts: Artifacts) -> None:
         arrays = self.statistics.arrays().items()
@@ -261,10 +277,30 @@ def names_for(config: PlusConfig, context: GraphContext) -> Names:
 
 def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[SupportEncoder, float]:
     """An encoder trained without facts of pseudo-unseen entities, and the seconds its training took."""
+    context = _visible_context(preparation)
+    names = names_for(config, context)
+    setting = config.setting if config.encoder.contexts == "past" else "completion"
+    arguments = context.graph, context.days_per_tick, names, config.encoder, config.seed, config.shots
+    return load_or_train_encoder(*arguments, setting=setting, on_progress=_reporter("encoder", preparation))
+
+
+def _train_reach(config: PlusConfig, preparation: Preparation) -> tuple[ReachNetwork, float]:
+    """A reach network trained without facts of pseudo-unseen entities, and the seconds its training took."""
+    context, began = _visible_context(preparation), perf_counter()
+    arguments = context.graph, context.days_per_tick, config.reach, config.seed, config.shots
+    return train_reach(*arguments, _reporter("reach network", preparation)), perf_counter() - began
+
+
+def _visible_context(preparation: Preparation) -> GraphContext:
+    """The background without facts of pseudo-unseen entities."""
     context, facts = preparation.context, preparation.visible_facts
-    if len(facts) < len(preparation.dataset.background):
-        graph = TemporalGraph.from_facts(facts, context.graph.entities, context.graph.relations)
-        context = replace(context, graph=graph)
+    if len(facts) == len(preparation.dataset.background):
+        return context
+    return replace(context, graph=TemporalGraph.from_facts(facts, context.graph.entities, context.graph.relations))
+
+
+def _reporter(part: str, preparation: Preparation) -> OnProgress:
+    """Passes progress on, logs it now and then, and stops the training if asked to."""
     logged = -math.inf
 
     def on_progress(update: Progress) -> None:
@@ -274,13 +310,25 @@ def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[Suppor
             raise Interrupted
         if perf_counter() - logged > _LOG_EVERY:
             logged = perf_counter()
-            _log.info(
-                "pre-training the encoder on %s facts: update %d of %d", f"{len(facts):,}", update.done, update.total
-            )
+            facts = f"{len(preparation.visible_facts):,}"
+            _log.info("pre-training the %s on %s facts: update %d of %d", part, facts, update.done, update.total)
 
-    names = names_for(config, context)
-    arguments = context.graph, context.days_per_tick, names, config.encoder, config.seed, config.shots
-    return load_or_train_encoder(*arguments, setting=config.setting, on_progress=on_progress)
+    return on_progress
+
+
+def _load_reach(context: GraphContext, artifacts: Artifacts) -> ReachNetwork | None:
+    """The saved reach network, if there is one."""
+    if not artifacts.exists("reach"):
+        return None
+    weights, _ = artifacts.read("reach")
+    file, graph = artifacts.path("reach"), context.graph
+    try:
+        network = ReachNetwork.from_state(weights)
+    except (KeyError, RuntimeError, ValueError):
+        raise InputError("is damaged or of an older version", file=file, expected=_OF_THIS_VERSION) from None
+    if not network.matches(graph.entities, graph.relations.directed):
+        raise InputError("does not fit the names", file=file, expected=f"{graph.entities} entities")
+    return network
 
 
 def _load_encoder(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> SupportEncoder:

@@ -266,5 +266,6 @@ def _encoder_key(
         max(shots, _MIN_SHOTS),
     ]
     parts += [] if setting == "completion" else [setting]
-    header = json.dumps([*parts, config.model_dump(), names.texts], sort_keys=True).encode()
+    settings = config.model_dump(exclude={"contexts"})  # ``setting`` says which contexts are used
+    header = json.dumps([*parts, settings, names.texts], sort_keys=True).encode()
     return sha256_of_arrays(*graph.base.columns, header=header, separator=b"\0")

@@ -1,0 +1,1 @@
+"""The reach network of model ``plus``: message passing from the support entities over earlier facts."""

@@ -1,0 +1,49 @@
+"""Compiled loop that collects the latest edges of many nodes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from fitcarl.graph.kernels import EdgeColumns, visible_edges
+
+
+class RecentEdges(NamedTuple):
+    """Edges of the given nodes, node by node, latest first."""
+
+    row: NDArray[np.int64]
+    """int64 [edges]: the position of the node among the given ones."""
+    relation: NDArray[np.int64]
+    target: NDArray[np.int64]
+    time: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def recent_edges(
+    edges: EdgeColumns,
+    node: NDArray[np.int64],
+    excluded: NDArray[np.int64],
+    before: NDArray[np.int64],
+    limit: int,
+) -> RecentEdges:
+    """The latest ``limit`` edges of every node strictly before a tick, without those to ``excluded`` or to itself."""
+    size = len(node) * limit
+    row, relation = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    target, time = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    count = 0
+    for i in range(len(node)):
+        low, high = visible_edges(edges, node[i], before[i])
+        found = 0
+        for a in range(high - 1, low - 1, -1):
+            if edges.target[a] in (excluded[i], node[i]):
+                continue
+            row[count], relation[count] = i, edges.relation[a]
+            target[count], time[count] = edges.target[a], edges.time[a]
+            count += 1
+            found += 1
+            if found == limit:
+                break
+    return RecentEdges(row[:count], relation[:count], target[:count], time[:count])

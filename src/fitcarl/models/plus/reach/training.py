@@ -1,0 +1,125 @@
+"""Training of the reach network on the background: facts become queries as if their subjects were unseen.
+
+Some earlier facts of the subject are its support, no other fact of it is used, and nothing is read at or after the time
+of the query. Answers that occur in the support are kept: how often facts repeat is learned too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fitcarl.config.schema import ReachConfig
+from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.errors import FitcarlError
+from fitcarl.graph.kernels import count_visible
+from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.plus.reach.network import ReachInput, ReachNetwork
+
+_DEGREE_EXPONENT = 0.6
+"""How much facts of frequent subjects are down-weighted: 0 samples facts uniformly, 1 samples subjects uniformly."""
+_PASSES = 2
+_WEIGHT_DECAY = 1e-4
+_WARM_UP = 0.1
+"""The share of the updates during which the learning rate rises."""
+
+
+def train_reach(
+    graph: TemporalGraph,
+    days_per_tick: float,
+    config: ReachConfig,
+    seed: int,
+    shots: int,
+    on_progress: OnProgress | None = None,
+) -> ReachNetwork:
+    """A frozen reach network for unseen entities with about ``shots`` support facts.
+
+    Args:
+        graph: The background.
+        days_per_tick: Days per tick.
+        config: Settings of the network.
+        seed: Seed of all random choices.
+        shots: K, the number of support facts.
+        on_progress: Called after every update.
+
+    Raises:
+        FitcarlError: If the loss is not finite.
+    """
+    batches = ReachBatches(graph, config.batch_size, shots)
+    updates = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
+    rng = np.random.default_rng([seed, len(graph.base)])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = ReachNetwork(config.dim, graph.entities, graph.relations.directed)
+        optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=_WEIGHT_DECAY)
+        for update in range(0 if batches.empty else updates):
+            for group in optimizer.param_groups:
+                group["lr"] = config.learning_rate * _lr_factor(update, updates)
+            loss = batches.loss(network, days_per_tick, rng)
+            if loss is not None:
+                if not torch.isfinite(loss):
+                    raise FitcarlError(
+                        f"the loss of the reach network at update {update + 1} is not finite; "
+                        "try a smaller reach.learning_rate"
+                    )
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+            if on_progress is not None:
+                on_progress(Progress("reach", update + 1, updates, "updates"))
+    network.freeze(np.diff(graph.base.offsets) > 0)
+    return network
+
+
+class ReachBatches:
+    """Batches of background facts as queries, with some of the subject's earlier facts as support."""
+
+    def __init__(self, graph: TemporalGraph, batch_size: int, shots: int) -> None:
+        self._base, self._batch_size, self._shots = graph.base, batch_size, shots
+        degree = np.diff(graph.base.offsets)
+        self._subject = np.repeat(np.arange(graph.entities), degree)
+        own = degree[self._subject].astype(np.float64)
+        self._cumulative = np.cumsum(np.where(own > 1, own**-_DEGREE_EXPONENT, 0))
+        self.empty = not len(own) or self._cumulative[-1] == 0
+
+    def loss(self, network: ReachNetwork, days_per_tick: float, rng: np.random.Generator) -> Tensor | None:
+        """-log p(answer), averaged over the answers of a batch that are reached; None if there are none."""
+        inputs, answer = self.draw(rng)
+        if not len(answer):
+            return None
+        reached = network(self._base.columns, inputs, days_per_tick)
+        found = torch.from_numpy(np.flatnonzero(reached.entity == answer[reached.query]))
+        if not len(found):
+            return None
+        return -reached.log_probability(len(answer)).index_select(0, found).mean()
+
+    def draw(self, rng: np.random.Generator) -> tuple[ReachInput, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+        """Queries with an earlier fact of their subject, and their answers."""
+        base, shots = self._base, self._shots
+        edge = np.searchsorted(self._cumulative, rng.random(self._batch_size) * self._cumulative[-1], side="right")
+        earlier = count_visible(base.columns, self._subject[edge].astype(np.int32), base.time[edge])
+        # Distinct positions: ascending ones from a range that is shorter by K - 1, shifted by 0, 1, …, K - 1.
+        width = np.maximum(earlier - shots + 1, 1)[:, None]
+        position = np.sort(rng.integers(0, width, (len(edge), shots)), 1) + np.arange(shots)
+        subject, answer = self._subject[edge], base.target[edge].astype(np.int64)
+        fact = base.offsets[subject][:, None] + position
+        known = position < earlier[:, None]
+        known[known] = base.target[fact[known]] != np.broadcast_to(subject[:, None], fact.shape)[known]
+        valid = known.any(1) & (answer != subject)
+        edge, subject, fact, known = edge[valid], subject[valid], fact[valid], known[valid]
+        query, flat = np.nonzero(known)[0], fact[known]
+        time = base.time[edge].astype(np.int64)
+        facts = base.relation[flat], base.target[flat], base.time[flat]
+        inputs = ReachInput(
+            *(subject, base.relation[edge].astype(np.int64), time, time),
+            *(query, *(column.astype(np.int64) for column in facts)),
+        )
+        return inputs, answer[valid]
+
+
+def _lr_factor(update: int, updates: int) -> float:
+    """The learning rate as a share of the highest: rises linearly, and falls along a cosine."""
+    return min(1.0, (update + 1) / max(1.0, _WARM_UP * updates)) * (1 + math.cos(math.pi * update / updates)) / 2

@@ -169,7 +169,7 @@ def test_seeds_of_later_calls_are_added_without_the_earlier_runs(
         row = found[protocol]
         assert (row.seeds, row.status, row.mrr, row.std) == ((0, 1), "done", expected.mrr, expected.std)
         assert (row.hits_3, row.hits_std, row.minutes) == (expected.hits_3, expected.hits_std, expected.minutes)
-        assert row.interval == pytest.approx(expected.interval, abs=1e-9)
+        assert row.interval == pytest.approx(expected.interval, abs=1e-6)
 
 
 def test_pooled_interval_is_that_of_all_ranks(finished: Finished) -> None:
@@ -179,7 +179,7 @@ def test_pooled_interval_is_that_of_all_ranks(finished: Finished) -> None:
     for protocol, row in select(rows, "paper").items():
         ranks = np.concatenate([protocol_ranks(report, protocol) for report in reports])  # type: ignore[arg-type]
         expected = mean_interval(entity, 1 / ranks)
-        assert row.interval == pytest.approx((expected.low, expected.high), abs=1e-8)
+        assert row.interval == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
 def test_row_of_an_earlier_version_is_read_and_extended(finished: Finished) -> None:

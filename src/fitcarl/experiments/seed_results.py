@@ -16,7 +16,7 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.evaluation.bootstrap import interval_of_sums
 from fitcarl.evaluation.metrics import HITS, mrr
 
-_DIGITS = 9
+_DIGITS = 6
 """Decimal places of the sums that are kept per entity."""
 
 

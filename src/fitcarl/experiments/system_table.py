@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fitcarl.core.storage import read_json, write_atomically, write_json
+from fitcarl.core.storage import read_json, write_atomically
 from fitcarl.errors import InputError
 from fitcarl.evaluation.formatting import format_metric
 from fitcarl.experiments.sharing import exclusive
@@ -33,6 +35,8 @@ _NOTES = (
     "time, and processor time of all threads; means over seeds. Peak MB: largest peak memory of the training "
     "processes. Not run: no run in this folder.",
 )
+
+_NUMBERS = re.compile(r"\[[-+.0-9eE,\s]+\]")
 
 
 class SystemTable:
@@ -61,8 +65,14 @@ class SystemTable:
         """
         with exclusive(self.out, self.name):
             merged = merge_system_rows(self.read(), rows, stale)
-            write_json(self.json, {"rows": [row.to_json() for row in merged]})
+            write_atomically(self.json, _readable_json({"rows": [row.to_json() for row in merged]}).encode())
             write_atomically(self.page, render_system_table(merged, self.title).encode())
+
+
+def _readable_json(value: Any) -> str:
+    """Indented JSON with every list of numbers on one line."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return _NUMBERS.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
 
 def render_system_table(rows: Sequence[SystemRow], title: str) -> str:

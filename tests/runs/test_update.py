@@ -382,3 +382,20 @@ def test_words_of_new_names_have_rows(data: Path, tmp_path: Path) -> None:
     update(run, [("Xyzzy Plugh (Nowhere)", r, o, last)])
     assert len(Predictor.load(run).ask("Xyzzy Plugh (Nowhere)", r, "2024-01-05"))
     assert len(Predictor.load(run).ask(s, r, "2024-01-05"))
+
+
+def test_update_of_a_run_for_forecasts_extends_its_reach_network(
+    old: list[Row], new: list[Row], tmp_path: Path
+) -> None:
+    file = tmp_path / "old.tsv"
+    file.write_text("".join("\t".join(row) + "\n" for row in old), encoding="utf-8")
+    settings = (*SMALL, "training.validate_every=1")
+    before = train(file, out=tmp_path / "run", shots=2, episodes=1, setting="forecast", settings=settings)
+    update(tmp_path / "run", new)
+    after = Run.load(tmp_path / "run")
+    extra = len(after.vocabulary.entities) - len(before.vocabulary.entities)
+    assert extra > 0
+    one, other = before.model.reach.bias, after.model.reach.bias  # type: ignore[attr-defined]
+    assert len(other) == len(one) + extra
+    assert np.array_equal(other[: len(one)], one)
+    assert np.allclose(other[len(one) :], one.mean())

@@ -189,3 +189,26 @@ def test_training_on_both_sources_resumes_bit_for_bit(data: Path, tmp_path: Path
         )
     resume(tmp_path / "run")
     assert_same_weights(undisturbed.folder.path, tmp_path / "run")
+
+
+def test_share_of_the_tasks_for_forecasts_is_of_the_setting_completion(tiny: Dataset) -> None:
+    def limited(*more: str, setting: str = "forecast") -> list[bool]:
+        config = configure("plus", more, shots=2, seed=5, setting=setting)
+        sampler = TaskSampler(tiny, config)
+        return [sampler.sample(episode).task.queries.limited for episode in range(1, 61)]
+
+    by_default = limited()
+    assert 15 < sum(by_default) < 45
+    assert limited() == by_default
+    assert all(limited("training.completion_share=0"))
+    assert not any(limited("training.completion_share=1"))
+    assert not any(limited(setting="completion"))
+
+
+def test_tasks_for_completion_do_not_depend_on_the_share(tiny: Dataset) -> None:
+    one, other = (
+        TaskSampler(tiny, configure("plus", [f"training.completion_share={share}"], shots=2, seed=5)).sample(3).task
+        for share in (0, 0.5)
+    )
+    assert one.queries.asks_the_same(other.queries)
+    assert np.array_equal(one.support.facts.time, other.support.facts.time)

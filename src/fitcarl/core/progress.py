@@ -11,7 +11,7 @@ class Progress:
     """One progress update of a long-running function."""
 
     stage: str
-    """User-visible name of the work: "training", "encoder", "embeddings", "evaluation", "download"."""
+    """User-visible name of the work: "training", "encoder", "reach", "embeddings", "evaluation", "download"."""
     done: int
     """Units finished so far."""
     total: int

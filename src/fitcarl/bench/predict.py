@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,11 +13,13 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from fitcarl.bench.generated_run import make_run
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import InputError
 from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.runs.run import Run
+from fitcarl.synthetic import generate_world
 
 KNOWN = 3
 """Facts given for each new entity."""
@@ -88,6 +91,25 @@ def time_ask(
         preset=loaded.config.preset,
         data=Path(loaded.source).name,
     )
+
+
+def time_generated(
+    facts: int, questions: int = 200, top: int = 10, paths: int = 3, on_progress: OnProgress | None = None
+) -> AskTimes:
+    """Times queries as ``time_ask`` does, on a generated run with random weights.
+
+    Args:
+        facts: Facts of the run.
+        questions: Number of queries.
+        top: Answers per query.
+        paths: Paths per answer.
+        on_progress: Called at every stage.
+    """
+    if on_progress is not None:
+        on_progress(Progress(f"generating a run of {facts:,} facts", 0, 0))
+    with tempfile.TemporaryDirectory(prefix="fitcarl-ask-") as folder:
+        make_run(generate_world(facts + 1).facts, Path(folder) / "run", 1)
+        return time_ask(Path(folder) / "run", questions, top, paths, on_progress=on_progress)
 
 
 def _latencies(

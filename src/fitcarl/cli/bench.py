@@ -10,7 +10,7 @@ import typer
 
 from fitcarl.cli import console
 from fitcarl.core.progress import Progress
-from fitcarl.errors import require_extra
+from fitcarl.errors import InputError, require_extra
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Data = Annotated[
@@ -109,17 +109,29 @@ def benchmark_profile(
 
 
 def benchmark_ask(
-    run: Run,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="RUN", help="Run folder created by 'fitcarl train'.")
+    ] = None,
+    facts: Annotated[
+        int | None,
+        typer.Option("--facts", metavar="N", min=1000, help="Use a generated run of this size, with random weights."),
+    ] = None,
     questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="Number of queries.")] = 200,
     top: Annotated[int, typer.Option("--top", min=1, help="Answers per query.")] = 10,
     paths: Annotated[int, typer.Option("--paths", min=0, help="Paths per answer.")] = 3,
     json: Json = False,
 ) -> None:
-    """Time queries about new entities with three facts each, on one thread."""
-    from fitcarl.bench.predict import time_ask
+    """Time queries about new entities with three facts each, on one thread, at the end of the data and earlier."""
+    if (run is None) == (facts is None):
+        found = "neither" if run is None else "both"
+        raise InputError("one run is timed", found=found, expected="either --run or --facts")
+    from fitcarl.bench.predict import time_ask, time_generated
 
     with console.progress() as bar:
-        result = time_ask(run, questions, top, paths, on_progress=bar)
+        if run is not None:
+            result = time_ask(run, questions, top, paths, on_progress=bar)
+        else:
+            result = time_generated(facts or 0, questions, top, paths, on_progress=bar)
     _show(asdict(result), json)
 
 

@@ -262,10 +262,10 @@ def test_benchmark_ask_reports_times(run: Path, fitcarl: Command) -> None:
 
 
 def test_benchmark_ask_generates_a_run_of_a_given_size(run: Path, fitcarl: Command) -> None:
-    found = json.loads(fitcarl("benchmark", "ask", "--facts", 2000, "--questions", 3, "--json").stdout)
+    found = json.loads(fitcarl("benchmark", "ask", "--facts", 3000, "--questions", 3, "--json").stdout)
     assert (found["data"], found["n"]) == ("generated", 3)
     assert one_line(fitcarl("benchmark", "ask"), "neither", "either --run or --facts")
-    assert one_line(fitcarl("benchmark", "ask", "--run", run, "--facts", 2000), "both", "either --run or --facts")
+    assert one_line(fitcarl("benchmark", "ask", "--run", run, "--facts", 3000), "both", "either --run or --facts")
 
 
 def test_benchmark_explain_needs_demo_world(run: Path, fitcarl: Command) -> None:

@@ -114,7 +114,7 @@ def benchmark_ask(
     ] = None,
     facts: Annotated[
         int | None,
-        typer.Option("--facts", metavar="N", min=1000, help="Use a generated run of this size, with random weights."),
+        typer.Option("--facts", metavar="N", min=3000, help="Use a generated run of this size, with random weights."),
     ] = None,
     questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="Number of queries.")] = 200,
     top: Annotated[int, typer.Option("--top", min=1, help="Answers per query.")] = 10,

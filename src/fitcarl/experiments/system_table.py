@@ -77,25 +77,26 @@ def _readable_json(value: Any) -> str:
 
 def render_system_table(rows: Sequence[SystemRow], title: str) -> str:
     """The Markdown document, aligned to be readable as plain text."""
-    parts = [f"# {title}", *_overview(rows)]
+    explicit = any(row.trained_for not in (None, row.setting) for row in rows)
+    parts = [f"# {title}", *_overview(rows, explicit)]
     for table in dict.fromkeys(row.group for row in rows):
         group: dict[tuple[Any, ...], dict[Protocol, SystemRow]] = {}
         for row in rows:
             if row.group == table:
                 group.setdefault(row.key[:-1], {})[row.protocol] = row
-        lines = [_cells(found) for found in group.values() if len(found) == len(PROTOCOLS)]
+        lines = [_cells(found, explicit) for found in group.values() if len(found) == len(PROTOCOLS)]
         parts += [f"## {_group_title(table)}", markdown_table([_HEAD, *lines], left=(0, 1))]
     signatures = list(dict.fromkeys(row.signature for row in rows if row.signature))
     parts += [*_NOTES, *(["```text\n" + "\n".join(signatures) + "\n```"] if signatures else [])]
     return "\n\n".join(parts) + "\n"
 
 
-def _overview(rows: Sequence[SystemRow]) -> list[str]:
+def _overview(rows: Sequence[SystemRow], explicit: bool) -> list[str]:
     """One line per system with the MRR on all data, as the paper prints its tables; only for more than one column."""
     columns = list(dict.fromkeys(row.group for row in rows))
     lines: dict[str, dict[tuple[str, int, str], dict[Protocol, SystemRow]]] = {}
     for row in rows:
-        lines.setdefault(row_label(row), {}).setdefault(row.group, {})[row.protocol] = row
+        lines.setdefault(row_label(row, explicit), {}).setdefault(row.group, {})[row.protocol] = row
     if len(columns) < 2:
         return []
     head = ["system", *map(_group_title, columns)]
@@ -117,11 +118,11 @@ def _overview_cell(found: dict[Protocol, SystemRow]) -> str:
     return f"{own} / {published_cells(row)[0]}"
 
 
-def _cells(found: dict[Protocol, SystemRow]) -> list[str]:
+def _cells(found: dict[Protocol, SystemRow], explicit: bool) -> list[str]:
     row, unaware, paper = (found[name] for name in PROTOCOLS)
     missing = f" ({','.join(map(str, row.missing_seeds))} not run)" if row.seeds and row.missing_seeds else ""
     return [
-        row_label(row),
+        row_label(row, explicit),
         (",".join(map(str, row.seeds)) or "–") + missing,
         with_spread(row.mrr, row.std) if row.has_results else row.status,
         "–" if row.interval is None else f"{format_metric(row.interval[0])} – {format_metric(row.interval[1])}",
@@ -137,11 +138,11 @@ def _cells(found: dict[Protocol, SystemRow]) -> list[str]:
     ]
 
 
-def row_label(row: SystemRow) -> str:
-    """The system with its variant, what it was trained for if it is evaluated otherwise, and the table's settings."""
+def row_label(row: SystemRow, explicit: bool = False) -> str:
+    """The system with its variant, if asked for what it was trained for, and the settings of the table."""
     variant = {None: "", "support": " (+support)"}.get(row.sees, f" ({row.sees})")
-    other = f", trained for {row.trained_for}" if row.trained_for not in (None, row.setting) else ""
-    return f"{row.system}{variant}{other}" + (f" [{', '.join(row.settings)}]" if row.settings else "")
+    trained = f", trained for {row.trained_for}" if explicit and row.trained_for is not None else ""
+    return f"{row.system}{variant}{trained}" + (f" [{', '.join(row.settings)}]" if row.settings else "")
 
 
 def with_spread(mean: float | None, std: float | None) -> str:

@@ -31,6 +31,7 @@ def test_results_of_readme_are_those_of_the_results_page() -> None:
         if len(cells) > 12 and cells[1].startswith("icews"):
             measured[cells[1], cells[2], cells[3]] = f"{cells[5]} ({cells[7]})"
     rows = [[cell.strip() for cell in line.split("|")] for line in README.splitlines() if line.startswith("| ICEWS")]
+    rows = [row for row in rows if "(" in row[3]]  # the table of forecasts has one figure per cell, see tests/docs
     assert len(rows) == 6
     for row in rows:
         for column, scorer in columns.items():

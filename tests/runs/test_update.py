@@ -100,6 +100,23 @@ def test_statistics_equal_a_fresh_count(run: Path, new: list[Row]) -> None:
         np.testing.assert_array_equal(saved[name], array, err_msg=name)
 
 
+def test_later_facts_do_not_change_questions_about_the_past(
+    run: Path, old: list[Row], new: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stored snapshots of the statistics stay valid, and are read instead of computed."""
+
+    def past_answers() -> list[Any]:
+        asked = [row for row in old if row[3] < "2023-05-01"][:3]
+        queries = [Query(row[0], None, row[1], "2023-06-15", top=20, paths=1) for row in asked]
+        return [prediction.to_json()["answers"] for prediction in Predictor.load(run).answer(queries, [])]
+
+    before = past_answers()
+    assert all(before)
+    update(run, [row for row in new if row[3] > old[-1][3]])
+    monkeypatch.setattr("fitcarl.models.plus.trainable.compute_statistics", None)
+    assert past_answers() == before
+
+
 def test_predictions_are_those_of_the_weights_on_all_facts(run: Path, new: list[Row]) -> None:
     before = Run.load(run)
     update(run, new)

@@ -177,8 +177,10 @@ def _errors_name_options() -> Iterator[None]:
         if error.file is not None or option is None:
             raise
         needs_facts = error.problem.startswith(NO_KNOWN_FACTS)
-        expected = f"{error.expected}, in --facts FILE" if needs_facts else error.expected
-        raise error.about(option, str(expected).replace("or hindsight", "or --hindsight")) from None
+        expected = str(error.expected).replace("or hindsight", "or --hindsight")
+        if needs_facts:
+            expected = expected.replace("about it", "about it in --facts FILE")
+        raise error.about(option, expected) from None
 
 
 @dataclass(frozen=True)

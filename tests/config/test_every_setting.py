@@ -245,7 +245,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "encoder.contexts": ("setting=forecast",),
     **dict.fromkeys((f"reach.{name}" for name in ("used", "dim", "max_updates", "batch_size")), ("setting=forecast",)),
     "reach.learning_rate": ("setting=forecast",),
-    "reach.min_updates": ("setting=forecast", "reach.batch_size=100000"),
+    "reach.min_updates": ("setting=forecast", "reach.batch_size=6000"),
     "training.completion_share": ("setting=forecast",),
     "search.inductive_share": ("search.inductive_mean=on",),
     "fold_in.steps": ("sees=fold-in",),

@@ -4,6 +4,7 @@ The names below are the public interface. Each is imported at its first use, so 
 else can be imported from its module and may change.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from fitcarl.scoring.scorer import Scorer
     from fitcarl.scoring.scores import Scores
     from fitcarl.training.api import resume, train
+
+# Read when torch is loaded: its threads sleep while they wait instead of spinning. The tensors here are small, and
+# spinning threads make training many times slower as soon as another process uses a core.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _MODULES = {
     "Config": "fitcarl.config.schema",

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -64,3 +66,15 @@ def test_error_in_a_thread_reaches_the_caller() -> None:
 
     with pytest.raises(RuntimeError, match="in the middle"):
         parallel_for([(0, 1), (1, 2), (2, 3)], work)
+
+
+def test_waiting_threads_of_torch_sleep_unless_the_user_decides() -> None:
+    """A variable of the environment that is read when torch is loaded."""
+    code = "import os, fitcarl; print(os.environ['OMP_WAIT_POLICY'])"
+    for chosen, expected in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
+        environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+        environment |= {} if chosen is None else {"OMP_WAIT_POLICY": chosen}
+        found = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        assert found.stdout.strip() == expected

@@ -42,5 +42,9 @@ def test_forecasts_in_readme_and_results_are_the_recorded_ones() -> None:
         text = page.read_text(encoding="utf-8")
         for data, shots in cells:
             figures = [rows.get((data, shots, *system), "–") for system in systems]
-            name = {"icews14-oog": "ICEWS14-OOG", "icews14-chrono": "ICEWS14, chronological split"}[data]
+            name = {
+                "icews14-oog": "ICEWS14-OOG",
+                "icews18-oog": "ICEWS18-OOG",
+                "icews14-chrono": "ICEWS14, chronological split",
+            }[data]
             assert f"| {name} | {shots} | {' | '.join(figures)} |" in text

@@ -11,6 +11,12 @@ from fitcarl.experiments.reproduce import FILES, TITLES, TableNumber
 from fitcarl.experiments.system_rows import SystemRow
 from fitcarl.experiments.system_table import SystemTable, render_system_table
 
+NAMES = {
+    "icews14-oog": "ICEWS14-OOG",
+    "icews18-oog": "ICEWS18-OOG",
+    "icews0515-oog": "ICEWS05-15-OOG",
+    "icews14-chrono": "ICEWS14, chronological split",
+}
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -42,9 +48,5 @@ def test_forecasts_in_readme_and_results_are_the_recorded_ones() -> None:
         text = page.read_text(encoding="utf-8")
         for data, shots in cells:
             figures = [rows.get((data, shots, *system), "–") for system in systems]
-            name = {
-                "icews14-oog": "ICEWS14-OOG",
-                "icews18-oog": "ICEWS18-OOG",
-                "icews14-chrono": "ICEWS14, chronological split",
-            }[data]
+            name = NAMES[data]
             assert f"| {name} | {shots} | {' | '.join(figures)} |" in text

@@ -63,7 +63,7 @@ def test_random_walk_probability_by_hand() -> None:
 def test_context_fact_is_compared_with_all_facts_of_the_answer() -> None:
     facts = Quadruples.from_rows([(1, 0, 3, 0), (2, 0, 3, 1), (2, 0, 4, 1), (0, 1, 3, 0)])
     graph = TemporalGraph.from_facts(facts, 5, RELATIONS)
-    context_path = ExplanationPath("", "", 0.0, path_of(1).steps, is_context=True)
+    context_path = ExplanationPath("", "", 0.0, path_of(1).steps, "context")
     found = CauseProbability.of(graph, 0, 3, facts.take(slice(0, 1)), context_path)
     assert (found.path, found.walk) == pytest.approx((1 / 3, 1 / 4))
 

@@ -91,9 +91,16 @@ class TestOneFile:
         ][1]
         question = ["explain", run, "--facts", new, *query_options(example), "--answer", found["entity"]]
         explanation = json.loads(fitcarl(*question, "--json").stdout)
+        paths = found.pop("paths")
         assert {key: explanation[key] for key in found} == found
+        assert {path["text"] for path in explanation["paths"]} == {path["text"] for path in paths}
+        assert sum(one["contribution"] for one in explanation["evidence"]) == pytest.approx(found["score"], abs=1e-6)
+        for fact in explanation["facts"]:
+            assert {"subject", "relation", "object", "time", "share_without", "rank_without"} <= fact.keys()
+        assert {"necessary", "sufficient", "base_rate"} <= explanation.keys()
         outcome = fitcarl(*question, "--svg", tmp_path / "why.svg")
-        assert found["paths"][0]["text"] in outcome.stdout
+        assert paths[0]["text"] in outcome.stdout
+        assert explanation["summary"] in outcome.stdout
         ElementTree.parse(tmp_path / "why.svg")
 
     def test_answers_are_forecasts_unless_hindsight_is_asked_for(

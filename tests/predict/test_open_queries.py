@@ -139,4 +139,4 @@ def test_errors_name_the_field(predictor: Predictor, unseen: UnseenEntity) -> No
     with pytest.raises(InputError, match="field subject: no facts are known"):
         predictor.ask("Nowhere", at=at)
     with pytest.raises(InputError, match="field relation: missing"):
-        predictor.explain_entity(_open(unseen), predictor.entities[0], unseen.facts)
+        predictor.explain(_open(unseen), predictor.entities[0], unseen.facts)

@@ -286,10 +286,10 @@ def test_observed_fact_between_other_entities_adds_paths(predictor: Predictor, u
     middle = first.object if first.subject == unseen.query.entity else first.subject
     yesterday = predictor.calendar.label(predictor.calendar.tick(unseen.query.at) - 1)
     extra = Fact(middle, unseen.query.relation, "Late Guest", yesterday)
-    answer = predictor.explain_entity(unseen.query, "Late Guest", [*unseen.facts, extra])
-    assert answer is not None or predictor.run.config.model == "fitcarl"  # its small beam may drop this path
+    found = predictor.explain(unseen.query, "Late Guest", [*unseen.facts, extra])
+    assert found.rank is not None or predictor.run.config.model == "fitcarl"  # its small beam may drop this path
     with pytest.raises(InputError, match="unknown entity"):
-        predictor.explain_entity(unseen.query, "Late Guest", unseen.facts)
+        predictor.explain(unseen.query, "Late Guest", unseen.facts)
 
 
 def test_support_is_limited_to_nearest_facts(predictor: Predictor, unseen: UnseenEntity) -> None:
@@ -327,12 +327,14 @@ def test_order_of_facts_does_not_matter(predictor: Predictor, unseen: UnseenEnti
     assert same(one, other)
 
 
-def test_explain_entity_equals_answer_of_prediction(predictor: Predictor, unseen: UnseenEntity) -> None:
+def test_explanation_is_about_the_answer_of_the_prediction(predictor: Predictor, unseen: UnseenEntity) -> None:
     [found] = predictor.answer([unseen.query], unseen.facts)
     third = found[2]
-    answer = predictor.explain_entity(unseen.query, third.entity, unseen.facts, unseen.query.paths)
-    assert answer == third
-    assert predictor.explain(unseen.query, third.entity, unseen.facts, 1) == third.paths[:1]
+    explained = predictor.explain(unseen.query, third.entity, unseen.facts, unseen.query.paths)
+    for name in ("rank", "entity", "score", "share", "concepts", "relation", "direction"):
+        assert getattr(explained, name) == getattr(third, name)
+    plain = [replace(path, share_without=None, rank_without=None) for path in explained.paths]
+    assert sorted(plain, key=str) == sorted(third.paths, key=str)
 
 
 def test_paths_connect_query_entity_and_answer(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:

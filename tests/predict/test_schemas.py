@@ -13,6 +13,7 @@ from fitcarl.core.storage import write_json
 from fitcarl.errors import InputError
 from fitcarl.predict import Answer, Example, Fact, Prediction, Query
 from fitcarl.predict.example import read_example
+from fitcarl.predict.explanation import Explanation
 from fitcarl.predict.schemas import AnswerSchema, ExampleSchema, ExplanationSchema, PredictionSchema, QuerySchema
 from fitcarl.runs.layout import RunFolder
 
@@ -49,15 +50,19 @@ def test_query_round_trips() -> None:
 def test_prediction_and_explanation_share_the_shape_of_answers() -> None:
     query, answer = Query("Ann", None, "meets", "1"), Answer(1, "Bob", -0.5, 0.6, ("person",), (), "meets", "out")
     prediction = Prediction(query, (answer,)).to_json()
-    explanation = ExplanationSchema.from_answer(query, "Bob", answer).to_json()
+    explanation = Explanation(query, "Bob", 1, -0.5, 0.6, ("person",), "meets", "out", 0.1).to_json()
     assert PredictionSchema.model_validate(prediction).to_json() == prediction
-    assert explanation == {"query": prediction["query"], **prediction["answers"][0]}
+    shared = {name: explanation[name] for name in prediction["answers"][0]}
+    assert (explanation["query"], shared) == (prediction["query"], prediction["answers"][0])
+    assert ExplanationSchema.model_validate(explanation).to_json() == explanation
     assert set(AnswerSchema.model_fields) == set(prediction["answers"][0])
 
 
 def test_explanation_of_entity_without_score() -> None:
-    explanation = ExplanationSchema.from_answer(Query("Ann", None, "meets", "1"), "Bob", None)
-    assert (explanation.rank, explanation.score, explanation.share, explanation.paths) == (None, None, 0.0, ())
+    explanation = Explanation(Query("Ann", None, "meets", "1"), "Bob", None, None, 0.0, (), "meets", "out", 0.0)
+    value = explanation.to_json()
+    assert (value["rank"], value["score"], value["kind"], value["paths"], value["facts"]) == (None, None, None, [], [])
+    assert "not an answer" in value["summary"]
 
 
 def test_schemas_do_not_import_the_web_stack() -> None:

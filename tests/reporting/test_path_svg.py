@@ -22,7 +22,15 @@ _NAME = st.text(min_size=1, max_size=60).filter(lambda name: name.strip() != "")
 def answer(name: str, steps: int, is_context: bool = False, middle: str = "Middle") -> Answer:
     stops = ["Start", *(f"{middle} {number}" for number in range(steps - 1)), name]
     facts = tuple(PathStep(a, "deals with", b, "2024-01-02", 0.5, None, True) for a, b in pairwise(stops))
-    return Answer(1, name, -1.0, 0.5, ("Kind",), (ExplanationPath("Start", name, -1.0, facts, is_context),), *LINK)
+    return Answer(
+        1,
+        name,
+        -1.0,
+        0.5,
+        ("Kind",),
+        (ExplanationPath("Start", name, -1.0, facts, "context" if is_context else "path"),),
+        *LINK,
+    )
 
 
 def texts(svg: str) -> list[str]:
@@ -45,9 +53,7 @@ def test_answer_is_the_only_red_node() -> None:
 
 def test_context_facts_are_dashed_and_do_not_start_at_query_entity() -> None:
     step = PathStep("Other", "meets", "Goal", "2024-01-02", 0.5, None, True)
-    context = Answer(
-        1, "Goal", -1.0, 0.5, (), (ExplanationPath("Start", "Goal", -1.0, (step,), is_context=True),), *LINK
-    )
+    context = Answer(1, "Goal", -1.0, 0.5, (), (ExplanationPath("Start", "Goal", -1.0, (step,), "context"),), *LINK)
     svg = draw_paths(Query("Start", None, "meets", "2024-02-03"), [context])
     assert "Other" in texts(svg)
     assert 'stroke-dasharray="3 4"' in svg

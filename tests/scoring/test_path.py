@@ -54,7 +54,7 @@ def test_text_of_path_without_steps(paths: BeamPaths) -> None:
 
 def test_text_of_context_path() -> None:
     step = make_step(1, 0, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
-    path = ExplanationPath("Ann", "Cy", -1.0, (step,), is_context=True)
+    path = ExplanationPath("Ann", "Cy", -1.0, (step,), "context")
     assert (
         path.text == "Facts between Cy and other entities support this answer: “meets” by Bob towards Cy on 2022-01-09."
     )
@@ -62,7 +62,7 @@ def test_text_of_context_path() -> None:
 
 def test_text_of_context_path_with_inverse_step() -> None:
     step = make_step(1, 2, 2, 1, 0.5, None, VOCABULARY, CALENDAR)
-    path = ExplanationPath("Ann", "Cy", -1.0, (step,), is_context=True)
+    path = ExplanationPath("Ann", "Cy", -1.0, (step,), "context")
     assert (
         path.text == "Facts between Cy and other entities support this answer: “meets” by Cy towards Bob on 2022-01-09."
     )

@@ -118,7 +118,10 @@ def test_explain_returns_rank_share_and_paths(client: TestClient) -> None:
     second = predict(client, facts=FACTS)["answers"][1]
     explanation = client.post("/v1/explain", json={**QUERY, "facts": FACTS, "entity": second["entity"]}).json()
     ExplanationSchema.model_validate(explanation)
-    assert (explanation["rank"], explanation["share"], explanation["paths"]) == (2, second["share"], second["paths"])
+    assert (explanation["rank"], explanation["share"]) == (2, second["share"])
+    assert {path["text"] for path in explanation["paths"]} == {path["text"] for path in second["paths"]}
+    assert sum(one["contribution"] for one in explanation["evidence"]) == pytest.approx(second["score"], abs=1e-6)
+    assert explanation["facts"]
     unknown = client.post("/v1/explain", json={**QUERY, "facts": FACTS, "entity": "Pelilandd"})
     assert "Peliland" in check_error(unknown, 422, "entity", "unknown entity")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
+    from fitcarl.predict.explanation import Explanation
     from fitcarl.predict.fact import Fact
     from fitcarl.predict.prediction import Answer, Prediction, TimePrediction
     from fitcarl.predict.predictor import Predictor
@@ -144,7 +145,7 @@ def explain_answer(
     svg: Svg = None,
     json: Json = False,
 ) -> None:
-    """Explain one entity as an answer: its rank and the most probable paths that lead to it."""
+    """Explain one entity as an answer: what it rests on, which facts matter, and the paths that lead to it."""
     console.check_image_path("--svg", svg, (".svg",))
     file = _FactFile.from_options(facts, columns, header, format)
     inputs = _Inputs.from_options(run, file, subject, object, relation, at, 1, paths, without, as_of, hindsight)
@@ -152,17 +153,17 @@ def explain_answer(
         problem = "the query entity cannot be its own answer"
         raise InputError(problem, field="--answer", found=answer, expected="another entity")
     with _errors_name_options():
-        found = inputs.predictor.explain_entity(inputs.query, answer, inputs.facts, paths)
+        found = inputs.predictor.explain(inputs.query, answer, inputs.facts, paths)
     if svg is not None:
-        _draw(svg, inputs.query, [] if found is None else [found])
+        _draw(svg, inputs.query, [] if found.rank is None else [found])
     if json:
-        from fitcarl.predict.schemas import ExplanationSchema
-
-        console.show_json(ExplanationSchema.from_answer(inputs.query, answer, found).to_json())
-    elif found is None:
-        console.show(f"{inputs.query}", f"No path leads to {answer}: it is not an answer.")
+        console.show_json(found.to_json())
+    elif found.rank is None:
+        console.show(f"{inputs.query}", found.summary)
     else:
-        console.show(_explanation(inputs.query, found))
+        from fitcarl.cli.explanation import rendered_explanation
+
+        console.show(rendered_explanation(found))
 
 
 @contextmanager
@@ -267,10 +268,11 @@ def _parse_excluded(text: str, predictor: Predictor, facts: list[Fact]) -> Fact:
     return fact
 
 
-def _draw(file: Path, query: Query, answers: list[Answer] | tuple[Answer, ...]) -> None:
+def _draw(file: Path, query: Query, answers: Sequence[Answer | Explanation]) -> None:
+    from fitcarl.predict.explanation import Explanation
     from fitcarl.reporting.path_svg import draw_paths
 
-    if not any(answer.paths for answer in answers):
+    if not any(answer.paths or isinstance(answer, Explanation) for answer in answers):
         console.log.info(f"{file}: not written, because there is no path to draw")
         return
     file.write_text(draw_paths(query, answers), encoding="utf-8")
@@ -293,7 +295,7 @@ def _rendered(prediction: Prediction) -> Group:
         parts.append(Text(note, style="dim"))
     for answer in prediction.answers[:_DRAWN]:
         if answer.paths:
-            parts += [Text(), _heading(answer, prediction.query.is_open), *_path_lines(answer.paths[0])]
+            parts += [Text(), _heading(answer, prediction.query.is_open), *path_lines(answer.paths[0])]
     return Group(*parts)
 
 
@@ -347,16 +349,6 @@ def _timing(when: TimePrediction) -> Table:
     return table
 
 
-def _explanation(query: Query, answer: Answer) -> Group:
-    from rich.console import Group
-    from rich.text import Text
-
-    parts: list[RenderableType] = [Text(str(query), style="bold"), Text(), _heading(answer)]
-    for path in answer.paths:
-        parts += [Text(), *_path_lines(path), Text(f"   {path.text}", style="italic")]
-    return Group(*parts)
-
-
 def _heading(answer: Answer, is_open: bool = False) -> RenderableType:
     from rich.text import Text
 
@@ -369,14 +361,15 @@ def _arrow(answer: Answer) -> str:
     return f"—{answer.relation}→" if answer.direction == "out" else f"←{answer.relation}—"
 
 
-def _path_lines(path: ExplanationPath) -> list[RenderableType]:
+def path_lines(path: ExplanationPath) -> list[RenderableType]:
     """A path from top to bottom; arrows point from the subject to the object of each fact."""
     from rich.text import Text
 
     from fitcarl.scoring.path import AFTER_QUESTION
 
     last = len(path.nodes) - 1
-    lines: list[RenderableType] = [Text("   (context: other entities)", style="dim")] if path.is_context else []
+    heads = {"context": "   (context: other entities)", "peers": "   (peers: an entity with a fact like its own)"}
+    lines: list[RenderableType] = [Text(heads[path.kind], style="dim")] if path.kind in heads else []
     for index, node in enumerate(path.nodes):
         style = "bold red" if index == last else "bold" if index == 0 and not path.is_context else ""
         lines.append(Text.assemble("   ", (node, style)))
@@ -386,9 +379,6 @@ def _path_lines(path: ExplanationPath) -> list[RenderableType]:
             later = f" {AFTER_QUESTION}" if step.after_question else ""
             confidence = "" if step.confidence is None else f" · confidence {step.confidence:.1%}"
             lines.append(Text.assemble("    ", (above, "blue"), f"  {step.relation}"))
-            lines.append(
-                Text.assemble(
-                    "    ", (below, "blue"), (f"  {step.time}{later} · {step.probability:.1%}{confidence}", "dim")
-                )
-            )
+            chance = "" if step.probability is None else f" · {step.probability:.1%}"
+            lines.append(Text.assemble("    ", (below, "blue"), (f"  {step.time}{later}{chance}{confidence}", "dim")))
     return lines

@@ -42,7 +42,7 @@ _PATHS = 3
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ModelExplanation:
     """How one run answers the query."""
 
     title: str
@@ -70,7 +70,7 @@ class CaseStudy:
     candidates: int
     """Queries that fulfil the conditions of the rule."""
     rule: str
-    explanations: tuple[Explanation, ...]
+    explanations: tuple[ModelExplanation, ...]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -174,7 +174,7 @@ def answer_probabilities(run: Run, dataset: Dataset, task: Task) -> NDArray[np.f
     return found
 
 
-def explain_query(run: Run, title: str, dataset: Dataset, task: Task, number: int) -> Explanation:
+def explain_query(run: Run, title: str, dataset: Dataset, task: Task, number: int) -> ModelExplanation:
     """The predictions of a run for one query of a task, and paths to the true answer and to the best prediction."""
     scorer: Explainer = run.scorer_for(dataset)  # type: ignore[assignment]  # every trained model explains
     masked = Task(task.support, hide_answers(task.queries))
@@ -195,7 +195,7 @@ def explain_query(run: Run, title: str, dataset: Dataset, task: Task, number: in
         relation, direction = named_relation(dataset.vocabulary, int(query.relation[0]))
         return Answer(rank + 1, name, score, float(shares[order[rank]]), (), shown, relation, direction)
 
-    return Explanation(
+    return ModelExplanation(
         title,
         str(run.folder.path),
         tuple(answer(entity) for entity in ordered[:_TOP]),

@@ -85,6 +85,7 @@ def action_space(
     sampling: Sampling,
     size: int = 50,
     visible_before: ArrayLike | None = None,
+    query: NDArray[np.int64] | None = None,
 ) -> ActionSpace:
     """The action spaces of a batch of states.
 
@@ -98,6 +99,7 @@ def action_space(
         sampling: Which edges are kept.
         size: n, the maximum number of edges per state; the self-loop comes on top.
         visible_before: [states], ticks; only edges strictly before it are actions. All edges by default.
+        query: int64 [states], the query of each state, if facts are left out for single queries.
 
     Raises:
         ValueError: If columns differ in length, an entity does not exist, or a time difference exceeds the table of
@@ -111,12 +113,14 @@ def action_space(
     )
     if not entity.shape == current_time.shape == query_time.shape == (len(entity),):
         raise ValueError("entity, current_time and query_time must be three columns of one length")
+    owner = np.zeros(len(entity), dtype=np.int64) if query is None else query
     if visible_before is None:
-        before, degree = np.full(len(entity), np.iinfo(np.int32).max, dtype=np.int32), graph.degree(entity)
+        before = np.full(len(entity), np.iinfo(np.int32).max, dtype=np.int32)
     else:
         before = np.ascontiguousarray(visible_before, dtype=np.int32)
-        base, overlay = (kernels.count_visible(part.columns, entity, before) for part in (graph.base, graph.overlay))
-        degree = base + overlay
+    parts = (graph.base.columns, graph.overlay.columns)
+    base, overlay = (kernels.count_visible(part, owner, entity, before) for part in parts)
+    degree = base + overlay
     degree = np.minimum(degree, size)
     shape = (len(entity), int(degree.max(initial=0)) + 1)
     relation = np.full(shape, graph.relations.self_loop, dtype=np.int32)
@@ -128,7 +132,7 @@ def action_space(
         _check_time_differences(graph, query_time, sampling.max_delta)
     kernels.select_actions(
         size,
-        kernels.StateColumns(entity, current_time, query_time, before),
+        kernels.StateColumns(entity, current_time, query_time, before, owner),
         _sampling_rule(sampling),
         graph.base.columns,
         graph.overlay.columns,

@@ -38,9 +38,8 @@ def backward_action_space(
     """
     check_range("entity", np.asarray(entity), graph.entities)
     before = query_time if visible_before is None else visible_before
-    states = StateColumns(
-        *(np.ascontiguousarray(column, dtype=np.int32) for column in (entity, current_time, query_time, before))
-    )
+    columns = [np.ascontiguousarray(column, dtype=np.int32) for column in (entity, current_time, query_time, before)]
+    states = StateColumns(columns[0], columns[1], columns[2], columns[3], np.zeros(len(columns[0]), dtype=np.int64))
     if not states.entity.shape == states.current_time.shape == states.query_time.shape == (len(states.entity),):
         raise ValueError("entity, current_time and query_time must be three columns of one length")
     ends = _visible_ends(states, graph.base.columns, graph.overlay.columns)

@@ -17,6 +17,20 @@ _NO_BOUND = 0x7FFFFFFFFFFFFFFF
 _BUFFER_PER_ACTION = 4  # a larger buffer means fewer selections, a smaller one fewer cache lines
 
 
+class PatchColumns(NamedTuple):
+    """Ranges that replace those of a group for single queries; see ``graph/patches.py``."""
+
+    key: NDArray[np.int64]
+    """int64 [patches], ascending: query * groups + group."""
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    """int64 [patches]: the range that the query reads instead is ``low:high``."""
+
+
+_NO_INTEGERS = np.empty(0, dtype=np.int64)
+NO_PATCHES = PatchColumns(_NO_INTEGERS, _NO_INTEGERS, _NO_INTEGERS)
+
+
 class EdgeColumns(NamedTuple):
     """The columns of an ``Adjacency``."""
 
@@ -24,6 +38,8 @@ class EdgeColumns(NamedTuple):
     relation: NDArray[np.int32]
     target: NDArray[np.int32]
     time: NDArray[np.int32]
+    patches: PatchColumns
+    """Nodes whose edges are others for single queries of the batch; empty unless facts are left out for a query."""
 
 
 class StateColumns(NamedTuple):
@@ -34,6 +50,8 @@ class StateColumns(NamedTuple):
     query_time: NDArray[np.int32]
     visible_before: NDArray[np.int32]
     """Only edges strictly before this tick are actions."""
+    query: NDArray[np.int64]
+    """int64 [states]: the query of the batch that a state belongs to; only patches depend on it."""
 
 
 class SamplingRule(NamedTuple):
@@ -77,20 +95,48 @@ def lower_bound(values: NDArray[np.integer[Any]], low: int, high: int, value: in
 
 
 @njit(cache=True, nogil=True)
-def visible_edges(edges: EdgeColumns, node: int, before: int) -> tuple[int, int]:
-    """The range of a node's edges strictly before a tick; edges of a node are sorted by time."""
+def lower_bounds(
+    values: NDArray[np.int32], low: NDArray[np.int64], high: NDArray[np.int64], value: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """int64 [bounds]: ``lower_bound`` of each value in its range."""
+    out = np.empty(len(value), dtype=np.int64)
+    for i in range(len(value)):
+        out[i] = lower_bound(values, low[i], high[i], value[i])
+    return out
+
+
+@njit(cache=True, nogil=True)
+def patched_range(patches: PatchColumns, query: int, group: int, groups: int, low: int, high: int) -> tuple[int, int]:
+    """The range of a group that a query reads: its patch if there is one, otherwise ``low:high``."""
+    if len(patches.key) > 0:
+        key = query * groups + group
+        place = lower_bound(patches.key, 0, len(patches.key), key)
+        if place < len(patches.key) and patches.key[place] == key:
+            return patches.low[place], patches.high[place]
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def visible_edges(edges: EdgeColumns, query: int, node: int, before: int) -> tuple[int, int]:
+    """The range of a node's edges strictly before a tick; edges of a node are sorted by time.
+
+    ``query`` is the position of the query in its batch: facts may be left out for it (see ``PatchColumns``).
+    """
     low, high = edges.offsets[node], edges.offsets[node + 1]
+    low, high = patched_range(edges.patches, query, node, len(edges.offsets) - 1, low, high)
     if low < high and edges.time[high - 1] >= before:
         high = lower_bound(edges.time, low, high, before)
     return low, high
 
 
 @njit(cache=True, nogil=True)
-def count_visible(edges: EdgeColumns, node: NDArray[np.int32], before: NDArray[np.int32]) -> NDArray[np.int64]:
-    """int64 [nodes given]: the number of edges of each node strictly before a tick."""
+def count_visible(
+    edges: EdgeColumns, query: NDArray[np.int64], node: NDArray[np.int32], before: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """int64 [nodes given]: the number of edges of each node strictly before a tick, as its query sees them."""
     count = np.empty(len(node), dtype=np.int64)
     for i in range(len(node)):
-        low, high = visible_edges(edges, node[i], before[i])
+        low, high = visible_edges(edges, query[i], node[i], before[i])
         count[i] = high - low
     return count
 
@@ -247,8 +293,9 @@ def select_actions(
     keys = np.empty(_BUFFER_PER_ACTION * size + 1, dtype=np.int64)
     for state in range(len(states.entity)):
         node = states.entity[state]
-        low, high = visible_edges(base, node, states.visible_before[state])
-        over_low, over_high = visible_edges(overlay, node, states.visible_before[state])
+        query, before = states.query[state], states.visible_before[state]
+        low, high = visible_edges(base, query, node, before)
+        over_low, over_high = visible_edges(overlay, query, node, before)
         about = (rule, states.query_time[state], states.current_time[state], _state_hash(rule.seed, states, state))
         count, bound = _push_edges(keys, 0, _NO_BOUND, size, base.time[low:high], 0, *about)
         count, bound = _push_edges(keys, count, bound, size, overlay.time[over_low:over_high], high - low, *about)

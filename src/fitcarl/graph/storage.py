@@ -87,7 +87,8 @@ def open_graph(folder: str | Path, *, thorough: bool = False) -> TemporalGraph:
         _check_sums(folder, columns, about.get("sha256"))
         _check_ids(folder / "target.npy", columns["target"], len(columns["offsets"]) - 1, "entities")
         _check_ids(folder / "relation.npy", columns["relation"], 2 * relations, "relations, inverse ones included")
-    return TemporalGraph.from_adjacency(Adjacency(**columns), RelationIds(relations))
+    adjacency = Adjacency(*(columns[name] for name in ("offsets", "relation", "target", "time")))
+    return TemporalGraph.from_adjacency(adjacency, RelationIds(relations))
 
 
 def _count(file: Path, about: dict[str, Any], key: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fitcarl.core.arrays import offsets_of
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.graph.kernels import EdgeColumns, find_edges, stable_order
+from fitcarl.graph.kernels import NO_PATCHES, EdgeColumns, PatchColumns, count_visible, find_edges, stable_order
 
 _TICKS_PER_EDGE, _FEW_TICKS = 4, 1 << 16  # up to this range, a counting sort by tick needs little memory
 
@@ -29,6 +29,8 @@ class Adjacency:
     """int32 [edges]."""
     time: Ids
     """int32 [edges], ticks."""
+    patches: PatchColumns = field(default=NO_PATCHES, kw_only=True)
+    """Edges that single queries of a batch see instead; they follow those of the last entity (``graph/patches.py``)."""
 
     @classmethod
     def from_edges(cls, edges: Quadruples, entities: int, relations: RelationIds) -> Adjacency:
@@ -57,7 +59,7 @@ class Adjacency:
     @property
     def columns(self) -> EdgeColumns:
         """The columns as compiled loops take them."""
-        return EdgeColumns(self.offsets, self.relation, self.target, self.time)
+        return EdgeColumns(self.offsets, self.relation, self.target, self.time, self.patches)
 
     @cached_property
     def time_range(self) -> tuple[int, int]:
@@ -70,6 +72,11 @@ class Adjacency:
         """int64 [entities given], the number of out-edges of each."""
         degree: NDArray[np.int64] = self.offsets[entity.astype(np.int64) + 1] - self.offsets[entity]
         return degree
+
+    def count_before(self, entity: Ids, before: Ids) -> NDArray[np.int64]:
+        """int64 [entities given], the number of out-edges of each strictly before its tick."""
+        found: NDArray[np.int64] = count_visible(self.columns, np.zeros(len(entity), np.int64), entity, before)
+        return found
 
     def find(self, edges: Quadruples) -> NDArray[np.int64]:
         """int64 [edges]: the position of each edge, or -1 if it does not exist; subjects must be valid entities."""

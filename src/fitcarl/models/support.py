@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from fitcarl.core.arrays import offsets_of, spans
 from fitcarl.data.dataset import MetaSet
-from fitcarl.data.quadruples import Ids
+from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.tasks.task import Queries
 
@@ -56,6 +57,12 @@ class SupportFacts:
         """
         return cls.of_entities(support, relations).take(support_rows(support, queries.entity))
 
+    @classmethod
+    def from_rows(cls, rows: Sequence[Quadruples]) -> SupportFacts:
+        """One row for each of the given parts, whose subject is the unseen entity."""
+        facts = Quadruples.concat(rows)
+        return cls(offsets_of(np.array([len(row) for row in rows])), facts.object, facts.relation, facts.time)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -86,6 +93,11 @@ class SupportFacts:
         for table, column in ((entity, self.entity), (relation, self.relation), (time, self.time)):
             table[known] = column
         return PaddedSupport(known, entity, relation, time)
+
+
+def query_support(support: MetaSet | SupportFacts, queries: Queries, relations: RelationIds) -> SupportFacts:
+    """One row per query; facts that are given per query already are returned unchanged."""
+    return support if isinstance(support, SupportFacts) else SupportFacts.of_queries(support, queries, relations)
 
 
 def support_rows(support: MetaSet, entity: Ids) -> NDArray[np.int64]:

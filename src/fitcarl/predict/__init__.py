@@ -1,6 +1,7 @@
 """Predictions with explanations, by name, from a trained run and facts about new entities."""
 
 from fitcarl.predict.example import Example
+from fitcarl.predict.explanation import Evidence, Explanation, FactEffect
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.prediction import Answer, Prediction, RelationShare, TimeInterval, TimePrediction
 from fitcarl.predict.predictor import Predictor
@@ -9,9 +10,12 @@ from fitcarl.scoring.path import ExplanationPath
 
 __all__ = [
     "Answer",
+    "Evidence",
     "Example",
+    "Explanation",
     "ExplanationPath",
     "Fact",
+    "FactEffect",
     "Prediction",
     "Predictor",
     "Query",

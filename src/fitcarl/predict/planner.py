@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,19 @@ from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.predict.counterfactuals import Counterfactuals
 from fitcarl.predict.entities import EntityIndex
+from fitcarl.predict.explainer import AnswerContext
 from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.probabilities import shares
 from fitcarl.predict.query import NO_KNOWN_FACTS, Direction, Query
-from fitcarl.predict.support import MAX_SUPPORT, edges_of, supports
+from fitcarl.predict.support import MAX_SUPPORT, edges_of, nearest_facts, supports
 from fitcarl.predict.views import GraphView, GraphViewCache, Row
 from fitcarl.runs.run import Run
+from fitcarl.scoring.counterfactual import Counterfactual, CounterfactualScorer
+from fitcarl.scoring.evidence import EvidenceScorer
 from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scorer import Explainer
 from fitcarl.scoring.scores import Scores
@@ -176,6 +180,37 @@ class QueryPlanner:
         own = np.count_nonzero((self.observed.subject == ids.entity) | (self.observed.object == ids.entity))
         focus = (ids.entity, ids.time) if base or own > MAX_SUPPORT else None
         return VisibleFacts(query.setting, before, hidden, focus)
+
+    def context(self, query: Query, entity: int) -> tuple[AnsweredBatch, AnswerContext]:
+        """The answered query, and what is needed to explain an entity as its answer."""
+        ids = self.encode(0, query)
+        visible = self.visible_facts(query, ids)
+        batch = self.answer(visible, [ids], [query])
+        _, graph, _ = self.prepare(visible, [ids], [query])
+        asked = batch.task.queries
+        listed = entity in batch.scores.entity.tolist()
+        scorer, entities = batch.scorer, self.entities.vocabulary
+        sources = scorer.evidence(batch.task, asked, entity) if listed and isinstance(scorer, EvidenceScorer) else []
+        support = batch.task.support.facts.take(batch.task.support.entity_of_fact == ids.entity)
+
+        def support_without(hidden: frozenset[Row]) -> Quadruples:
+            return nearest_facts(graph, ids.entity, ids.time, visible.before, hidden)
+
+        def score(variants: Sequence[Counterfactual]) -> Scores:
+            if isinstance(scorer, CounterfactualScorer):
+                return scorer.score_counterfactuals(batch.task, asked, variants)
+            return Scores.concat([self._score_without(visible, ids, query, variant.hidden) for variant in variants])
+
+        answers = Counterfactuals(score, support_without, ids.entity, entity, batch.calibration)
+        return batch, AnswerContext(graph, asked, entity, support, sources, answers, entities, self.run.calendar)
+
+    def _score_without(self, visible: VisibleFacts, ids: EncodedQuery, query: Query, hidden: Quadruples) -> Scores:
+        """The scores of a query without some facts, on a graph that does not have them."""
+        fewer = replace(visible, hidden=visible.hidden | frozenset(hidden))
+        try:
+            return self.answer(fewer, [ids], [query]).scores
+        except InputError:  # nothing is known about the entity any more
+            return Scores.empty(1)
 
     def prepare(
         self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]

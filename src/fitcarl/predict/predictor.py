@@ -12,15 +12,16 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.entities import EntityIndex, NameSearch
 from fitcarl.predict.example import Example, read_example
+from fitcarl.predict.explainer import base_rate, explain_in_context
+from fitcarl.predict.explanation import Explanation
 from fitcarl.predict.fact import AnyFact, CheckedFact, Fact, make_fact, make_facts
 from fitcarl.predict.open_queries import answer_any_relation, predict_time
 from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.planner import QueryPlanner, answer_batches
-from fitcarl.predict.prediction import Answer, Prediction
+from fitcarl.predict.prediction import Prediction
 from fitcarl.predict.query import Query
 from fitcarl.predict.views import GraphViewCache
 from fitcarl.runs.run import Run
-from fitcarl.scoring.path import ExplanationPath
 
 
 class Predictor:
@@ -191,51 +192,52 @@ class Predictor:
                 found[index] = Prediction(query, answers, self.run.config.setting, when=when)
         return [found[index] for index in range(len(queries))]
 
-    def explain_entity(self, query: Query, entity: str, facts: Iterable[AnyFact], limit: int = 3) -> Answer | None:
-        """One entity as an answer to a query, with its rank, share and paths.
+    def explain(self, query: Query, entity: str, facts: Iterable[AnyFact] | None = None, paths: int = 3) -> Explanation:
+        """Explains one entity as an answer: evidence, measured effects of facts, and paths.
 
         Args:
-            query: The query.
+            query: The query, with a relation.
             entity: Name of the entity.
-            facts: Facts about new or known entities.
-            limit: Maximum number of paths.
+            facts: Facts about new or known entities; by default the observed facts.
+            paths: Maximum number of paths.
 
         Returns:
-            The answer, or None if the model gives the entity no score.
-        """
-        return self.explain_checked(query, entity, self._checked(facts), limit)
+            The explanation; its ``rank`` is None if the model does not list the entity.
 
-    def explain_checked(self, query: Query, entity: str, facts: Sequence[CheckedFact], limit: int = 3) -> Answer | None:
-        """Explains an entity as ``explain_entity`` does.
+        Raises:
+            InputError: If a name is unknown, the relation is open, or nothing is known about the query entity.
+        """
+        if facts is None:
+            with self._lock:
+                checked = tuple(self._observed)
+        else:
+            checked = self._checked(facts)
+        return self.explain_checked(query, entity, checked, paths)
+
+    def explain_checked(self, query: Query, entity: str, facts: Sequence[CheckedFact], paths: int = 3) -> Explanation:
+        """Explains an entity as ``explain`` does.
 
         Args:
-            query: The query.
+            query: The query, with a relation.
             entity: Name of the entity.
             facts: Distinct facts that ``check`` returned.
-            limit: Maximum number of paths.
+            paths: Maximum number of paths.
         """
         if query.is_open:
             raise InputError("missing argument", field="relation", expected="the relation to explain")
-        [batch] = answer_batches(self._planner(facts), [query])
-        number = batch.entities.find(entity)
+        planner = self._planner(facts)
+        number = planner.entities.find(entity)
         if number is None:
-            hint = did_you_mean(entity, batch.entities.vocabulary.entities)
+            hint = did_you_mean(entity, planner.entities.vocabulary.entities)
             raise InputError("unknown entity", field="entity", found=entity, expected="a known name", hint=hint)
-        return batch.answer_for(0, number, limit)
-
-    def explain(
-        self, query: Query, entity: str, facts: Iterable[AnyFact], limit: int = 3
-    ) -> tuple[ExplanationPath, ...]:
-        """The most probable paths of a query that lead to an entity, best first.
-
-        Args:
-            query: The query.
-            entity: Name of the entity.
-            facts: Facts about new or known entities.
-            limit: Maximum number of paths.
-        """
-        answer = self.explain_entity(query, entity, facts, limit)
-        return () if answer is None else answer.paths
+        batch, context = planner.context(query, number)
+        answer = batch.answer_for(0, number, paths)
+        rate = base_rate(context.graph, context.query, number)
+        if answer is None:
+            link = str(query.relation), query.direction
+            return Explanation(query, entity, None, None, 0.0, (), *link, rate)
+        about = answer.rank, answer.score, answer.share, answer.concepts, answer.relation, answer.direction
+        return explain_in_context(context, Explanation(query, entity, *about, rate, paths=answer.paths))
 
     def check(self, fact: AnyFact) -> CheckedFact:
         """Checks the names of a fact, looks up its relation and parses its time.

@@ -7,16 +7,14 @@ Python object of the same name by attribute: ``PredictionSchema.model_validate(p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from fitcarl.config.base import Setting
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.query import Direction, Query
-
-if TYPE_CHECKING:
-    from fitcarl.predict.prediction import Answer
+from fitcarl.scoring.path import PathKind
 
 
 class JsonModel(BaseModel):
@@ -83,8 +81,8 @@ class QuerySchema(JsonModel):
 class StepSchema(FactSchema):
     """One step of a path: a fact in its original direction."""
 
-    probability: float
-    """Probability of the step under the model's policy."""
+    probability: float | None
+    """Probability of the step under the model's policy; null for facts that the search does not follow."""
     confidence: float | None
     """Confidence of the step; null if the model has no confidence learner."""
     forward: bool
@@ -99,8 +97,17 @@ class PathSchema(JsonModel):
     log_prob: float
     """Log-probability of the path."""
     steps: tuple[StepSchema, ...]
+    kind: PathKind
+    """``path``: from the query entity to the answer; ``peers``: over an entity with a fact like that of the query
+    entity; ``context``: a fact between the answer and another entity."""
     is_context: bool
     """True if this is not a path from the query entity but a fact between the answer and another entity."""
+    also: tuple[tuple[str, ...], ...]
+    """Times of the steps of further paths with the same facts at other times."""
+    share_without: float | None
+    """Share of the answer without the facts of the path; null if not measured."""
+    rank_without: int | None
+    """Rank of the answer then; null if there is none, or if it is not measured."""
     text: str
     """The path as one sentence."""
 
@@ -168,34 +175,78 @@ class PredictionSchema(JsonModel):
     """When the next such fact occurs, if the query has a horizon; null otherwise."""
 
 
+class EvidenceSchema(JsonModel):
+    """One source of evidence and its contribution to the score."""
+
+    source: str
+    """``base`` (a typical candidate), ``path``, ``other_paths``, a family of features, or ``fact``."""
+    label: str
+    """The source in words."""
+    contribution: float
+    """In nats; the contributions of all sources add up to the score."""
+    facts: tuple[FactSchema, ...]
+    """The strongest facts behind it; empty if it rests on no single facts."""
+
+
+class FactEffectSchema(FactSchema):
+    """A fact, and the answer recomputed without it."""
+
+    share_without: float
+    """Share of the answer without the fact; 0 if there is no such answer then."""
+    rank_without: int | None
+    """Rank of the answer without the fact; null if there is no such answer then."""
+    effect: float
+    """Nats of the share that rest on the fact; negative if it speaks against the answer."""
+    together: tuple[FactSchema, ...]
+    """Facts with which more is lost than by each alone."""
+
+
+class PlaceSchema(JsonModel):
+    """Share and rank of an answer."""
+
+    share: float
+    rank: int | None
+
+
 class ExplanationSchema(JsonModel):
-    """One entity as an answer to a query: its rank, its share and the paths that lead to it."""
+    """Why an entity is an answer to a query; it explains the model, not the world."""
 
     query: QuerySchema
     entity: str
     rank: int | None
-    """Rank among all answers, from 1; null if no path leads to the entity."""
+    """Rank among all answers, from 1; null if the model does not list the entity."""
     score: float | None
-    """Log-probability under the model; null if no path leads to the entity."""
+    """Log-probability under the model; null if the model does not list the entity."""
     share: float
-    """Calibrated probability of the entity among all entities; 0 if no path leads to it."""
+    """Calibrated probability of the entity among all entities; 0 if the model does not list it."""
     concepts: tuple[str, ...]
     """Concepts (types) of the entity."""
-    paths: tuple[PathSchema, ...]
-    """The most probable paths, best first."""
     relation: str
     """Relation of the query."""
     direction: Direction
     """``out`` if the query entity is the subject of the predicted fact, ``in`` if it is the object."""
-
-    @classmethod
-    def from_answer(cls, query: Query, entity: str, answer: Answer | None) -> ExplanationSchema:
-        """The explanation of an entity; ``answer`` is None if no path leads to it."""
-        shown = QuerySchema.model_validate(query)
-        if answer is None:
-            link = {"relation": str(query.relation), "direction": query.direction}
-            return cls(query=shown, entity=entity, rank=None, score=None, share=0.0, concepts=(), paths=(), **link)
-        return cls(query=shown, **dict(AnswerSchema.model_validate(answer)))
+    summary: str
+    """The explanation in a few sentences."""
+    kind: Literal["path", "peers", "base rate"] | None
+    """What the answer rests on most; null if the model does not list the entity."""
+    base_rate: float
+    """Share of this answer among all known facts of the relation that are not about the query entity."""
+    evidence: tuple[EvidenceSchema, ...]
+    """Contributions to the score, largest first, then the base; they add up to the score."""
+    facts: tuple[FactEffectSchema, ...]
+    """The facts that matter most, largest effect first."""
+    considered: int
+    """Number of facts whose effects were measured."""
+    necessary: tuple[FactSchema, ...]
+    """A small set without which the answer loses its place; empty if none was found."""
+    without_necessary: PlaceSchema | None
+    """The place of the answer without that set."""
+    sufficient: tuple[FactSchema, ...]
+    """A small set that keeps the answer at its place without all other considered facts; empty if none was found."""
+    with_sufficient: PlaceSchema | None
+    """The place of the answer with nothing but that set of the considered facts."""
+    paths: tuple[PathSchema, ...]
+    """Paths to the answer, largest measured effect first."""
 
 
 class ExampleSchema(JsonModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -23,11 +23,27 @@ def supports(graph: TemporalGraph, entities: Sequence[tuple[int, int]], before: 
     return MetaSet(owner, Quadruples.concat(parts))
 
 
-def nearest_facts(graph: TemporalGraph, entity: int, tick: int, before: int = NO_LIMIT) -> Quadruples:
-    """Facts of an entity nearest in time to a tick, in their original direction, ordered by time."""
+def nearest_facts(
+    graph: TemporalGraph,
+    entity: int,
+    tick: int,
+    before: int = NO_LIMIT,
+    hidden: Collection[tuple[int, int, int, int]] = (),
+) -> Quadruples:
+    """Facts of an entity nearest in time to a tick, in their original direction, ordered by time.
+
+    Args:
+        graph: The graph.
+        entity: The entity.
+        tick: The time to be near to.
+        before: Only facts strictly before this tick are used.
+        hidden: Facts that are left out.
+    """
     edges = Quadruples.concat([edges_of(part, entity, before) for part in (graph.base, graph.overlay)])
     # A fact whose subject is its object is found twice: as an edge and as its inverse.
     rows = np.unique(edges.in_real_direction(graph.relations).rows(), axis=0)
+    if hidden:
+        rows = rows[[tuple(row) not in hidden for row in rows.tolist()]]
     rows = rows[np.lexsort((rows[:, 2], rows[:, 0], rows[:, 1], rows[:, 3]))]
     near = np.argsort(np.abs(rows[:, 3].astype(np.int64) - tick), kind="stable")[:MAX_SUPPORT]
     return Quadruples.from_rows(rows[np.sort(near)])
@@ -35,7 +51,7 @@ def nearest_facts(graph: TemporalGraph, entity: int, tick: int, before: int = NO
 
 def edges_of(adjacency: Adjacency, entity: int, before: int = NO_LIMIT) -> Quadruples:
     """The outgoing directed edges of an entity, strictly before a tick."""
-    low, high = visible_edges(adjacency.columns, entity, before)
+    low, high = visible_edges(adjacency.columns, 0, entity, before)
     part = slice(int(low), int(high))
     source = np.full(part.stop - part.start, entity, dtype=np.int32)
     return Quadruples(source, adjacency.relation[part], adjacency.target[part], adjacency.time[part])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 
+from fitcarl.predict.explanation import Explanation
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.query import Query
 from fitcarl.scoring.path import AFTER_QUESTION, ExplanationPath, PathStep
@@ -25,11 +26,12 @@ _LANE, _HEAD, _PANEL_GAP, _TITLE = 112, 84, 36, 40
 _LINE_HEIGHT = 16
 
 
-def draw_paths(query: Query, answers: Sequence[Answer]) -> str:
+def draw_paths(query: Query, answers: Sequence[Answer | Explanation]) -> str:
     """Draws one panel per answer: the query entity on the left, the answer in red on the right, its paths in between.
 
-    Arrows have the direction of the facts, not of the path; context facts are dashed. The red arrow above the paths is
-    the query; facts that are later than it have a red label.
+    Arrows have the direction of the facts, not of the path; facts that the search does not follow (context and peers)
+    are dashed. The red arrow above the paths is the query; facts that are later than it have a red label. The paths of
+    an explanation are in the order of their measured effects, and a line tells what is left without each of them.
 
     Args:
         query: The query.
@@ -41,7 +43,7 @@ def draw_paths(query: Query, answers: Sequence[Answer]) -> str:
     return draw_explanations(query, [("", answers)])
 
 
-def draw_explanations(query: Query, columns: Sequence[tuple[str, Sequence[Answer]]]) -> str:
+def draw_explanations(query: Query, columns: Sequence[tuple[str, Sequence[Answer | Explanation]]]) -> str:
     """Draws the explanations of several models for one query side by side, each as in ``draw_paths``.
 
     Args:
@@ -83,7 +85,7 @@ class _Panel:
     """The paths of one answer, one lane each."""
 
     query: Query
-    answer: Answer
+    answer: Answer | Explanation
 
     @property
     def _columns(self) -> int:
@@ -110,7 +112,7 @@ class _Panel:
             height = _HEAD + (lane + 0.5) * _LANE
             drawn = self._lane(path, height, start, end)
             edges += drawn[0]
-            nodes += drawn[1]
+            nodes += [*drawn[1], self._note(path, height, (left + right) / 2)]
         nodes += [_node(start, entity, "query"), _node(end, self.answer.entity, "answer")]
         title = f'<text x="{_MARGIN}" y="16" font-size="17" font-weight="600" fill="{_INK}">{_text(head)}</text>'
         if not self.answer.paths:
@@ -145,8 +147,22 @@ class _Panel:
         for number, step in enumerate(path.steps):
             # Edges of all lanes meet at both ends, so labels are moved towards the inner nodes of the lane.
             part = 0.5 + 0.08 * (stops[number] == start) - 0.08 * (stops[number + 1] == end)
-            edges.append(_edge(stops[number], stops[number + 1], step, part, dashed=path.is_context))
+            edges.append(_edge(stops[number], stops[number + 1], step, part, dashed=path.kind != "path"))
         return edges, nodes
+
+    @staticmethod
+    def _note(path: ExplanationPath, height: float, middle: float) -> str:
+        """What is left of the answer without the path, and how often its facts were repeated, under its lane."""
+        parts = [f"{len(path.also) + 1} times"] if path.also else []
+        if path.share_without is not None:
+            rank = "no answer" if path.rank_without is None else f"{path.share_without:.1%}, rank {path.rank_without}"
+            parts.append(f"without it: {rank}")
+        if not parts:
+            return ""
+        return (
+            f'<text x="{middle:.0f}" y="{height + _LANE / 2 - 8:.0f}" text-anchor="middle" font-size="11.5" '
+            f'fill="{_SOFT}" stroke="#ffffff" stroke-width="4" paint-order="stroke">{_text(" · ".join(parts))}</text>'
+        )
 
 
 def _edge(here: tuple[float, float], there: tuple[float, float], step: PathStep, part: float, dashed: bool) -> str:

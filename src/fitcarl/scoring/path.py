@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
 
+PathKind = Literal["path", "peers", "context"]
+"""``path``: facts from the query entity to the answer that the search follows; ``peers``: facts from the query entity
+over an entity with a fact like its own to the answer; ``context``: facts between the answer and other entities."""
+
+_PEER_STEPS = 3
+_SHOWN_REPEATS = 5
 AFTER_QUESTION = "[after the question]"
 """Marks a fact that is later than the time of the query, in texts and drawings."""
 
@@ -21,8 +28,8 @@ class PathStep:
     relation: str
     object: str
     time: str
-    probability: float
-    """π of the step."""
+    probability: float | None
+    """π of the step; None for facts that the search does not follow."""
     confidence: float | None
     """Confidence of the step; None if the model has no confidence learner."""
     forward: bool
@@ -51,8 +58,18 @@ class ExplanationPath:
     end: str
     log_prob: float
     steps: tuple[PathStep, ...]
-    is_context: bool = False
-    """Whether the steps are facts between the answer and other entities instead of a path from the start."""
+    kind: PathKind = "path"
+    also: tuple[tuple[str, ...], ...] = ()
+    """The times of the steps of further paths with the same facts at other times."""
+    share_without: float | None = None
+    """The share of the answer if all facts of the path, at all their times, are left out; None if not measured."""
+    rank_without: int | None = None
+    """The rank of the answer then; None if it has none, or if it is not measured."""
+
+    @property
+    def is_context(self) -> bool:
+        """Whether the steps are facts between the answer and other entities instead of a path from the start."""
+        return self.kind == "context"
 
     @property
     def text(self) -> str:
@@ -62,9 +79,22 @@ class ExplanationPath:
         facts = " and ".join(step.text for step in self.steps)
         if self.is_context:
             return f"Facts between {self.end} and other entities support this answer: {facts}."
+        if self.kind == "peers" and len(self.steps) == _PEER_STEPS:
+            shared, peer = self.nodes[1:3]
+            own, theirs, further = (step.text for step in self.steps)
+            return f"{peer} is linked to {shared} as {self.start} is, and to {self.end}: {own}, {theirs} and {further}."
         between = self.nodes[1:-1]
         via = f" by way of {' and '.join(between)}" if between else " directly"
-        return f"{self.start} is linked to {self.end}{via}: {facts}."
+        return f"{self.start} is linked to {self.end}{via}: {facts}.{self._repeats}"
+
+    @property
+    def _repeats(self) -> str:
+        """A sentence about further times of the same facts."""
+        if not self.also:
+            return ""
+        times = ", ".join(" / ".join(times) for times in self.also[:_SHOWN_REPEATS])
+        more = f" and {len(self.also) - _SHOWN_REPEATS} more" if len(self.also) > _SHOWN_REPEATS else ""
+        return f" The same facts at other times: {times}{more}."
 
     def marked(self, is_later: Callable[[str], bool]) -> ExplanationPath:
         """The same path with the steps marked that are later than the query.
@@ -99,7 +129,7 @@ def make_step(
     relation: int,
     target: int,
     time: int,
-    probability: float,
+    probability: float | None,
     confidence: float | None,
     vocabulary: Vocabulary,
     calendar: Calendar,

@@ -35,6 +35,11 @@ class Scores:
             raise ValueError("scores must be finite: do not list impossible entities")
 
     @classmethod
+    def empty(cls, queries: int) -> Scores:
+        """No entity for any of ``queries`` queries."""
+        return cls(np.zeros(queries + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float64))
+
+    @classmethod
     def from_dense(cls, scores: ArrayLike) -> Scores:
         """Converts a matrix of scores, the usual output of a custom scorer.
 

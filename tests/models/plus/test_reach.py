@@ -62,7 +62,7 @@ def test_recent_edges_match_a_plain_loop(context: GraphContext) -> None:
     base, rng = context.graph.base, np.random.default_rng(0)
     node, excluded = rng.integers(0, context.graph.entities, (2, 200))
     before = rng.integers(0, int(base.time.max()) + 2, 200)
-    found = recent_edges(base.columns, node, excluded, before, 3)
+    found = recent_edges(base.columns, np.zeros(200, np.int64), node, excluded, before, 3)
     plain = []
     for i in range(200):
         kept = [
@@ -124,7 +124,7 @@ def _plain_scores(
         message = level(None if state is None else state[None], *given, torch.tensor([size]))[0]
         sums[number][target] = sums[number].get(target, torch.zeros(4)) + message
         if number == 0:
-            for other in latest(target, reach_module._EDGES):
+            for other in latest(target, reach_module.EDGES):
                 send(1, network.first, message, other)
 
     def latest(node: int, limit: int) -> list[tuple[int, int, int]]:
@@ -140,11 +140,11 @@ def _plain_scores(
             send(0, network.support, None, (int(facts.relation[k]), int(facts.entity[k]), int(facts.time[k])))
     last = {}
     for start in {int(facts.entity[k]) for k in range(facts.offsets[q], facts.offsets[q + 1])}:
-        for _, target, time in latest(start, reach_module._EDGES):
+        for _, target, time in latest(start, reach_module.EDGES):
             last[target] = max(time, last.get(target, time))
-    for node in sorted(sums[1], key=lambda node: (-last[node], node))[: reach_module._NODES]:
+    for node in sorted(sums[1], key=lambda node: (-last[node], node))[: reach_module.NODES]:
         state = network.onward(sums[1][node].log1p()[None])[0]
-        for fact in latest(node, reach_module._NEXT_EDGES):
+        for fact in latest(node, reach_module.NEXT_EDGES):
             send(2, network.second, state, fact)
     query, scores = network.query[r_q], {}
     for entity in set().union(*sums):

@@ -19,7 +19,7 @@ from fitcarl.models.plus.gaps import gap_buckets
 from fitcarl.models.plus.kernels import NO_PAIR_RATE, count_objects, describe_entities, hash_rules, multiplicity
 from fitcarl.models.plus.reach.network import ReachNetwork
 from fitcarl.models.plus.statistics import GraphStatistics
-from fitcarl.models.support import PaddedSupport, SupportFacts
+from fitcarl.models.support import PaddedSupport, SupportFacts, query_support
 from fitcarl.tasks.task import Queries
 
 _ENTITY = 7
@@ -65,7 +65,7 @@ class ActionFeatures:
 
 def action_features(
     graph: TemporalGraph,
-    support: MetaSet,
+    support: MetaSet | SupportFacts,
     statistics: GraphStatistics,
     queries: Queries,
     action_count: int,
@@ -77,7 +77,7 @@ def action_features(
 
     Args:
         graph: The background with the support facts as overlay.
-        support: Support facts of the query entities.
+        support: Support facts of the query entities, or those of each query.
         statistics: Statistics of the background.
         queries: The queries.
         action_count: Edges per second hop, nearest in time to t_q.
@@ -85,11 +85,12 @@ def action_features(
         encoder_scorer: Scores of the encoder, if there is one.
         reach: The reach network, if there is one.
     """
-    facts = padded_support(SupportFacts.of_queries(support, queries, graph.relations), queries)
+    rows = query_support(support, queries, graph.relations)
+    facts = padded_support(rows, queries)
     shots = facts.entity.shape[1]
     nodes, query_time = facts.entity.ravel(), np.repeat(queries.time, shots)
-    visible = np.repeat(queries.visible_before, shots)
-    space = action_space(graph, nodes, query_time, query_time, Nearest(), action_count, visible)
+    visible, query = np.repeat(queries.visible_before, shots), np.repeat(np.arange(len(queries)), shots)
+    space = action_space(graph, nodes, query_time, query_time, Nearest(), action_count, visible, query)
     allowed = space.mask & (space.entity != np.repeat(queries.entity, shots)[:, None])
     allowed[:, 0] = True
     return ActionFeatures(
@@ -101,7 +102,7 @@ def action_features(
         space,
         allowed,
         _second_hop(statistics, queries, facts, space, graph),
-        collect_candidates(graph, support, statistics, queries, shortlist, encoder_scorer, reach),
+        collect_candidates(graph, rows, statistics, queries, shortlist, encoder_scorer, reach),
         _query_features(statistics, queries, facts),
     )
 
@@ -142,8 +143,8 @@ def _query_features(statistics: GraphStatistics, queries: Queries, support: Padd
     nearest = np.where(known, gap, 1 << 20).min(1)
     facts = np.maximum(known.sum(1), 1)
     objects = count_objects(
-        *(statistics.relation_offsets, statistics.object_offsets, statistics.object_times),
-        *(queries.relation, queries.visible_before),
+        *(statistics.relation_offsets, statistics.object_offsets, statistics.object_times, statistics.object_patches),
+        *(np.arange(len(queries)), queries.relation, queries.visible_before),
     )
     return np.stack([best, np.log1p(objects), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
 
@@ -180,7 +181,7 @@ def _second_hop(
             relation == graph.relations.inverse(r_q),
             np.log(times),
             in_support,
-            np.log1p(count_visible(graph.base.columns, nodes, queries.visible_before[query]))[:, None],
+            np.log1p(count_visible(graph.base.columns, query, nodes, queries.visible_before[query]))[:, None],
         )
     ):
         out[..., _ENTITY + column] = feature
@@ -199,7 +200,7 @@ def _describe(
     flat = out.reshape(-1, out.shape[-1])
     arguments = (
         *(queries.relation, queries.time, query, np.ascontiguousarray(entity)),
-        *(statistics.object_keys, statistics.object_offsets, statistics.object_times),
+        *(statistics.object_keys, statistics.object_offsets, statistics.object_times, statistics.object_patches),
         *(graph.base.columns, queries.visible_before),
         *(statistics.concepts.offsets, statistics.concepts.ids, statistics.concept_probability),
         *(statistics.activity_scales, statistics.entities, flat),

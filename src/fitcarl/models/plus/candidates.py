@@ -20,7 +20,7 @@ from fitcarl.models.plus.features.inputs import EncoderScores, FeatureInputs, Ke
 from fitcarl.models.plus.features.normalise import normalised_features
 from fitcarl.models.plus.reach.network import ReachNetwork, reach_features
 from fitcarl.models.plus.statistics import GraphStatistics
-from fitcarl.models.support import PaddedSupport, SupportFacts
+from fitcarl.models.support import PaddedSupport, SupportFacts, query_support
 from fitcarl.tasks.task import Queries
 
 
@@ -51,7 +51,7 @@ class Candidates:
 
 def collect_candidates(
     graph: TemporalGraph,
-    support: MetaSet,
+    support: MetaSet | SupportFacts,
     statistics: GraphStatistics,
     queries: Queries,
     shortlist: Shortlist,
@@ -62,17 +62,17 @@ def collect_candidates(
 
     Args:
         graph: The background with the support facts as overlay; the fact of a query is in neither.
-        support: Support facts of the query entities.
+        support: Support facts of the query entities, or those of each query.
         statistics: Statistics of the background.
         queries: The queries; answers are only used to keep them in a sample.
         shortlist: How many candidates to keep.
         encoder_scorer: Scores of the encoder; without it the encoder features are 0.
         reach: The reach network, if there is one; its features follow the others.
     """
-    inputs, weight = feature_inputs(graph, support, statistics, queries, shortlist, encoder_scorer)
+    facts = query_support(support, queries, graph.relations)
+    inputs, weight = feature_inputs(graph, facts, statistics, queries, shortlist, encoder_scorer)
     features = normalised_features(inputs, statistics.scaling)
     if reach is not None:
-        facts = SupportFacts.of_queries(support, queries, graph.relations)
         listed = inputs.offsets, inputs.entity
         features = np.hstack(
             [features, reach_features(reach, graph, facts, queries, statistics.days_per_tick, *listed)]
@@ -82,14 +82,14 @@ def collect_candidates(
 
 def feature_inputs(
     graph: TemporalGraph,
-    support: MetaSet,
+    support: MetaSet | SupportFacts,
     statistics: GraphStatistics,
     queries: Queries,
     shortlist: Shortlist,
     encoder_scorer: EncoderScorer | None = None,
 ) -> tuple[FeatureInputs, NDArray[np.float32]]:
     """The candidates of ``collect_candidates`` with the inputs of their features, and their weights."""
-    facts = SupportFacts.of_queries(support, queries, graph.relations)
+    facts = query_support(support, queries, graph.relations)
     batch, base, kernel_statistics = _query_batch(facts, queries), graph.base.columns, _kernel_statistics(statistics)
     scores = EncoderScores.empty(len(queries))
     if encoder_scorer is not None:

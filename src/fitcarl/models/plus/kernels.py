@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
+from fitcarl.graph.kernels import EdgeColumns, PatchColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.gaps import BUCKETS, gap_bucket
 from fitcarl.tasks.task import NO_LIMIT
 
@@ -154,25 +154,39 @@ def visible_end(times: Ints, low: int, high: int, before: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def visible_times(statistics: Any, position: int, before: int) -> tuple[int, int]:
+def visible_times(statistics: Any, query: int, position: int, before: int) -> tuple[int, int]:
     """The range of ``object_times`` of a pair (r, o) strictly before a tick; empty if it has not occurred yet."""
     low, high = statistics.object_offsets[position], statistics.object_offsets[position + 1]
+    pairs = len(statistics.object_offsets) - 1
+    low, high = patched_range(statistics.object_patches, query, position, pairs, low, high)
     return low, visible_end(statistics.object_times, low, high, before)
 
 
 @njit(cache=True, nogil=True)
 def count_objects(
-    relation_offsets: Longs, object_offsets: Longs, object_times: Ints, relation: Ints, before: Ints
+    relation_offsets: Longs,
+    object_offsets: Longs,
+    object_times: Ints,
+    patches: PatchColumns,
+    query: Longs,
+    relation: Ints,
+    before: Ints,
 ) -> Longs:
-    """int64 [queries]: the number of distinct objects of each relation strictly before a tick."""
+    """int64 [queries]: the number of distinct objects of each relation strictly before a tick.
+
+    ``query`` [queries] are their positions in the batch.
+    """
     count = np.empty(len(relation), dtype=np.int64)
+    pairs = len(object_offsets) - 1
     for q in range(len(relation)):
         first, end = relation_offsets[relation[q]], relation_offsets[relation[q] + 1]
         count[q] = end - first
-        if before[q] < NO_LIMIT:
+        if before[q] < NO_LIMIT or len(patches.key) > 0:
             count[q] = 0
             for position in range(first, end):
-                count[q] += object_times[object_offsets[position]] < before[q]
+                low, high = object_offsets[position], object_offsets[position + 1]
+                low, high = patched_range(patches, query[q], position, pairs, low, high)
+                count[q] += low < high and object_times[low] < before[q]
     return count
 
 
@@ -199,6 +213,7 @@ def describe_entities(
     object_keys: Longs,
     object_offsets: Longs,
     object_times: Ints,
+    object_patches: PatchColumns,
     edges: EdgeColumns,
     visible_before: Ints,
     concept_offsets: Longs,
@@ -219,6 +234,7 @@ def describe_entities(
         position = lower_bound(object_keys, 0, len(object_keys), key)
         if position < len(object_keys) and object_keys[position] == key:
             first, end = object_offsets[position], object_offsets[position + 1]
+            first, end = patched_range(object_patches, q, position, len(object_keys), first, end)
             end = visible_end(object_times, first, end, visible_before[q])
             if end > first:
                 out[i, 0] = np.log1p(end - first)
@@ -226,7 +242,7 @@ def describe_entities(
                     decayed = _decayed_count(object_times, first, end, query_time[q], scales[s])
                     out[i, 1 + s] = np.log(decayed + 0.01) + 4.6
                 out[i, 6] = 1.0
-        low_edge, high_edge = visible_edges(edges, node, visible_before[q])
+        low_edge, high_edge = visible_edges(edges, q, node, visible_before[q])
         out[i, 4] = np.log1p(high_edge - low_edge)
         total = 0.0
         for c in range(concept_offsets[node], concept_offsets[node + 1]):

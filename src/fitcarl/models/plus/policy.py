@@ -59,6 +59,11 @@ class PlusPolicy(nn.Module):
         self.candidates = _network(len(enabled), hidden_candidates)
         self.gate = _network(QUERY, hidden)
 
+    def candidate_scores(self, features: Tensor) -> Tensor:
+        """[candidates]: scores of candidates by their features, before normalisation."""
+        score: Tensor = self.candidates(features * self._enabled).squeeze(-1)
+        return score
+
     def forward(self, actions: ActionFeatures) -> LogProbs:
         """Log-probabilities of all outcomes of every query."""
         queries, shots = actions.entity.shape
@@ -75,7 +80,7 @@ class PlusPolicy(nn.Module):
         second_choice = torch.cat([stop, second_hop], 1).masked_fill(~allowed, float("-inf")).log_softmax(1)
         second_choice = second_choice.view(queries, shots, -1) + start[:, :shots, None]
 
-        score = self.candidates(torch.from_numpy(actions.candidates.features) * self._enabled).squeeze(-1)
+        score = self.candidate_scores(torch.from_numpy(actions.candidates.features))
         weighted = score + torch.from_numpy(actions.candidates.weight)
         offsets = torch.from_numpy(actions.candidates.offsets)
         query = torch.repeat_interleave(torch.arange(queries), offsets.diff())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,21 +16,28 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.graph.kernels import count_visible, visible_edges
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.action_features import ActionFeatures, action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer
-from fitcarl.models.plus.gaps import gap_buckets
+from fitcarl.models.plus.evidence.contributions import contributions
+from fitcarl.models.plus.evidence.sources import MAX_PATHS, evidence_sources, group_paths
+from fitcarl.models.plus.evidence.trace import Trace, excitation_chains, peer_chains, reach_chains
+from fitcarl.models.plus.hidden_facts import HiddenFacts
 from fitcarl.models.plus.policy import LogProbs, PlusPolicy
 from fitcarl.models.plus.reach.network import ReachNetwork
 from fitcarl.models.plus.timeline import Timeline
-from fitcarl.scoring.path import ExplanationPath, make_step
+from fitcarl.models.support import SupportFacts
+from fitcarl.scoring.counterfactual import Counterfactual
+from fitcarl.scoring.evidence import Chain, Edge, EvidenceSource
+from fitcarl.scoring.path import ExplanationPath, PathKind, make_step
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
 _MAX_ROWS = 300_000
 """Actions and candidates whose features are held at once, about 600 bytes each; bounds memory."""
+_MAX_VARIANTS = 32
+"""Counterfactuals that are scored at once."""
 _MIN_SCORE = 1e-300
 """Added before the logarithm of a sum of probabilities."""
 
@@ -86,9 +94,55 @@ class PlusScorer:
         for piece in batches(cost, _MAX_ROWS):
             part = queries.take(piece)
             ends = Outcomes.from_policy(*self._evaluate(task.support, part))
-            summed = Scores.summed(ends.query, ends.entity, np.exp(ends.score), len(part), self._background.entities)
-            parts.append(Scores(summed.offsets, summed.entity, np.log(np.maximum(summed.score, _MIN_SCORE))))
+            parts.append(_summed(ends.query, ends.entity, ends.score, len(part), self._background.entities))
         return Scores.concat(parts)
+
+    def score_counterfactuals(self, task: Task, query: Queries, variants: Sequence[Counterfactual]) -> Scores:
+        """The scores of one query without the facts of each variant, in one batch; no scores without a support fact."""
+        self._evaluate(task.support, query)  # the graph with the support facts
+        assert self._last_graph is not None
+        graph, relations = self._last_graph[1], self._background.relations
+        [(statistics, _)] = self._timeline.groups(query)
+        parts: list[Scores] = []
+        for low in range(0, len(variants), _MAX_VARIANTS):
+            chunk = variants[low : low + _MAX_VARIANTS]
+            answerable = np.flatnonzero([len(variant.support) > 0 for variant in chunk])
+            chosen = [chunk[index] for index in answerable.tolist()]
+            if not chosen:
+                parts.append(Scores.empty(len(chunk)))
+                continue
+            queries = query.take(np.zeros(len(chosen), dtype=np.int64))
+            rows = [
+                variant.support.seen_from(query.entity[:1].repeat(len(variant.support)), relations)
+                for variant in chosen
+            ]
+            facts = SupportFacts.from_rows(rows)
+            hidden = HiddenFacts.of(graph, statistics, queries, [variant.hidden for variant in chosen])
+            encoder = None if self._encoder_scorer is None else self._encoder_scorer.with_hidden(hidden)
+            arguments = hidden.statistics, queries, self._action_count, self._shortlist, encoder, self._reach
+            actions = action_features(hidden.graph, facts, *arguments)
+            with torch.no_grad():
+                ends = Outcomes.from_policy(actions, self._policy(actions))
+            parts.append(
+                _summed(answerable[ends.query], ends.entity, ends.score, len(chunk), self._background.entities)
+            )
+        return Scores.concat(parts)
+
+    def evidence(self, task: Task, query: Queries, entity: int) -> list[EvidenceSource]:
+        """The contributions of paths and feature families to the score of an entity, largest first, then the base."""
+        actions, log_probs = self._evaluate(task.support, query)
+        ends = Outcomes.from_policy(actions, log_probs)
+        chosen = np.flatnonzero(ends.entity == entity)
+        if not len(chosen):
+            return []
+        paths = chosen[ends.shot[chosen] >= 0]
+        chains = [Chain(self._edges(actions, query, ends, int(index)), math.exp(ends.score[index])) for index in paths]
+        groups = group_paths(chains)
+        mass = [sum(chain.weight for chain in group) for group in groups]
+        mass = mass[:MAX_PATHS] + ([sum(mass[MAX_PATHS:])] if len(mass) > MAX_PATHS else [])
+        found = contributions(self._policy, actions, log_probs, entity, mass)
+        score = float(np.log(np.maximum(np.exp(ends.score[chosen]).sum(), _MIN_SCORE)))
+        return evidence_sources(self._trace(task, query, entity), groups, found, score)
 
     def explain(
         self,
@@ -99,75 +153,85 @@ class PlusScorer:
         calendar: Calendar,
         limit: int = 3,
     ) -> list[list[ExplanationPath]]:
-        """The most probable paths to each entity, best first, then a context fact; the policy is evaluated once."""
+        """The paths to each entity: those that the policy follows, most probable first.
+
+        Paths that differ in their times only are one. An entity that no path leads to gets paths over peers, or over
+        the facts that the reach network reads, or a context fact. The policy is evaluated once.
+        """
         actions, log_probs = self._evaluate(task.support, query)
         ends = Outcomes.from_policy(actions, log_probs)
-        explainable = self._explainable(ends, int(query.entity[0]), int(query.visible_before[0]))
-        order = np.lexsort((-ends.score, ends.shot < 0))
-        order = order[explainable[order]]
-        ordered = ends.entity[order]
-        return [
-            [
-                self._path(actions, log_probs, query, ends, int(index), vocabulary, calendar)
-                for index in order[ordered == entity][:limit]
-            ]
-            for entity in entities
-        ]
+        names = vocabulary, calendar
+        return [self._explanations(task, query, actions, log_probs, ends, entity, limit, *names) for entity in entities]
 
-    def _explainable(self, ends: Outcomes, query_entity: int, before: int) -> NDArray[np.bool_]:
-        """Which outcomes can be shown as facts: paths, and candidates with a visible fact without the query entity."""
-        base = self._background.base
-        low, high = visible_edges(base.columns, query_entity, before)
-        own = base.target[low:high]
-        facts = count_visible(base.columns, ends.entity, np.full(len(ends.entity), before, dtype=np.int32))
-        facts -= np.bincount(own, minlength=len(base.offsets))[ends.entity]
-        explainable: NDArray[np.bool_] = (ends.shot >= 0) | (facts > 0)
-        return explainable
-
-    def _path(
+    def _explanations(
         self,
+        task: Task,
+        query: Queries,
         actions: ActionFeatures,
         log_probs: LogProbs,
-        query: Queries,
         ends: Outcomes,
-        index: int,
+        entity: int,
+        limit: int,
         vocabulary: Vocabulary,
         calendar: Calendar,
-    ) -> ExplanationPath:
-        start, end, score = int(query.entity[0]), int(ends.entity[index]), float(ends.score[index])
-        shot, column = int(ends.shot[index]), int(ends.column[index])
-        hops: list[tuple[int, int, int, int]] = []
-        if shot < 0:
-            hops.append(self._context_fact(query, end))
-        else:
-            middle = int(actions.entity[0, shot])
-            hops.append((start, int(actions.relation[0, shot]), middle, int(actions.time[0, shot])))
-            if column > 0:
-                space = actions.space
-                hops.append((middle, int(space.relation[shot, column]), end, int(space.time[shot, column])))
-        # The probabilities of the first and of the second choice; stopping only counts in the probability of the path.
-        start_score = float(log_probs.start[0, shot])
-        chances = [math.exp(start_score)] + [math.exp(score - start_score)] * (len(hops) - 1)
-        if shot < 0:
-            chances = [math.exp(score)]
-        steps = [make_step(*hop, chance, None, vocabulary, calendar) for hop, chance in zip(hops, chances, strict=True)]
-        names = vocabulary.entities
-        return ExplanationPath(names[start], names[end], score, tuple(steps), is_context=shot < 0)
+    ) -> list[ExplanationPath]:
+        """At most ``limit`` explanations of one entity."""
+        chosen = np.flatnonzero(ends.entity == entity)
+        walks = {self._edges(actions, query, ends, int(index)): int(index) for index in chosen[ends.shot[chosen] >= 0]}
+        found = []
+        for group in group_paths([Chain(edges, math.exp(ends.score[index])) for edges, index in walks.items()])[:limit]:
+            best, *others = sorted(group, key=lambda chain: (-chain.weight, chain.edges))
+            probabilities = self._step_probabilities(log_probs, ends, walks[best.edges], len(best.edges))
+            log_prob = math.log(max(sum(chain.weight for chain in group), _MIN_SCORE))
+            path = _explanation_path(best.edges, probabilities, log_prob, "path", query, vocabulary, calendar)
+            also = tuple(tuple(calendar.label(edge[3]) for edge in chain.edges) for chain in others)
+            found.append(replace(path, also=also))
+        if found or not len(chosen):
+            return found
+        log_prob = float(ends.score[chosen].max())
+        for edges, kind in self._other_chains(task, query, entity)[:limit]:
+            found.append(_explanation_path(edges, None, log_prob, kind, query, vocabulary, calendar))
+        return found
 
-    def _context_fact(self, query: Queries, entity: int) -> tuple[int, int, int, int]:
-        """The visible background fact of a candidate, without the query entity, that excites r_q most at t_q.
+    def _other_chains(self, task: Task, query: Queries, entity: int) -> list[tuple[tuple[Edge, ...], PathKind]]:
+        """Explanations of an entity that the policy has no path to."""
+        trace = self._trace(task, query, entity)
+        finders: tuple[tuple[PathKind, Callable[[Trace], list[Chain]]], ...] = (
+            ("peers", peer_chains),
+            ("peers", partial(peer_chains, same_relation=False)),
+            ("path", reach_chains),
+            ("context", excitation_chains),
+        )
+        for kind, find in finders:
+            groups = group_paths(find(trace))
+            if groups:
+                shown = groups[:1] if kind == "context" else groups
+                return [(max(group, key=lambda chain: chain.weight).edges, kind) for group in shown]
+        return []
 
-        It is chosen by its relation and its gap to t_q; ``_explainable`` ensures that there is one.
-        """
-        before = int(query.visible_before[0])
-        base, relations, statistics = self._background.base, self._background.relations, self._timeline.at(before)
-        low, high = visible_edges(base.columns, entity, before)
-        edges = np.arange(low, high)[base.target[low:high] != query.entity[0]]
-        direct = relations.inverse(base.relation[edges])
-        gap = (query.time[0] - base.time[edges]) * statistics.days_per_tick
-        rate = statistics.excitation[gap_buckets(gap), direct, query.relation[0]]
-        edge = int(edges[np.lexsort((np.abs(gap), -rate))[0]])
-        return int(base.target[edge]), int(relations.inverse(base.relation[edge])), entity, int(base.time[edge])
+    def _trace(self, task: Task, query: Queries, entity: int) -> Trace:
+        """The facts behind the features of an entity; the policy has been evaluated for the query."""
+        assert self._last_graph is not None
+        graph = self._last_graph[1]
+        [(statistics, _)] = self._timeline.groups(query)
+        return Trace.of(graph, statistics, SupportFacts.of_queries(task.support, query, graph.relations), query, entity)
+
+    @staticmethod
+    def _step_probabilities(log_probs: LogProbs, ends: Outcomes, index: int, steps: int) -> list[float]:
+        """The probabilities of the first and of the second choice; stopping only counts in that of the path."""
+        start = float(log_probs.start[0, int(ends.shot[index])])
+        return [math.exp(start)] + [math.exp(float(ends.score[index]) - start)] * (steps - 1)
+
+    @staticmethod
+    def _edges(actions: ActionFeatures, query: Queries, ends: Outcomes, index: int) -> tuple[Edge, ...]:
+        """The edges of a path."""
+        shot, column, space = int(ends.shot[index]), int(ends.column[index]), actions.space
+        middle = int(actions.entity[0, shot])
+        first = (int(query.entity[0]), int(actions.relation[0, shot]), middle, int(actions.time[0, shot]))
+        if column == 0:
+            return (first,)
+        second = int(space.relation[shot, column]), int(space.entity[shot, column]), int(space.time[shot, column])
+        return first, (middle, *second)
 
     def _evaluate(self, support: MetaSet, queries: Queries) -> tuple[ActionFeatures, LogProbs]:
         """Actions and log-probabilities; those of the last single query are kept, since an explanation may follow."""
@@ -183,6 +247,28 @@ class PlusScorer:
             found = actions, self._policy(actions)
         self._last_query = (support, queries, found) if len(queries) == 1 else None
         return found
+
+
+def _explanation_path(
+    edges: Sequence[Edge],
+    probabilities: Sequence[float] | None,
+    log_prob: float,
+    kind: PathKind,
+    query: Queries,
+    vocabulary: Vocabulary,
+    calendar: Calendar,
+) -> ExplanationPath:
+    """Edges as a path with names; ``probabilities`` are those of the steps, if the policy follows them."""
+    chances = [None] * len(edges) if probabilities is None else probabilities
+    steps = [make_step(*edge, chance, None, vocabulary, calendar) for edge, chance in zip(edges, chances, strict=True)]
+    names = vocabulary.entities
+    return ExplanationPath(names[int(query.entity[0])], names[edges[-1][2]], log_prob, tuple(steps), kind)
+
+
+def _summed(query: NDArray[np.int64], entity: Ids, score: NDArray[np.float64], queries: int, entities: int) -> Scores:
+    """The log of the total probability of each entity that outcomes end at."""
+    summed = Scores.summed(query, entity, np.exp(score), queries, entities)
+    return Scores(summed.offsets, summed.entity, np.log(np.maximum(summed.score, _MIN_SCORE)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
-from fitcarl.graph.kernels import count_visible, stable_order
+from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, stable_order
 from fitcarl.graph.temporal import TemporalGraph, order_by_time
 from fitcarl.models.plus.features.inputs import DECAY_DAYS
 from fitcarl.models.plus.features.scaling import FeatureScaling
@@ -113,6 +113,10 @@ class GraphStatistics:
     days_per_tick: float
     scaling: FeatureScaling = field(default_factory=FeatureScaling.unfitted)
     """Shift, scale and preselection weights of the candidate features, which stay the same on every graph of a run."""
+    object_patches: PatchColumns = NO_PATCHES
+    """Times of pairs (r, o), by their position in ``object_keys``, that single queries read instead."""
+    event_patches: PatchColumns = NO_PATCHES
+    """Events around t_q that single queries read instead of all events (group 0); see ``plus/hidden_facts.py``."""
 
     @property
     def entities(self) -> int:
@@ -329,7 +333,7 @@ def _rules(
             # One random edge of the query entity; an edge to the answer would be a copy.
             start = graph.base.offsets[queries.subject]
             before = np.full_like(queries.time, NO_LIMIT) if setting == "completion" else queries.time
-            degree = count_visible(graph.base.columns, queries.subject, before)
+            degree = graph.base.count_before(queries.subject, before)
             edge = start + rng.integers(0, np.maximum(degree, 1))
             middle, first = graph.base.target[edge], graph.base.relation[edge]
             valid = (degree > 0) & (middle != queries.object) & (middle != queries.subject)

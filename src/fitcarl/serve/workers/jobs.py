@@ -13,7 +13,7 @@ from fitcarl.errors import FitcarlError, InputError
 from fitcarl.predict.fact import CheckedFact
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
-from fitcarl.predict.schemas import ExplanationSchema, QuerySchema
+from fitcarl.predict.schemas import QuerySchema
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,7 @@ class LocalWorker:
             if job.entity is None:
                 value = next(predictions).to_json()
             else:
-                answer = predictor.explain_checked(job.query, job.entity, facts, job.query.paths)
-                value = ExplanationSchema.from_answer(job.query, job.entity, answer).to_json()
+                value = predictor.explain_checked(job.query, job.entity, facts, job.query.paths).to_json()
             yield json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import spans
+from fitcarl.graph.kernels import NO_PATCHES
 from fitcarl.models.plus.encoder.temporal_memory import EVENT_ARRAYS, TIME_BUCKETS, event_mass, event_window
 from fitcarl.models.plus.features.inputs import EncoderScores
 from fitcarl.models.plus.names import Names
@@ -204,6 +205,17 @@ def shared_word_weights(names: Names, known: NDArray[np.bool_]) -> NDArray[np.fl
     return np.where(holders >= _MIN_HOLDERS, names.weight, 0.0).astype(np.float32)
 
 
+class HiddenEvents(Protocol):
+    """What the encoder reads of a batch with hidden facts; see ``plus/hidden_facts.py``."""
+
+    @property
+    def statistics(self) -> GraphStatistics: ...
+
+    def unknown(self, visible_before: NDArray[np.int32] | None) -> tuple[Tensor, Tensor]:
+        """Queries and entities [pairs]: entities of which a query sees no fact, at all or before its limit."""
+        ...
+
+
 class EncoderScorer:
     """An encoder with the events and names of a background."""
 
@@ -219,6 +231,7 @@ class EncoderScorer:
         self._untrained = ~trained & present
         self._absent = ~present
         self._first_time = torch.from_numpy(statistics.first_time)
+        self._hidden: HiddenEvents | None = None
 
     @classmethod
     def optional(cls, encoder: SupportEncoder | None, statistics: GraphStatistics) -> EncoderScorer | None:
@@ -228,6 +241,13 @@ class EncoderScorer:
     def name_embedding(self, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: embeddings of the names of unseen entities."""
         return self._encoder.name_embedding(self._words, entities)
+
+    def with_hidden(self, hidden: HiddenEvents) -> EncoderScorer:
+        """The same encoder for one batch of queries that do not see some facts."""
+        other = copy(self)
+        other._hidden = hidden
+        other._events = {name: getattr(hidden.statistics, name) for name in EVENT_ARRAYS}
+        return other
 
     def score(
         self,
@@ -243,22 +263,35 @@ class EncoderScorer:
         """
         encoder, all_entities = self._encoder, np.arange(len(self._rows))
         queries = entity, inputs.relation.numpy(), time
-        window = event_window(self._events, self._days_per_tick, *queries, all_entities, visible_before=visible_before)
+        patches = NO_PATCHES if self._hidden is None else self._hidden.statistics.event_patches
+        window = event_window(
+            *(self._events, self._days_per_tick, *queries, all_entities), visible_before=visible_before, patches=patches
+        )
         with torch.no_grad():
             answer, key = encoder(inputs)
             support_only = answer @ self._rows.T + encoder.bias
             if self._untrained.any() and self._trained.any():
-                support_only[:, self._untrained] = support_only[:, self._trained].mean(1, keepdim=True)
+                support_only[:, self._untrained] = self._mean_score(support_only)
             support_only[:, self._absent] = _NO_FACTS_SCORE
             limited = np.empty(0, np.int64) if visible_before is None else np.flatnonzero(visible_before < NO_LIMIT)
             if visible_before is not None and len(limited):
                 before = torch.from_numpy(visible_before[limited]).unsqueeze(1)
                 unknown_yet = self._first_time >= before
                 support_only[limited] = support_only[limited].masked_fill_(unknown_yet, _NO_FACTS_SCORE)
+            if self._hidden is not None:
+                support_only[self._hidden.unknown(visible_before)] = _NO_FACTS_SCORE
             weights = encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
             with_events = support_only + event_mass(window, key, *weights).log1p()
             top = with_events.topk(min(_TOP, len(all_entities)), 1).indices.numpy().astype(np.int32)
             return EncoderScores(support_only.log_softmax(1).numpy(), with_events.log_softmax(1).numpy(), top)
+
+    def _mean_score(self, score: Tensor) -> Tensor:
+        """[queries, 1]: the mean score of the entities that were trained and have facts."""
+        if self._hidden is None:
+            return score[:, self._trained].mean(1, keepdim=True)
+        counted = self._trained.expand_as(score).clone()
+        counted[self._hidden.unknown(None)] = False
+        return score.masked_fill(~counted, 0).sum(1, keepdim=True) / counted.sum(1, keepdim=True).clamp_min(1)
 
 
 def _frozen(values: Tensor) -> nn.Parameter:

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.core.parallel import parallel_for, split_range
+from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, lower_bounds
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
 EVENT_ARRAYS = ("event_time", "event_source", "event_relation", "event_target")
 """Fields of GraphStatistics that the memory reads."""
 TIME_BUCKETS = 5
 """Buckets of the gap to t_q, from before to after."""
-_WINDOW_DAYS = 2.0
+WINDOW_DAYS = 2.0
 """Days before and after t_q whose events are read, or one tick if that is longer."""
 _MAX_EVENTS = 30000
 """Events per query that are read one by one; of more, an evenly spaced sample represents all."""
@@ -71,6 +72,7 @@ def event_window(
     max_events: int = _MAX_EVENTS,
     rng: np.random.Generator | None = None,
     visible_before: NDArray[np.int32] | None = None,
+    patches: PatchColumns = NO_PATCHES,
 ) -> EventWindow:
     """The events around a batch of queries.
 
@@ -84,12 +86,15 @@ def event_window(
         max_events: Events per query beyond which a sample is read.
         rng: Draws the first event of a sample; without it the sample begins with the first event.
         visible_before: [queries], ticks; only events strictly before it are used. All events by default.
+        patches: Ranges of events that the queries read instead of all events; empty, or one for each query.
     """
-    reach, event_time = max(1, int(_WINDOW_DAYS / days_per_tick)), events["event_time"]
+    reach, event_time = max(1, int(WINDOW_DAYS / days_per_tick)), events["event_time"]
     end = time.astype(np.int64) + reach + 1
     if visible_before is not None:
         end = np.minimum(end, visible_before)
-    first, last = np.searchsorted(event_time, time - reach), np.searchsorted(event_time, end)
+    low = patches.low if len(patches.key) else np.zeros(len(time), dtype=np.int64)
+    high = patches.high if len(patches.key) else np.full(len(time), len(event_time), dtype=np.int64)
+    first, last = (lower_bounds(event_time, low, high, bound) for bound in (time.astype(np.int64) - reach, end))
     first = np.minimum(first, last)
     stride = np.maximum(1, -((first - last) // max_events))
     if rng is not None:

@@ -25,7 +25,6 @@ from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.core.tensors import long_tensor
 from fitcarl.errors import FitcarlError, InputError
-from fitcarl.graph.kernels import count_visible
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
 from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
@@ -216,7 +215,7 @@ class EncoderBatches:
         subject = self._subject[edge]
         degree = self._degree[subject]
         if self._past_only:  # edges of a subject are sorted by time
-            degree = np.maximum(count_visible(base.columns, subject.astype(np.int32), base.time[edge]), 1)
+            degree = np.maximum(base.count_before(subject.astype(np.int32), base.time[edge]), 1)
         support = rng.integers(0, degree[:, None], size) + base.offsets[subject][:, None]
         known = np.arange(self._shots) < rng.integers(1, self._shots + 1, size[0])[:, None]
         known &= (support != edge[:, None]) & (
@@ -268,4 +267,5 @@ def _encoder_key(
     parts += [] if setting == "completion" else [setting]
     settings = config.model_dump(exclude={"contexts"})  # ``setting`` says which contexts are used
     header = json.dumps([*parts, settings, names.texts], sort_keys=True).encode()
-    return sha256_of_arrays(*graph.base.columns, header=header, separator=b"\0")
+    base = graph.base
+    return sha256_of_arrays(base.offsets, base.relation, base.target, base.time, header=header, separator=b"\0")

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
+from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.features.inputs import DECAY_DAYS, EncoderScores, KernelStatistics, QueryBatch
 from fitcarl.models.plus.gaps import gap_bucket
 from fitcarl.models.plus.kernels import Floats, Ints, rule_slot, visible_times
@@ -58,19 +58,19 @@ class Accumulator(IntEnum):
     SAME_DAY = auto()
 
 
-_RULE_DECAY, _SECOND_HOP_DECAY, _SUPPORT_DECAY = 30.0, 3.0, 10.0
+RULE_DECAY, _SECOND_HOP_DECAY, _SUPPORT_DECAY = 30.0, 3.0, 10.0
 """Time scales, in days, of second hops around t_q (by rule, by relation) and around the support fact."""
-_SIMILAR_DECAY, _SIMILAR_EDGE_DECAY = 60.0, 30.0
+SIMILAR_DECAY, SIMILAR_EDGE_DECAY = 60.0, 30.0
 """Time scales, in days, of the shared fact of a similar entity and of its other facts around t_q."""
-_EDGES_PER_SIDE = 300
+EDGES_PER_SIDE = 300
 """Edges before and after t_q that are read per support fact."""
-_SIMILAR, _SIMILAR_EDGES, _SIMILAR_SEARCH = 30, 40, 400
+SIMILAR, SIMILAR_EDGES, SIMILAR_SEARCH = 30, 40, 400
 """Similar entities per support fact, their edges before and after t_q, and edges searched for them per side."""
 _OBJECT_TIMES_PER_SIDE = 200
 _EVENTS_PER_SIDE = 4000
-_EVENT_DAYS = 2.0
+EVENT_DAYS = 2.0
 """Days before and after t_q that count as the same day."""
-_MIN_SIMILARITY = 0.1
+MIN_SIMILARITY = 0.1
 """Minimum similarity of a subject to the support for its event to be counted."""
 _MIN_LOGPROB = -14.0
 """The log-probability of the encoder below which an entity is not added."""
@@ -137,9 +137,9 @@ def from_neighbours(
     inverse = inverse_relation(r, relations)
     fact_number = k - queries.offsets[q] + 1
     middle, relation = queries.support_entity[k], queries.support_relation[k]
-    low, high = visible_edges(graph, middle, queries.visible_before[q])
+    low, high = visible_edges(graph, q, middle, queries.visible_before[q])
     near_query = lower_bound(graph.time, low, high, query_time)
-    for a in range(max(low, near_query - _EDGES_PER_SIDE), min(high, near_query + _EDGES_PER_SIDE)):
+    for a in range(max(low, near_query - EDGES_PER_SIDE), min(high, near_query + EDGES_PER_SIDE)):
         x = graph.target[a]
         if x in (e, middle):
             continue
@@ -147,7 +147,7 @@ def from_neighbours(
         gap = abs(graph.time[a] - query_time) * statistics.days_per_tick
         slot = rule_slot(relation, graph.relation[a], r, relations, len(statistics.rule_rate))
         rate = math.exp(statistics.rule_rate[slot])
-        decay = math.exp(-gap / _RULE_DECAY)
+        decay = math.exp(-gap / RULE_DECAY)
         acc[x, Accumulator.RULE_NEAR] += rate * decay
         acc[x, Accumulator.RULE_SUM] += rate
         acc[x, Accumulator.SECOND_HOP_NEAR] += math.exp(
@@ -185,29 +185,29 @@ def from_similar_entities(
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
         shared, support_time = queries.support_entity[k], queries.support_time[k]
         shared_relation = inverse_relation(queries.support_relation[k], relations)
-        low, high = visible_edges(graph, shared, queries.visible_before[q])
+        low, high = visible_edges(graph, q, shared, queries.visible_before[q])
         near_support = lower_bound(graph.time, low, high, support_time)
         found = 0
-        for offset in range(2 * _SIMILAR_SEARCH):
+        for offset in range(2 * SIMILAR_SEARCH):
             a = near_support + offset // 2 if offset % 2 == 0 else near_support - 1 - offset // 2
             if a < low or a >= high or graph.relation[a] != shared_relation or graph.target[a] == e:
                 continue
             found += 1
             similar = graph.target[a]
-            begin, end = visible_edges(graph, similar, queries.visible_before[q])
-            weight = math.exp(-abs(graph.time[a] - support_time) * days / _SIMILAR_DECAY) / math.log(2.0 + end - begin)
+            begin, end = visible_edges(graph, q, similar, queries.visible_before[q])
+            weight = math.exp(-abs(graph.time[a] - support_time) * days / SIMILAR_DECAY) / math.log(2.0 + end - begin)
             near_query = lower_bound(graph.time, begin, end, query_time)
-            for b in range(max(begin, near_query - _SIMILAR_EDGES), min(end, near_query + _SIMILAR_EDGES)):
+            for b in range(max(begin, near_query - SIMILAR_EDGES), min(end, near_query + SIMILAR_EDGES)):
                 x = graph.target[b]
                 if x == e:
                     continue
-                decay = weight * math.exp(-abs(graph.time[b] - query_time) * days / _SIMILAR_EDGE_DECAY)
+                decay = weight * math.exp(-abs(graph.time[b] - query_time) * days / SIMILAR_EDGE_DECAY)
                 if graph.relation[b] == r:
                     count = _add_candidate(x, seen, listed, count)
                     acc[x, Accumulator.SIMILAR_SAME_RELATION] += decay
                 if seen[x]:
                     acc[x, Accumulator.SIMILAR_ANY] += decay
-            if found >= _SIMILAR:
+            if found >= SIMILAR:
                 break
     return count
 
@@ -227,7 +227,7 @@ def from_relation(
     entities = len(seen)
     for position in range(statistics.relation_offsets[r], statistics.relation_offsets[r + 1]):
         x = statistics.object_keys[position] - r * entities
-        low, high = visible_times(statistics, position, queries.visible_before[q])
+        low, high = visible_times(statistics, q, position, queries.visible_before[q])
         if x == e or low == high:
             continue
         count = _add_candidate(x, seen, listed, count)
@@ -256,12 +256,13 @@ def from_same_day(
 ) -> int:
     """Objects of events around t_q whose subject is similar to the support (``direction``: its mean embedding)."""
     e, query_time = queries.entity[q], queries.time[q]
-    reach = max(1, int(_EVENT_DAYS / statistics.days_per_tick))
+    reach = max(1, int(EVENT_DAYS / statistics.days_per_tick))
     times = statistics.event_time
-    middle = lower_bound(times, 0, len(times), query_time)
-    low = max(lower_bound(times, 0, len(times), query_time - reach), middle - _EVENTS_PER_SIDE)
+    first, last = patched_range(statistics.event_patches, q, 0, 1, 0, len(times))
+    middle = lower_bound(times, first, last, query_time)
+    low = max(lower_bound(times, first, last, query_time - reach), middle - _EVENTS_PER_SIDE)
     end = min(query_time + reach + 1, queries.visible_before[q])
-    high = min(lower_bound(times, 0, len(times), end), middle + _EVENTS_PER_SIDE)
+    high = min(lower_bound(times, first, last, end), middle + _EVENTS_PER_SIDE)
     for a in range(low, high):
         y, x = statistics.event_source[a], statistics.event_target[a]
         if e in (x, y):
@@ -269,7 +270,7 @@ def from_same_day(
         similarity = 0.0
         for z in range(len(direction)):
             similarity += statistics.embedding[y, z] * direction[z]
-        if similarity > _MIN_SIMILARITY:
+        if similarity > MIN_SIMILARITY:
             count = _add_candidate(x, seen, listed, count)
             acc[x, Accumulator.SAME_DAY] += similarity * similarity
     return count

@@ -42,7 +42,7 @@ def _preselection_score(
     x: int, q: int, before: int, graph: EdgeColumns, encoder: EncoderScores, acc: Floats, preselection: Preselection
 ) -> float:
     """A linear score of features that need no further lookup; it decides which candidates are shortlisted."""
-    low, high = visible_edges(graph, x, before)
+    low, high = visible_edges(graph, q, x, before)
     score = preselection.degree * math.log(1.0 + high - low)
     for j in range(len(preselection.accumulator)):
         value = acc[x, preselection.accumulator[j]]

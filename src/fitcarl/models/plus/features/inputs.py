@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fitcarl.graph.kernels import EdgeColumns
+from fitcarl.graph.kernels import EdgeColumns, PatchColumns
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
 DECAY_DAYS = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
@@ -45,6 +45,8 @@ class KernelStatistics(NamedTuple):
     days_per_tick: float
     excitation_rate: Floats
     decay: Floats
+    object_patches: PatchColumns
+    event_patches: PatchColumns
 
 
 class EncoderScores(NamedTuple):

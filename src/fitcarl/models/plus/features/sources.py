@@ -106,8 +106,8 @@ def query_values(inputs: FeatureInputs, low: int, high: int) -> Values:
     gap, facts, fit, degree = (np.empty(high - low) for _ in range(4))
     queries, statistics = inputs.queries, inputs.statistics
     objects = count_objects(
-        *(statistics.relation_offsets, statistics.object_offsets, statistics.object_times),
-        *(queries.relation[low:high], queries.visible_before[low:high]),
+        *(statistics.relation_offsets, statistics.object_offsets, statistics.object_times, statistics.object_patches),
+        *(np.arange(low, high), queries.relation[low:high], queries.visible_before[low:high]),
     )
     _query(low, high, inputs.queries, inputs.base, inputs.statistics, gap, facts, fit, degree)
     values = {
@@ -144,7 +144,7 @@ def _inverse_count(
             key = relation * np.int64(entities) + entity[i]
             place = lower_bound(keys, first, end, key)
             if place < end and keys[place] == key:
-                begin, finish = visible_times(statistics, place, queries.visible_before[q])
+                begin, finish = visible_times(statistics, q, place, queries.visible_before[q])
                 out[i - offsets[low]] = finish - begin
 
 
@@ -169,7 +169,7 @@ def _activity(
         r, now, e = queries.relation[q], queries.time[q], queries.entity[q]
         for i in range(offsets[q], offsets[q + 1]):
             row = i - offsets[low]
-            first, end = visible_edges(graph, entity[i], queries.visible_before[q])
+            first, end = visible_edges(graph, q, entity[i], queries.visible_before[q])
             degree[row] = end - first
             here = lower_bound(graph.time, first, end, now)
             for a in range(max(first, here - _EDGES_PER_SIDE), min(end, here + _EDGES_PER_SIDE)):
@@ -344,7 +344,7 @@ def _query(
         for k in range(first, end):
             fit[row] = max(fit[row], statistics.pair_rate[queries.support_relation[k], r])
             gap[row] = min(gap[row], abs(queries.time[q] - queries.support_time[k]) * statistics.days_per_tick)
-            low_edge, high_edge = visible_edges(graph, queries.support_entity[k], queries.visible_before[q])
+            low_edge, high_edge = visible_edges(graph, q, queries.support_entity[k], queries.visible_before[q])
             total += math.log1p(high_edge - low_edge)
         facts[row] = end - first
         degree[row] = total / (end - first)

@@ -24,18 +24,22 @@ class RecentEdges(NamedTuple):
 @njit(cache=True, nogil=True)
 def recent_edges(
     edges: EdgeColumns,
+    query: NDArray[np.int64],
     node: NDArray[np.int64],
     excluded: NDArray[np.int64],
     before: NDArray[np.int64],
     limit: int,
 ) -> RecentEdges:
-    """The latest ``limit`` edges of every node strictly before a tick, without those to ``excluded`` or to itself."""
+    """The latest ``limit`` edges of every node strictly before a tick, without those to ``excluded`` or to itself.
+
+    ``query`` [nodes] is the query of each node in its batch.
+    """
     size = len(node) * limit
     row, relation = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     target, time = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     count = 0
     for i in range(len(node)):
-        low, high = visible_edges(edges, node[i], before[i])
+        low, high = visible_edges(edges, query[i], node[i], before[i])
         found = 0
         for a in range(high - 1, low - 1, -1):
             if edges.target[a] in (excluded[i], node[i]):

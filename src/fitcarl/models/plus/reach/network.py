@@ -24,9 +24,9 @@ from fitcarl.models.plus.reach.edges import RecentEdges, recent_edges
 from fitcarl.models.support import SupportFacts
 from fitcarl.tasks.task import Queries
 
-_EDGES = 64
+EDGES = 64
 """Latest edges of every support entity."""
-_NODES, _NEXT_EDGES = 24, 16
+NODES, NEXT_EDGES = 24, 16
 """Entities per query, those with the latest edges, from which messages go on, and the latest edges of each."""
 _GAP_SCALES = (1.0, 3.0, 10.0, 30.0, 100.0)
 """Days: the scales of the exponential features of a gap."""
@@ -143,19 +143,19 @@ class ReachNetwork(nn.Module):
         ) -> Tensor:
             relation, target, time = columns
             gap = np.abs(inputs.time[query] - time) * days_per_tick
-            degree = _degree_class(edges, target, inputs.before[query])
+            degree = _degree_class(edges, query, target, inputs.before[query])
             r_q = inputs.relation[query]
             return level(state, *map(torch.from_numpy, (relation, r_q, gap.astype(np.float32), degree)))
 
         at_support = messages(self.support, None, q0, (inputs.fact_relation, inputs.fact_entity, inputs.fact_time))
-        one = recent_edges(edges, inputs.fact_entity, inputs.entity[q0], inputs.before[q0], _EDGES)
+        one = recent_edges(edges, q0, inputs.fact_entity, inputs.entity[q0], inputs.before[q0], EDGES)
         q1 = q0[one.row]
         along = messages(self.first, at_support.index_select(0, torch.from_numpy(one.row)), q1, one[1:])
         key1, place1 = np.unique(q1 * entities + one.target, return_inverse=True)
         sum1 = _sum_rows(along, place1, len(key1))
         chosen = _latest_nodes(key1 // entities, place1, one)
         node, owner = key1[chosen] % entities, key1[chosen] // entities
-        two = recent_edges(edges, node, inputs.entity[owner], inputs.before[owner], _NEXT_EDGES)
+        two = recent_edges(edges, owner, node, inputs.entity[owner], inputs.before[owner], NEXT_EDGES)
         q2 = owner[two.row]
         onward = self.onward(sum1.log1p()).index_select(0, torch.from_numpy(chosen[two.row]))
         further = messages(self.second, onward, q2, two[1:])
@@ -252,16 +252,18 @@ def reach_features(
 
 
 def _latest_nodes(query: NDArray[np.int64], place: NDArray[np.int64], edges: RecentEdges) -> NDArray[np.int64]:
-    """Positions of the ``_NODES`` nodes of each query with the latest edge; ``query`` [nodes] ascends."""
+    """Positions of the ``NODES`` nodes of each query with the latest edge; ``query`` [nodes] ascends."""
     latest = np.full(len(query), np.iinfo(np.int64).min)
     np.maximum.at(latest, place, edges.time)
     order = np.lexsort((-latest, query))
     rank = np.arange(len(order)) - np.searchsorted(query, query)  # queries keep their place in the order
-    return np.sort(order[rank < _NODES])
+    return np.sort(order[rank < NODES])
 
 
-def _degree_class(edges: EdgeColumns, entity: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.int64]:
-    degree = count_visible(edges, entity.astype(np.int32), before.astype(np.int32))
+def _degree_class(
+    edges: EdgeColumns, query: NDArray[np.int64], entity: NDArray[np.int64], before: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    degree = count_visible(edges, query, entity.astype(np.int32), before.astype(np.int32))
     return np.minimum(np.log2(np.maximum(degree, 1)).astype(np.int64), _DEGREE_CLASSES - 1)
 
 

@@ -15,7 +15,6 @@ from torch import Tensor
 from fitcarl.config.schema import ReachConfig
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import FitcarlError
-from fitcarl.graph.kernels import count_visible
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.reach.network import ReachInput, ReachNetwork
 
@@ -100,7 +99,7 @@ class ReachBatches:
         """Queries with an earlier fact of their subject, and their answers."""
         base, shots = self._base, self._shots
         edge = np.searchsorted(self._cumulative, rng.random(self._batch_size) * self._cumulative[-1], side="right")
-        earlier = count_visible(base.columns, self._subject[edge].astype(np.int32), base.time[edge])
+        earlier = base.count_before(self._subject[edge].astype(np.int32), base.time[edge])
         # Distinct positions: ascending ones from a range that is shorter by K - 1, shifted by 0, 1, …, K - 1.
         width = np.maximum(earlier - shots + 1, 1)[:, None]
         position = np.sort(rng.integers(0, width, (len(edge), shots)), 1) + np.arange(shots)

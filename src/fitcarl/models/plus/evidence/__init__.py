@@ -1,0 +1,1 @@
+"""Evidence of model ``plus``: what each source contributes to the score of an answer, and by which facts."""

@@ -1,0 +1,223 @@
+"""Explains one answer: proposes facts by the evidence, measures their effects, and names everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+import numpy as np
+
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.facts import named_facts
+from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.graph.temporal import Adjacency, TemporalGraph
+from fitcarl.predict.counterfactuals import Counterfactuals, Row
+from fitcarl.predict.effects import FactSet, MeasuredFact, measure_effects, necessary_set, sufficient_set
+from fitcarl.predict.explanation import SOURCE_LABELS, Evidence, Explanation, ExplanationKind, FactEffect, Place
+from fitcarl.predict.fact import Fact
+from fitcarl.scoring.evidence import BASE, PATH, EvidenceSource, facts_of
+from fitcarl.scoring.path import ExplanationPath
+from fitcarl.tasks.task import Queries
+
+MAX_POOL = 56
+"""Facts whose effects are measured."""
+_PER_SOURCE = 8
+"""Facts that one source of evidence proposes at most."""
+_ANSWER_FACTS, _CONTACT_FACTS = 12, 6
+"""Latest facts of the answer and of each contact that are proposed."""
+_SHOWN_FACTS, _SOURCE_FACTS = 10, 5
+"""Facts in the explanation, and per source of evidence."""
+_FALLBACK_STEPS = 8
+"""Facts among which the score is divided if the scorer has no evidence of its own."""
+
+_KINDS: dict[str, ExplanationKind] = {
+    **dict.fromkeys(("path", "other_paths", "copy_support", "neighbours", "reach", "fact"), "path"),
+    **dict.fromkeys(("similar_entities", "same_day", "similarity"), "peers"),
+    **dict.fromkeys(("relation_popularity", "relation_profile", "activity", "excitation", "concepts"), "base rate"),
+}
+"""Source of evidence → the kind of explanation it speaks for; the encoder and names speak for none."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerContext:
+    """One query and one of its answers, with everything that is needed to explain it."""
+
+    graph: TemporalGraph
+    """All facts that the query may use, apart from its time limit."""
+    query: Queries
+    """The query, a batch of length 1."""
+    entity: int
+    support: Quadruples
+    """The support facts of the query entity."""
+    sources: list[EvidenceSource]
+    """The evidence of the scorer; empty if it has none."""
+    answers: Counterfactuals
+    vocabulary: Vocabulary
+    calendar: Calendar
+
+    @property
+    def before(self) -> int:
+        return int(self.query.visible_before[0])
+
+    def named(self, rows: Sequence[Row]) -> tuple[Fact, ...]:
+        """Facts by name."""
+        found = named_facts(Quadruples.from_rows(list(rows)), self.vocabulary, self.calendar)
+        return tuple(Fact(*fact) for fact in found)
+
+
+def explain_in_context(context: AnswerContext, explanation: Explanation) -> Explanation:
+    """Fills in evidence, effects, sets and the effects of paths.
+
+    Args:
+        context: The query and the answer.
+        explanation: The answer and its paths.
+    """
+    pool = propose_facts(context)
+    measured = measure_effects(context.answers, pool)
+    own = set(context.support)
+    necessary = necessary_set(context.answers, measured, own)
+    sufficient = sufficient_set(context.answers, measured, own)
+    evidence = _evidence(context, measured, explanation.score or 0.0)
+    paths = _measured_paths(context, explanation.paths)
+    return replace(
+        explanation,
+        kind=explanation_kind(evidence, paths),
+        evidence=evidence,
+        facts=tuple(_named_effect(context, one) for one in measured[:_SHOWN_FACTS]),
+        considered=len(pool),
+        necessary=_named_set(context, necessary),
+        without_necessary=_place(necessary),
+        sufficient=_named_set(context, sufficient),
+        with_sufficient=_place(sufficient),
+        paths=paths,
+    )
+
+
+def propose_facts(context: AnswerContext) -> list[Row]:
+    """The facts whose effects are measured: support facts, facts behind the evidence, and the latest facts of the
+    answer and of the contacts, in this order."""
+    relations = context.graph.relations
+    speaking = [source for source in context.sources if source.contribution > 0 and source.chains]
+    by_source = [list(facts_of(source.chains, relations))[:_PER_SOURCE] for source in speaking]
+    interleaved = [fact for turn in zip_longest(*by_source) for fact in turn if fact is not None]
+    contacts = context.support.seen_from(
+        np.full(len(context.support), context.query.entity[0], dtype=np.int32), relations
+    ).object
+    latest = [fact for contact in np.unique(contacts).tolist() for fact in _latest(context, contact, _CONTACT_FACTS)]
+    pool = [*context.support, *interleaved, *_latest(context, context.entity, _ANSWER_FACTS), *latest]
+    return list(dict.fromkeys(pool))[:MAX_POOL]
+
+
+def _latest(context: AnswerContext, entity: int, count: int) -> list[Row]:
+    """The latest facts of an entity that the query may use, in their original direction."""
+    parts = [_visible(part, entity, context.before) for part in (context.graph.base, context.graph.overlay)]
+    facts = Quadruples.concat(parts).in_real_direction(context.graph.relations)
+    return sorted(facts, key=lambda fact: (-fact[3], fact))[:count]
+
+
+def _visible(adjacency: Adjacency, entity: int, before: int) -> Quadruples:
+    part = np.arange(adjacency.offsets[entity], adjacency.offsets[entity + 1])
+    part = part[adjacency.time[part] < before][-2 * _ANSWER_FACTS :]
+    source = np.full(len(part), entity, dtype=np.int32)
+    return Quadruples(source, adjacency.relation[part], adjacency.target[part], adjacency.time[part])
+
+
+def base_rate(graph: TemporalGraph, query: Queries, entity: int) -> float:
+    """The share of an entity among the objects of r_q in the background, without facts of the query entity."""
+    relation, before = int(query.relation[0]), int(query.visible_before[0])
+    base = graph.base
+    used = (base.relation == relation) & (base.time < before)
+    own = slice(int(base.offsets[query.entity[0]]), int(base.offsets[query.entity[0] + 1]))
+    used[own] = False
+    total = int(used.sum())
+    return float((used & (base.target == entity)).sum() / total) if total else 0.0
+
+
+def explanation_kind(evidence: Sequence[Evidence], paths: Sequence[ExplanationPath]) -> ExplanationKind:
+    """What most of the evidence speaks for; a kind other than the base rate needs a path of that kind to show."""
+    total: dict[ExplanationKind, float] = {"path": 0.0, "peers": 0.0, "base rate": 0.0}
+    for one in evidence:
+        if one.source in _KINDS:
+            total[_KINDS[one.source]] += max(one.contribution, 0.0)
+    shown = {path.kind for path in paths}
+    possible: list[ExplanationKind] = [kind for kind in ("path", "peers") if kind in shown]
+    return max([*possible, "base rate"], key=lambda kind: total[kind])
+
+
+def _evidence(context: AnswerContext, measured: Sequence[MeasuredFact], score: float) -> tuple[Evidence, ...]:
+    if not context.sources:
+        return _divided(context, measured, score)
+    relations = context.graph.relations
+    return tuple(
+        Evidence(
+            source.source,
+            source.contribution,
+            context.named(list(facts_of(source.chains, relations))[:_SOURCE_FACTS]),
+            _label(context, source),
+        )
+        for source in context.sources
+    )
+
+
+def _label(context: AnswerContext, source: EvidenceSource) -> str:
+    """The source in words; a path is named by the entities between its ends."""
+    between = [edge[2] for edge in source.chains[0].edges[:-1]] if source.source == PATH else []
+    if between:
+        return "path by way of " + " and ".join(context.vocabulary.entities[node] for node in between)
+    return SOURCE_LABELS.get(source.source, source.source)
+
+
+def _divided(context: AnswerContext, measured: Sequence[MeasuredFact], score: float) -> tuple[Evidence, ...]:
+    """Evidence for any scorer: facts are left out one after the other, and each gets what the score loses."""
+    ordered = [one.fact for one in measured if one.effect > 0][:_FALLBACK_STEPS]
+    outcomes = context.answers.without([ordered[: size + 1] for size in range(len(ordered))])
+    found, last = [], score
+    for fact, outcome in zip(ordered, outcomes, strict=True):
+        if outcome.score is None:  # nothing is known about the entity any more
+            break
+        found.append(Evidence("fact", last - outcome.score, context.named([fact]), _fact_label(*context.named([fact]))))
+        last = outcome.score
+    return (*found, Evidence(BASE, last, (), "without these facts"))
+
+
+def _fact_label(fact: Fact) -> str:
+    return f"{fact.subject} —{fact.relation}→ {fact.object} ({fact.time})"
+
+
+def _measured_paths(context: AnswerContext, paths: Sequence[ExplanationPath]) -> tuple[ExplanationPath, ...]:
+    """The paths with the answer recomputed without all their facts, largest effect first."""
+    sets = [_facts_of_path(context, path) for path in paths]
+    outcomes = context.answers.without(sets)
+    measured = [
+        replace(path, share_without=outcome.share, rank_without=outcome.rank)
+        for path, outcome in zip(paths, outcomes, strict=True)
+    ]
+    return tuple(sorted(measured, key=lambda path: (path.share_without or 0.0, -path.log_prob)))
+
+
+def _facts_of_path(context: AnswerContext, path: ExplanationPath) -> list[Row]:
+    """The facts of a path at all its times."""
+    names, tick = context.vocabulary, context.calendar.tick
+    index, relations = names.entity_index, names.relation_index
+    times = [tuple(step.time for step in path.steps), *path.also]
+    return [
+        (index[step.subject], relations[step.relation], index[step.object], tick(time))
+        for at in times
+        for step, time in zip(path.steps, at, strict=True)
+    ]
+
+
+def _named_effect(context: AnswerContext, one: MeasuredFact) -> FactEffect:
+    [fact] = context.named([one.fact])
+    without = one.without.share, one.without.rank
+    return FactEffect(*fact, *without, one.effect, context.named(one.together))
+
+
+def _named_set(context: AnswerContext, found: FactSet | None) -> tuple[Fact, ...]:
+    return () if found is None else context.named(found.facts)
+
+
+def _place(found: FactSet | None) -> Place | None:
+    return None if found is None else Place(found.outcome.share, found.outcome.rank)

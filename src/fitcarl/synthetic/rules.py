@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.synthetic.dated_events import DatedEvents, pair_key
 from fitcarl.synthetic.events import Events, Rows
 from fitcarl.synthetic.verbs import ESCALATION, FRIENDLY, HOSTILE, REPLY, SEASONAL, TONE, TWIN, verb_id
 
@@ -77,7 +78,7 @@ def repetition(events: Events, rows: Rows, chance: float, rng: np.random.Generat
         events.subject[rows],
         relation,
         events.object[rows],
-        events.time[rows] + _delay(Rule.REPETITION, len(rows), rng),
+        events.time[rows] + draw_delay(Rule.REPETITION, len(rows), rng),
         Rule.REPETITION,
         [rows],
     )
@@ -89,7 +90,7 @@ def reciprocity(events: Events, rows: Rows, chance: float, twin_chance: float, r
     twin = TWIN[events.relation[rows]]
     happens = (reply >= 0) & (rng.random(len(rows)) < np.where(twin, twin_chance, chance))
     rows, reply, twin = rows[happens], reply[happens], twin[happens]
-    delay = np.where(twin, 0, _delay(Rule.RECIPROCITY, len(rows), rng))
+    delay = np.where(twin, 0, draw_delay(Rule.RECIPROCITY, len(rows), rng))
     return Events.of(
         events.object[rows], reply, events.subject[rows], events.time[rows] + delay, Rule.RECIPROCITY, [rows]
     )
@@ -130,17 +131,17 @@ def enemy_of_enemy(
                 np.where(swap, actor[first], actor[last]),
                 _cooperation(events.relation[row[last]], rng),
                 np.where(swap, actor[last], actor[first]),
-                time[last] + _delay(Rule.ENEMY_OF_ENEMY, len(last), rng),
+                time[last] + draw_delay(Rule.ENEMY_OF_ENEMY, len(last), rng),
                 Rule.ENEMY_OF_ENEMY,
                 [row[first], row[last]],
             )
         )
-    return _first_per_pair(Events.concat(parts), len(eager)) if parts else events.take(slice(0, 0))
+    return first_per_pair(Events.concat(parts), len(eager)) if parts else events.take(slice(0, 0))
 
 
-def _first_per_pair(proposals: Events, actors: int) -> Events:
+def first_per_pair(proposals: Events, actors: int) -> Events:
     """The earliest proposal per unordered pair of actors."""
-    pair = _pair(proposals.subject, proposals.object, actors)
+    pair = pair_key(proposals.subject, proposals.object, actors)
     order = np.argsort((pair << 15) + proposals.time, kind="stable")
     pair = pair[order]
     return proposals.take(order[np.append(True, pair[1:] != pair[:-1])[: len(pair)]])
@@ -175,8 +176,8 @@ def mediation(
     one, other, time = events.subject[conflict], events.object[conflict], events.time[conflict]
 
     friendly = np.flatnonzero(events.tone == FRIENDLY)
-    by_actor = _EventIndex.of_actors(events, friendly)
-    by_pair = _EventIndex.of_pairs(events, friendly, len(eager))
+    by_actor = DatedEvents.of_actors(events, friendly)
+    by_pair = DatedEvents.of_pairs(events, friendly, len(eager))
     mediator = np.full(len(conflict), -1, dtype=np.int32)
     with_one = np.full(len(conflict), -1, dtype=np.int64)
     with_other = np.full(len(conflict), -1, dtype=np.int64)
@@ -184,7 +185,7 @@ def mediation(
     for back in range(1, reach + 1):
         first = by_actor.latest(one[open_].astype(np.int64), time[open_], window, back)
         friend = np.where(events.subject[first] == one[open_], events.object[first], events.subject[first])
-        pair = _pair(friend, other[open_], len(eager))
+        pair = pair_key(friend, other[open_], len(eager))
         second = by_pair.latest(pair, time[open_], window, 1)
         found = (first >= 0) & (second >= 0) & (friend != other[open_])
         hit = open_[found]
@@ -198,50 +199,12 @@ def mediation(
         mediator,
         verb,
         np.where(rng.random(len(conflict)) < 0.5, one, other),
-        time[done] + _delay(Rule.MEDIATION, len(conflict), rng),
+        time[done] + draw_delay(Rule.MEDIATION, len(conflict), rng),
         Rule.MEDIATION,
         [conflict, with_one[done], with_other[done]],
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _EventIndex:
-    """Events by number (of an actor or a pair) and time, to look up the last events before a day."""
-
-    key: NDArray[np.int64]
-    """int64 [entries], ascending: number · 2¹⁵ + day; a world has fewer than 2¹⁵ days."""
-    row: Rows
-
-    @classmethod
-    def of_actors(cls, events: Events, rows: Rows) -> _EventIndex:
-        actor = np.concatenate([events.subject[rows], events.object[rows]])
-        return cls._sorted(actor.astype(np.int64), np.concatenate([rows, rows]), events)
-
-    @classmethod
-    def of_pairs(cls, events: Events, rows: Rows, actors: int) -> _EventIndex:
-        return cls._sorted(_pair(events.subject[rows], events.object[rows], actors), rows, events)
-
-    @classmethod
-    def _sorted(cls, number: NDArray[np.int64], rows: Rows, events: Events) -> _EventIndex:
-        key = (number << 15) + events.time[rows]
-        order = np.argsort(key, kind="stable")
-        return cls(key[order], rows[order])
-
-    def latest(self, number: NDArray[np.int64], day: NDArray[np.int32], window: int, back: int) -> Rows:
-        """int64 [numbers]: the ``back``-th last event of each number up to a day and within the window; -1 for none."""
-        if not len(self.key):
-            return np.full(len(number), -1, dtype=np.int64)
-        limit = (number << 15) + day
-        position = np.searchsorted(self.key, limit, side="right") - back
-        key = self.key[np.maximum(position, 0)]
-        valid = (position >= 0) & (key >> 15 == number) & (limit - key <= window)
-        return np.where(valid, self.row[np.maximum(position, 0)], -1)
-
-
-def _pair(one: NDArray[np.int32], other: NDArray[np.int32], actors: int) -> NDArray[np.int64]:
-    """int64 [pairs]: one key per unordered pair of actors."""
-    return np.minimum(one, other).astype(np.int64) * actors + np.maximum(one, other)
-
-
-def _delay(rule: Rule, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_delay(rule: Rule, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """int64 [count]: days from the latest cause of a rule to its effect."""
     return rng.integers(TIMING[rule].shortest, TIMING[rule].longest + 1, size=count)

@@ -22,6 +22,8 @@ class Rule(IntEnum):
     ENEMY_OF_ENEMY = 3
     MEDIATION = 4
     SEASON = 5
+    REFERRAL = 6
+    IMITATION = 7
 
     @property
     def title(self) -> str:
@@ -48,6 +50,10 @@ DESCRIPTIONS: dict[Rule, str] = {
     Rule.ENEMY_OF_ENEMY: "Two entities that were hostile to the same third entity start to cooperate.",
     Rule.MEDIATION: "An entity that is friendly with both sides of a conflict mediates with one of them.",
     Rule.SEASON: "A yearly gathering: the host announces it around the same date each year, guests attend and talk.",
+    Rule.REFERRAL: "A message is passed on: an entity turns to a second one, the second to a third, the third to a "
+    "fourth; then the first visits the fourth or signs an agreement with it.",
+    Rule.IMITATION: "An entity does what its peer did: two entities acted in the same way towards a third one, one of "
+    "them then acts towards a fourth, and the other does the same some days later.",
 }
 """Description of each rule."""
 
@@ -56,6 +62,8 @@ TIMING: dict[Rule, Timing] = {
     Rule.RECIPROCITY: Timing(shortest=1, longest=7, window=0),
     Rule.ENEMY_OF_ENEMY: Timing(shortest=1, longest=5, window=14),
     Rule.MEDIATION: Timing(shortest=1, longest=6, window=75),
+    Rule.REFERRAL: Timing(shortest=1, longest=6, window=30),
+    Rule.IMITATION: Timing(shortest=1, longest=6, window=21),
 }
 
 _ARMED = np.isin(np.arange(len(TONE)), [verb_id("Use armed force"), verb_id("Threaten with force")])

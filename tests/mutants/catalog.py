@@ -103,6 +103,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "events.subject[rows], reply, events.object[rows], events.time[rows] + delay",
         ("synthetic",),
     ),
+    Mutant(
+        "a message that returns to its sender is passed on",
+        "synthetic/referrals.py",
+        "(second >= 0) & (events.object[second] != events.subject[message])",
+        "second >= 0",
+        ("synthetic/test_proposals.py",),
+    ),
+    Mutant(
+        "entities that acted differently towards the same contact are peers",
+        "synthetic/peers.py",
+        " & (events.relation[earlier] == events.relation[later])",
+        "",
+        ("synthetic/test_proposals.py",),
+    ),
     # graph
     Mutant(
         "nearest sampling ignores the current time",

@@ -11,6 +11,14 @@ from fitcarl.synthetic.verbs import FRIENDLY, HOSTILE, VERBS
 VERB = {verb.name: verb for verb in VERBS}
 FRIENDLY_NAMES = {verb.name for verb in VERBS if verb.tone == FRIENDLY}
 HOSTILE_NAMES = {verb.name for verb in VERBS if verb.tone == HOSTILE}
+MESSAGE_NAMES = {
+    "Appeal for aid",
+    "Consult",
+    "Express intent to cooperate",
+    "Express intent to meet or negotiate",
+    "Praise or endorse",
+    "Share intelligence or information",
+}
 
 Fact = tuple[int, str, int, int]
 
@@ -53,9 +61,23 @@ def test_every_rule_generates_many_facts(demo: World) -> None:
         Rule.ENEMY_OF_ENEMY: 1500,
         Rule.MEDIATION: 400,
         Rule.SEASON: 800,
+        Rule.REFERRAL: 1000,
+        Rule.IMITATION: 1000,
     }.items():
         assert counts[rule] >= least
+    assert max(counts[Rule.REFERRAL], counts[Rule.IMITATION]) <= 0.1 * len(demo.truth)
     assert 0.3 <= counts[Rule.NONE] / len(demo.truth) <= 0.6
+
+
+@pytest.mark.parametrize("size", ["tiny", "small", "default"])
+def test_every_rule_generates_facts_of_established_and_of_new_entities(size: str) -> None:
+    world = generate_world(size)
+    facts, new = world.facts.quadruples, np.zeros(world.size.actors, np.bool_)
+    new[world.truth.new_entities] = True
+    is_new = new[facts.subject] | new[facts.object]
+    for rule in Rule:
+        assert np.sum(is_new & (world.truth.rule == rule)) >= 10
+        assert np.sum(~is_new & (world.truth.rule == rule)) >= 10
 
 
 def test_repetition_keeps_the_pair_and_repeats_or_escalates(demo: World) -> None:
@@ -109,6 +131,35 @@ def test_mediators_are_friends_of_both_sides(demo: World) -> None:
         assert 1 <= t - quarrel_time <= 6
 
 
+def test_message_is_passed_on_from_the_subject_to_the_object_of_a_referral(demo: World) -> None:
+    for (s, r, o, t), causes in effects(demo, Rule.REFERRAL):
+        [(s1, r1, o1, t1), (s2, r2, o2, t2), (s3, r3, o3, t3)] = causes
+        assert {r1, r2, r3} <= MESSAGE_NAMES
+        assert (s, o1, o2, o3) == (s1, s2, s3, o)
+        assert len({s, o1, o2, o}) == 4
+        assert r == ("Sign formal agreement" if r3 == "Appeal for aid" else "Make a visit")
+        assert t1 < t2 < t3 <= t1 + 30
+        assert 1 <= t - t3 <= 6
+
+
+def test_imitation_repeats_the_act_of_a_peer(demo: World) -> None:
+    for (s, r, o, t), causes in effects(demo, Rule.IMITATION):
+        [(s3, r3, o3, t3)] = causes[2:]
+        [(s1, r1, o1, t1), (s2, r2, o2, t2)] = causes[:2]
+        assert (r1, o1) == (r2, o2)
+        assert {s1, s2} == {s, s3}
+        assert (r, o) == (r3, o3)
+        assert len({s, s3, o1, o}) == 4
+        assert t1 <= t2 < t3 <= t1 + 21
+        assert 1 <= t - t3 <= 6
+
+
+@pytest.mark.parametrize("rule", [Rule.REFERRAL, Rule.IMITATION])
+def test_rules_of_four_entities_apply_once_per_pair(demo: World, rule: Rule) -> None:
+    pairs = [frozenset((s, o)) for (s, _, o, _), _ in effects(demo, rule)]
+    assert len(set(pairs)) == len(pairs)
+
+
 def test_gatherings_recur_yearly_and_guests_talk(demo: World) -> None:
     seen = set()
     for (s, r, o, t), causes in effects(demo, Rule.SEASON):
@@ -133,3 +184,4 @@ def test_every_rule_has_a_description(demo: World) -> None:
     assert set(DESCRIPTIONS) == set(Rule)
     assert demo.truth.describe(Rule.MEDIATION) == DESCRIPTIONS[Rule.MEDIATION]
     assert Rule.ENEMY_OF_ENEMY.title == "enemy of enemy"
+    assert Rule.REFERRAL.title == "referral"

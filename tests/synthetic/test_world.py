@@ -186,8 +186,8 @@ def test_many_facts_of_new_entities_are_reachable_in_two_steps_and_not_copies(de
     novel = [(e, x) for (e, x), count in times.items() if new[e] and count == 1]
     ends = sum(count for (e, _), count in times.items() if new[e])
     reached = [any(x in met[via] for via in met[e] - {x}) for e, x in novel]
-    assert 0.25 <= len(novel) / ends <= 0.5
-    assert np.mean(reached) >= 0.9
+    assert 0.25 <= len(novel) / ends <= 0.6
+    assert np.mean(reached) >= 0.85, "all but some ends of referrals, which are three steps away"
     made = demo.truth.rule != Rule.NONE
     assert np.mean(made[new[facts.subject] | new[facts.object]]) >= 0.6
 

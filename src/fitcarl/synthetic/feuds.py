@@ -18,6 +18,8 @@ LATE = 0.5
 _LATEST = 0.8
 MIN_FACTS, MAX_FACTS = 10, 25
 """Minimum and maximum number of facts of a new entity."""
+_MIN_QUOTA = 21
+"""Most new entities have at least this number of facts."""
 _STATE = SIDES.index("state")
 
 
@@ -43,9 +45,14 @@ class Feuds:
         return self.start[feud] + (rng.random(len(feud)) * self.length[feud]).astype(np.int64)
 
 
+def late_feuds(actors: Actors, size: WorldSize) -> int:
+    """Number of the feuds that new entities can join: one per new entity, at most two per five established actors."""
+    return max(min(size.new_entities, actors.established * 2 // 5), actors.established // 12)
+
+
 def make_feuds(actors: Actors, size: WorldSize, rng: np.random.Generator) -> Feuds:
-    """Generates feuds among established actors, with at least one late feud per new entity."""
-    late = max(size.new_entities, actors.established // 12)
+    """Generates feuds among established actors, with a late feud per new entity unless new entities are very many."""
+    late = late_feuds(actors, size)
     count = late + late // 2
     # Countries are hubs with many enemies, which carry little information: few targets are countries.
     target = rng.integers(actors.established, size=count).astype(np.int32)
@@ -81,7 +88,7 @@ def make_feuds(actors: Actors, size: WorldSize, rng: np.random.Generator) -> Feu
 def feud_events(feuds: Feuds, actors: Actors, rng: np.random.Generator) -> Events:
     """Hostile events of the members, and friendly events of the mediator with both sides."""
     all_rows = np.arange(len(feuds.target))
-    row = _repeat_randomly(np.arange(len(feuds.member)), 2, 3, rng)
+    row = _repeat_randomly(np.arange(len(feuds.member)), 1, 2, rng)
     feud, member = feuds.member_feud[row], feuds.member[row]
     hostile = _usual_events(member, feuds.target[feud], np.zeros(len(row), np.bool_), feuds.day(feud, rng), actors, rng)
 
@@ -113,18 +120,18 @@ class NewEntities:
 
 
 def make_new_entities(feuds: Feuds, actors: Actors, size: WorldSize, rng: np.random.Generator) -> NewEntities:
-    """Generates one new entity for each of the first (late) feuds, in the country of the feud's target."""
-    feud = np.arange(size.new_entities)
+    """Generates new entities that join the first (late) feuds in turn, in the country of the feud's target."""
+    feud = np.arange(size.new_entities) % late_feuds(actors, size)
     home = actors.home[feuds.target[feud]]
     home = np.where(home >= 0, home, rng.integers(size.countries, size=size.new_entities))
     start = feuds.start[feud] + (rng.random(size.new_entities) * 0.3 * feuds.length[feud]).astype(np.int64)
     return NewEntities(
-        feud, start, rng.integers(MIN_FACTS + 4, MAX_FACTS + 1, size=size.new_entities), home.astype(np.int32)
+        feud, start, rng.integers(_MIN_QUOTA, MAX_FACTS + 1, size=size.new_entities), home.astype(np.int32)
     )
 
 
 def new_entity_events(new_entities: NewEntities, feuds: Feuds, actors: Actors, rng: np.random.Generator) -> Events:
-    """First events of new entities: against the target, with the mediator and a patron, and one random event."""
+    """First events of new entities: against the target, with the mediator, and one random event."""
     all_rows = np.arange(len(new_entities.feud))
     entity = (actors.established + all_rows).astype(np.int32)
 
@@ -138,16 +145,13 @@ def new_entity_events(new_entities: NewEntities, feuds: Feuds, actors: Actors, r
         day = new_entities.start[rows] + (rng.random(len(rows)) * part * left).astype(np.int64)
         return _usual_events(subject, object_, friendly, day, actors, rng)
 
-    rows = _repeat_randomly(all_rows, 2, 3, rng)
+    rows = np.repeat(all_rows, 2)
     hostile = events_with(rows, feuds.target[new_entities.feud[rows]], np.zeros(len(rows), np.bool_), turn=0.1)
     mediator = events_with(
         all_rows, feuds.mediator[new_entities.feud], np.ones(len(all_rows), np.bool_), turn=0.4, part=0.3
     )
-    patron = actors.draw_near(entity, rng)
-    rows = _repeat_randomly(all_rows, 1, 2, rng)
-    support = events_with(rows, patron[rows], np.ones(len(rows), np.bool_), turn=0.4)
     chance = events_with(all_rows, actors.draw_any(len(all_rows), rng), rng.random(len(all_rows)) < 0.5, turn=0.5)
-    return Events.concat([hostile, mediator, support, chance])
+    return Events.concat([hostile, mediator, chance])
 
 
 def _usual_events(

@@ -1,4 +1,4 @@
-"""Generation of the demo world: actors, feuds, habits, and the events that the rules add."""
+"""Generation of the demo world: actors, feuds, channels, habits, and the events that the rules add."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.synthetic import verbs
 from fitcarl.synthetic.actors import Actors, actor_concepts, actor_names, make_actors
+from fitcarl.synthetic.channels import channel_events, make_channels
 from fitcarl.synthetic.events import EventLog, Events
 from fitcarl.synthetic.feuds import MIN_FACTS, feud_events, make_feuds, make_new_entities, new_entity_events
 from fitcarl.synthetic.gatherings import add_gatherings, make_gatherings
 from fitcarl.synthetic.habits import habit_events, noise_events
+from fitcarl.synthetic.peers import imitation
+from fitcarl.synthetic.referrals import referral
 from fitcarl.synthetic.rules import enemy_of_enemy, mediation, reciprocity, repetition
 from fitcarl.synthetic.size import SIZES, WorldSize, world_size
 from fitcarl.synthetic.truth import Truth
 
 FIRST_DAY = date(2023, 1, 1)
-_ROOTS = 0.40
+_ROOTS = 0.35
 """Share of events without a cause (noise excluded); the rules generate the others from them."""
 
 
@@ -65,10 +68,12 @@ def generate_world(size: str | int | WorldSize = "default", seed: int = 7) -> Wo
     feuds = make_feuds(actors, target_size, actors_rng)
     new_entities = make_new_entities(feuds, actors, target_size, actors_rng)
     actors = actors.with_new_entities(new_entities.home, actors_rng)
+    channels = make_channels(new_entities, actors, target_size, actors_rng)
 
     log = EventLog(len(actors), target_size.days)
     log.quota[actors.established :] = new_entities.quota
     log.add(new_entity_events(new_entities, feuds, actors, events_rng), events_rng)
+    log.add(channel_events(channels, actors, events_rng), events_rng)
     log.add(feud_events(feuds, actors, events_rng), events_rng)
     add_gatherings(log, make_gatherings(actors, actors_rng), new_entities, actors, events_rng)
     log.add(habit_events(actors, int(_ROOTS * target_size.facts) - len(log), target_size.days, events_rng), events_rng)
@@ -100,18 +105,20 @@ def _world_name(size: WorldSize) -> str:
 def apply_rules(log: EventLog, actors: Actors, rng: np.random.Generator) -> None:
     """Applies the rules to all events, and again to the events that they generate.
 
-    Three passes: rules between two actors, rules with a third actor, rules between two actors again. New entities keep
+    Three passes: rules between two actors, rules with more actors, rules between two actors again. New entities keep
     most of their few facts for the second pass, so that their later facts are more than copies of earlier ones.
     """
     new = np.zeros(len(actors), dtype=np.bool_)
     new[actors.established :] = True
 
     rows = np.arange(len(log))
-    log.add(_dyadic_rules(log.events, rows, rng), rng, share=0.2)
+    log.add(_dyadic_rules(log.events, rows, rng), rng, share=0.05)
 
     events = log.events
-    log.add(mediation(events, 0.35, new, 0.9, rng), rng, share=0.3)
-    log.add(enemy_of_enemy(events, 0.3, new, 0.9, rng), rng, share=0.85)
+    log.add(mediation(events, 0.45, new, 0.9, rng), rng, share=0.3)
+    log.add(referral(events, 0.1, new, 0.9, rng), rng, share=0.5)
+    log.add(imitation(events, 0.03, new, 0.9, rng), rng, share=0.6)
+    log.add(enemy_of_enemy(events, 0.3, new, 0.9, rng), rng)
 
     rows = np.arange(len(rows), len(log))
     log.add(_dyadic_rules(log.events, rows, rng), rng)

@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.synthetic.dated_events import DatedEvents, pair_key
 from fitcarl.synthetic.events import Events, Rows
 from fitcarl.synthetic.verbs import ESCALATION, FRIENDLY, HOSTILE, REPLY, SEASONAL, TONE, TWIN, verb_id
 
@@ -21,6 +22,8 @@ class Rule(IntEnum):
     ENEMY_OF_ENEMY = 3
     MEDIATION = 4
     SEASON = 5
+    REFERRAL = 6
+    IMITATION = 7
 
     @property
     def title(self) -> str:
@@ -47,6 +50,10 @@ DESCRIPTIONS: dict[Rule, str] = {
     Rule.ENEMY_OF_ENEMY: "Two entities that were hostile to the same third entity start to cooperate.",
     Rule.MEDIATION: "An entity that is friendly with both sides of a conflict mediates with one of them.",
     Rule.SEASON: "A yearly gathering: the host announces it around the same date each year, guests attend and talk.",
+    Rule.REFERRAL: "A message is passed on: an entity turns to a second one, the second to a third, the third to a "
+    "fourth; then the first visits the fourth or signs an agreement with it.",
+    Rule.IMITATION: "An entity does what its peer did: two entities acted in the same way towards a third one, one of "
+    "them then acts towards a fourth, and the other does the same some days later.",
 }
 """Description of each rule."""
 
@@ -55,6 +62,8 @@ TIMING: dict[Rule, Timing] = {
     Rule.RECIPROCITY: Timing(shortest=1, longest=7, window=0),
     Rule.ENEMY_OF_ENEMY: Timing(shortest=1, longest=5, window=14),
     Rule.MEDIATION: Timing(shortest=1, longest=6, window=75),
+    Rule.REFERRAL: Timing(shortest=1, longest=6, window=30),
+    Rule.IMITATION: Timing(shortest=1, longest=6, window=21),
 }
 
 _ARMED = np.isin(np.arange(len(TONE)), [verb_id("Use armed force"), verb_id("Threaten with force")])
@@ -77,7 +86,7 @@ def repetition(events: Events, rows: Rows, chance: float, rng: np.random.Generat
         events.subject[rows],
         relation,
         events.object[rows],
-        events.time[rows] + _delay(Rule.REPETITION, len(rows), rng),
+        events.time[rows] + draw_delay(Rule.REPETITION, len(rows), rng),
         Rule.REPETITION,
         [rows],
     )
@@ -89,7 +98,7 @@ def reciprocity(events: Events, rows: Rows, chance: float, twin_chance: float, r
     twin = TWIN[events.relation[rows]]
     happens = (reply >= 0) & (rng.random(len(rows)) < np.where(twin, twin_chance, chance))
     rows, reply, twin = rows[happens], reply[happens], twin[happens]
-    delay = np.where(twin, 0, _delay(Rule.RECIPROCITY, len(rows), rng))
+    delay = np.where(twin, 0, draw_delay(Rule.RECIPROCITY, len(rows), rng))
     return Events.of(
         events.object[rows], reply, events.subject[rows], events.time[rows] + delay, Rule.RECIPROCITY, [rows]
     )
@@ -130,17 +139,17 @@ def enemy_of_enemy(
                 np.where(swap, actor[first], actor[last]),
                 _cooperation(events.relation[row[last]], rng),
                 np.where(swap, actor[last], actor[first]),
-                time[last] + _delay(Rule.ENEMY_OF_ENEMY, len(last), rng),
+                time[last] + draw_delay(Rule.ENEMY_OF_ENEMY, len(last), rng),
                 Rule.ENEMY_OF_ENEMY,
                 [row[first], row[last]],
             )
         )
-    return _first_per_pair(Events.concat(parts), len(eager)) if parts else events.take(slice(0, 0))
+    return first_per_pair(Events.concat(parts), len(eager)) if parts else events.take(slice(0, 0))
 
 
-def _first_per_pair(proposals: Events, actors: int) -> Events:
+def first_per_pair(proposals: Events, actors: int) -> Events:
     """The earliest proposal per unordered pair of actors."""
-    pair = _pair(proposals.subject, proposals.object, actors)
+    pair = pair_key(proposals.subject, proposals.object, actors)
     order = np.argsort((pair << 15) + proposals.time, kind="stable")
     pair = pair[order]
     return proposals.take(order[np.append(True, pair[1:] != pair[:-1])[: len(pair)]])
@@ -175,8 +184,8 @@ def mediation(
     one, other, time = events.subject[conflict], events.object[conflict], events.time[conflict]
 
     friendly = np.flatnonzero(events.tone == FRIENDLY)
-    by_actor = _EventIndex.of_actors(events, friendly)
-    by_pair = _EventIndex.of_pairs(events, friendly, len(eager))
+    by_actor = DatedEvents.of_actors(events, friendly)
+    by_pair = DatedEvents.of_pairs(events, friendly, len(eager))
     mediator = np.full(len(conflict), -1, dtype=np.int32)
     with_one = np.full(len(conflict), -1, dtype=np.int64)
     with_other = np.full(len(conflict), -1, dtype=np.int64)
@@ -184,7 +193,7 @@ def mediation(
     for back in range(1, reach + 1):
         first = by_actor.latest(one[open_].astype(np.int64), time[open_], window, back)
         friend = np.where(events.subject[first] == one[open_], events.object[first], events.subject[first])
-        pair = _pair(friend, other[open_], len(eager))
+        pair = pair_key(friend, other[open_], len(eager))
         second = by_pair.latest(pair, time[open_], window, 1)
         found = (first >= 0) & (second >= 0) & (friend != other[open_])
         hit = open_[found]
@@ -198,50 +207,12 @@ def mediation(
         mediator,
         verb,
         np.where(rng.random(len(conflict)) < 0.5, one, other),
-        time[done] + _delay(Rule.MEDIATION, len(conflict), rng),
+        time[done] + draw_delay(Rule.MEDIATION, len(conflict), rng),
         Rule.MEDIATION,
         [conflict, with_one[done], with_other[done]],
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _EventIndex:
-    """Events by number (of an actor or a pair) and time, to look up the last events before a day."""
-
-    key: NDArray[np.int64]
-    """int64 [entries], ascending: number · 2¹⁵ + day; a world has fewer than 2¹⁵ days."""
-    row: Rows
-
-    @classmethod
-    def of_actors(cls, events: Events, rows: Rows) -> _EventIndex:
-        actor = np.concatenate([events.subject[rows], events.object[rows]])
-        return cls._sorted(actor.astype(np.int64), np.concatenate([rows, rows]), events)
-
-    @classmethod
-    def of_pairs(cls, events: Events, rows: Rows, actors: int) -> _EventIndex:
-        return cls._sorted(_pair(events.subject[rows], events.object[rows], actors), rows, events)
-
-    @classmethod
-    def _sorted(cls, number: NDArray[np.int64], rows: Rows, events: Events) -> _EventIndex:
-        key = (number << 15) + events.time[rows]
-        order = np.argsort(key, kind="stable")
-        return cls(key[order], rows[order])
-
-    def latest(self, number: NDArray[np.int64], day: NDArray[np.int32], window: int, back: int) -> Rows:
-        """int64 [numbers]: the ``back``-th last event of each number up to a day and within the window; -1 for none."""
-        if not len(self.key):
-            return np.full(len(number), -1, dtype=np.int64)
-        limit = (number << 15) + day
-        position = np.searchsorted(self.key, limit, side="right") - back
-        key = self.key[np.maximum(position, 0)]
-        valid = (position >= 0) & (key >> 15 == number) & (limit - key <= window)
-        return np.where(valid, self.row[np.maximum(position, 0)], -1)
-
-
-def _pair(one: NDArray[np.int32], other: NDArray[np.int32], actors: int) -> NDArray[np.int64]:
-    """int64 [pairs]: one key per unordered pair of actors."""
-    return np.minimum(one, other).astype(np.int64) * actors + np.maximum(one, other)
-
-
-def _delay(rule: Rule, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_delay(rule: Rule, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """int64 [count]: days from the latest cause of a rule to its effect."""
     return rng.integers(TIMING[rule].shortest, TIMING[rule].longest + 1, size=count)

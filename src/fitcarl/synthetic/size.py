@@ -50,7 +50,7 @@ class WorldSize:
 SIZES: dict[SizeName, WorldSize] = {
     "tiny": WorldSize(actors=110, new_entities=32, facts=3_000, days=365, countries=4, blocs=2),
     "small": WorldSize(actors=360, new_entities=90, facts=9_000, days=730, countries=8, blocs=2),
-    "default": WorldSize(actors=700, new_entities=190, facts=19_000, days=730, countries=14, blocs=4),
+    "default": WorldSize(actors=930, new_entities=420, facts=26_000, days=730, countries=14, blocs=4),
     "large": WorldSize(actors=20_000, new_entities=3_000, facts=500_000, days=1_095, countries=80, blocs=6),
     "huge": WorldSize(actors=400_000, new_entities=40_000, facts=15_000_000, days=1_826, countries=240, blocs=10),
 }

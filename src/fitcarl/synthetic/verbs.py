@@ -84,6 +84,19 @@ CONVENE, ATTEND, TALK = _ID["Convene a gathering"], _ID["Attend a gathering of"]
 SEASONAL: NDArray[np.bool_] = np.isin(np.arange(len(VERBS)), [CONVENE, ATTEND, TALK])
 """bool [verbs]: belongs to a yearly gathering."""
 
+MESSAGE: NDArray[np.bool_] = np.isin(
+    np.arange(len(VERBS)),
+    [
+        _ID["Appeal for aid"],
+        _ID["Consult"],
+        _ID["Express intent to cooperate"],
+        _ID["Express intent to meet or negotiate"],
+        _ID["Praise or endorse"],
+        _ID["Share intelligence or information"],
+    ],
+)
+"""bool [verbs]: a message to the object, which may pass it on."""
+
 SIDES: tuple[str, ...] = ("state", "society", "business", "opposition", "armed")
 """Sides of actors; they determine which verbs an actor uses."""
 

@@ -135,13 +135,21 @@ def benchmark_ask(
     _show(asdict(result), json)
 
 
-def benchmark_explain(run: Run, json: Json = False) -> None:
-    """Measure on a run of the demo world how often the best path to a correct answer contains the planted cause."""
+def benchmark_explain(
+    run: Run,
+    answers: Annotated[int, typer.Option("--answers", metavar="N", min=1, help="Test queries to explain.")] = 60,
+    json: Json = False,
+) -> None:
+    """Measure explanations on test queries: fidelity, coverage, time and, on the demo world, planted causes."""
     from fitcarl.bench.explanations import measure_explanations
+    from fitcarl.reporting.explanation_tables import explanation_tables
 
     with console.progress() as bar:
-        result = measure_explanations(run, on_progress=bar)
-    _show(asdict(result), json)
+        result = measure_explanations(run, answers=answers, on_progress=bar)
+    if json:
+        console.show_json(result.to_json())
+    else:
+        console.show(*explanation_tables(result.to_json()))
 
 
 def benchmark_serve(

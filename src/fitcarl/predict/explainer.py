@@ -61,6 +61,17 @@ class AnswerContext:
     def before(self) -> int:
         return int(self.query.visible_before[0])
 
+    @property
+    def contacts(self) -> list[int]:
+        """The entities of the support facts."""
+        entity = np.full(len(self.support), self.query.entity[0], dtype=np.int32)
+        return np.unique(self.support.seen_from(entity, self.graph.relations).object).tolist()
+
+    def rows(self, facts: Sequence[Fact]) -> list[Row]:
+        """Facts by their ids."""
+        entities, relations, tick = self.vocabulary.entity_index, self.vocabulary.relation_index, self.calendar.tick
+        return [(entities[s], relations[r], entities[o], tick(t)) for s, r, o, t in facts]
+
     def named(self, rows: Sequence[Row]) -> tuple[Fact, ...]:
         """Facts by name."""
         found = named_facts(Quadruples.from_rows(list(rows)), self.vocabulary, self.calendar)
@@ -102,24 +113,22 @@ def propose_facts(context: AnswerContext) -> list[Row]:
     speaking = [source for source in context.sources if source.contribution > 0 and source.chains]
     by_source = [list(facts_of(source.chains, relations))[:_PER_SOURCE] for source in speaking]
     interleaved = [fact for turn in zip_longest(*by_source) for fact in turn if fact is not None]
-    contacts = context.support.seen_from(
-        np.full(len(context.support), context.query.entity[0], dtype=np.int32), relations
-    ).object
-    latest = [fact for contact in np.unique(contacts).tolist() for fact in _latest(context, contact, _CONTACT_FACTS)]
-    pool = [*context.support, *interleaved, *_latest(context, context.entity, _ANSWER_FACTS), *latest]
+    latest = [fact for contact in context.contacts for fact in latest_facts(context, contact, _CONTACT_FACTS)]
+    pool = [*context.support, *interleaved, *latest_facts(context, context.entity, _ANSWER_FACTS), *latest]
     return list(dict.fromkeys(pool))[:MAX_POOL]
 
 
-def _latest(context: AnswerContext, entity: int, count: int) -> list[Row]:
+def latest_facts(context: AnswerContext, entity: int, count: int) -> list[Row]:
     """The latest facts of an entity that the query may use, in their original direction."""
-    parts = [_visible(part, entity, context.before) for part in (context.graph.base, context.graph.overlay)]
-    facts = Quadruples.concat(parts).in_real_direction(context.graph.relations)
+    parts = [_visible(part, entity, context.before, count) for part in (context.graph.base, context.graph.overlay)]
+    facts = set(Quadruples.concat(parts).in_real_direction(context.graph.relations))
     return sorted(facts, key=lambda fact: (-fact[3], fact))[:count]
 
 
-def _visible(adjacency: Adjacency, entity: int, before: int) -> Quadruples:
+def _visible(adjacency: Adjacency, entity: int, before: int, count: int) -> Quadruples:
     part = np.arange(adjacency.offsets[entity], adjacency.offsets[entity + 1])
-    part = part[adjacency.time[part] < before][-2 * _ANSWER_FACTS :]
+    part = part[adjacency.time[part] < before]
+    part = part[adjacency.time[part] >= adjacency.time[part[-count:]].min(initial=before)]  # all of the last tick
     source = np.full(len(part), entity, dtype=np.int32)
     return Quadruples(source, adjacency.relation[part], adjacency.target[part], adjacency.time[part])
 
@@ -188,7 +197,7 @@ def _fact_label(fact: Fact) -> str:
 
 def _measured_paths(context: AnswerContext, paths: Sequence[ExplanationPath]) -> tuple[ExplanationPath, ...]:
     """The paths with the answer recomputed without all their facts, largest effect first."""
-    sets = [_facts_of_path(context, path) for path in paths]
+    sets = [facts_of_path(context, path) for path in paths]
     outcomes = context.answers.without(sets)
     measured = [
         replace(path, share_without=outcome.share, rank_without=outcome.rank)
@@ -197,16 +206,16 @@ def _measured_paths(context: AnswerContext, paths: Sequence[ExplanationPath]) ->
     return tuple(sorted(measured, key=lambda path: (path.share_without or 0.0, -path.log_prob)))
 
 
-def _facts_of_path(context: AnswerContext, path: ExplanationPath) -> list[Row]:
-    """The facts of a path at all its times."""
-    names, tick = context.vocabulary, context.calendar.tick
-    index, relations = names.entity_index, names.relation_index
-    times = [tuple(step.time for step in path.steps), *path.also]
-    return [
-        (index[step.subject], relations[step.relation], index[step.object], tick(time))
-        for at in times
-        for step, time in zip(path.steps, at, strict=True)
-    ]
+def facts_of_path(context: AnswerContext, path: ExplanationPath, repeats: bool = True) -> list[Row]:
+    """The facts of a path, at all its times or at those of the most probable path."""
+    times = [tuple(step.time for step in path.steps), *(path.also if repeats else ())]
+    return context.rows(
+        [
+            Fact(step.subject, step.relation, step.object, time)
+            for at in times
+            for step, time in zip(path.steps, at, strict=True)
+        ]
+    )
 
 
 def _named_effect(context: AnswerContext, one: MeasuredFact) -> FactEffect:

@@ -12,7 +12,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.entities import EntityIndex, NameSearch
 from fitcarl.predict.example import Example, read_example
-from fitcarl.predict.explainer import base_rate, explain_in_context
+from fitcarl.predict.explainer import AnswerContext, base_rate, explain_in_context
 from fitcarl.predict.explanation import Explanation
 from fitcarl.predict.fact import AnyFact, CheckedFact, Fact, make_fact, make_facts
 from fitcarl.predict.open_queries import answer_any_relation, predict_time
@@ -182,7 +182,7 @@ class Predictor:
 
     def answer_checked(self, queries: Sequence[Query], facts: Sequence[CheckedFact]) -> list[Prediction]:
         """Answers ``queries`` as ``answer`` does; ``facts`` are distinct facts that ``check`` returned."""
-        planner = self._planner(facts)
+        planner = self.planner(facts)
         found = {index: answer_any_relation(planner, query) for index, query in enumerate(queries) if query.is_open}
         for batch in answer_batches(planner, queries):
             for row, index in enumerate(batch.indices):
@@ -225,7 +225,22 @@ class Predictor:
         """
         if query.is_open:
             raise InputError("missing argument", field="relation", expected="the relation to explain")
-        planner = self._planner(facts)
+        return self.explain_with(self.planner(facts), query, entity, paths)[1]
+
+    def explain_with(
+        self, planner: QueryPlanner, query: Query, entity: str, paths: int = 3
+    ) -> tuple[AnswerContext, Explanation]:
+        """Explains an entity as ``explain`` does, over the facts of a planner.
+
+        Args:
+            planner: The planner of a call.
+            query: The query, with a relation.
+            entity: Name of the entity.
+            paths: Maximum number of paths.
+
+        Returns:
+            What the explanation was made from, and the explanation.
+        """
         number = planner.entities.find(entity)
         if number is None:
             hint = did_you_mean(entity, planner.entities.vocabulary.entities)
@@ -235,9 +250,10 @@ class Predictor:
         rate = base_rate(context.graph, context.query, number)
         if answer is None:
             link = str(query.relation), query.direction
-            return Explanation(query, entity, None, None, 0.0, (), *link, rate)
+            return context, Explanation(query, entity, None, None, 0.0, (), *link, rate)
         about = answer.rank, answer.score, answer.share, answer.concepts, answer.relation, answer.direction
-        return explain_in_context(context, Explanation(query, entity, *about, rate, paths=answer.paths))
+        explanation = Explanation(query, entity, *about, rate, paths=answer.paths)
+        return context, explain_in_context(context, explanation)
 
     def check(self, fact: AnyFact) -> CheckedFact:
         """Checks the names of a fact, looks up its relation and parses its time.
@@ -289,5 +305,6 @@ class Predictor:
     def _checked(self, facts: Iterable[AnyFact]) -> tuple[CheckedFact, ...]:
         return tuple(dict.fromkeys(self.check(fact) for fact in facts))
 
-    def _planner(self, facts: Sequence[CheckedFact]) -> QueryPlanner:
+    def planner(self, facts: Sequence[CheckedFact]) -> QueryPlanner:
+        """The planner of a call with these ``facts``, which ``check`` returned."""
         return QueryPlanner.of(self.run, self._views, self.parser, facts)

@@ -25,6 +25,7 @@ from fitcarl.bench.explanation_controls import (
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
+from fitcarl.errors import InputError
 from fitcarl.evaluation.bootstrap import Interval, mean_interval
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import hide_answers
@@ -94,6 +95,8 @@ class ExplanationQuality:
     """The result of the benchmark."""
 
     data: str
+    split: str
+    """``test``, or ``valid`` if the dataset has no test entities."""
     setting: str
     planted: PlantedCauses | None
     """None unless the run was trained on the demo world."""
@@ -121,6 +124,7 @@ class ExplanationQuality:
         }
         return {
             "data": self.data,
+            "split": self.split,
             "setting": self.setting,
             "recall_at_3": None if planted is None else planted.recall[OURS].mean,
             "planted": None if planted is None else {**_planted_of(planted, OURS), **_counts(planted)},
@@ -159,7 +163,7 @@ def measure_explanations(
     answers: int = 60,
     on_progress: OnProgress | None = None,
 ) -> ExplanationQuality:
-    """Measures the explanations of a run on test queries of its dataset.
+    """Measures the explanations of a run on test queries of its dataset (meta-validation if it has no test entities).
 
     Args:
         run: A run, or its folder.
@@ -169,7 +173,7 @@ def measure_explanations(
     """
     run = run if isinstance(run, Run) else Run.load(run)
     dataset, setting = run.dataset(), run.config.setting
-    task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids, setting)
+    split, task = _test_task(run, dataset)
     bench = _Bench(run, dataset, task)
     planted = _planted(bench, world or _demo_world(dataset), on_progress)
     rng = np.random.default_rng(0)
@@ -198,6 +202,7 @@ def measure_explanations(
     missing = shares.pop("none")
     return ExplanationQuality(
         dataset.name,
+        split,
         setting,
         planted,
         _fidelity(cases),
@@ -206,6 +211,17 @@ def measure_explanations(
         1000 * _median(cpu),
         1000 * _median(top_10),
     )
+
+
+def _test_task(run: Run, dataset: Dataset) -> tuple[str, Task]:
+    """The official test task; that of meta-validation if the dataset has no test entities, as of a file of facts."""
+    arguments = run.config.shots, dataset.vocabulary.relation_ids, run.config.setting
+    for split, meta in (("test", dataset.test), ("valid", dataset.valid)):
+        if len(meta):
+            task = official_task(meta, *arguments)
+            if len(task.queries):
+                return split, task
+    raise InputError("has no queries to explain", file=run.folder.path, expected="a dataset with evaluation entities")
 
 
 @dataclass(frozen=True, eq=False)

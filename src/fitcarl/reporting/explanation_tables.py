@@ -22,7 +22,7 @@ def explanation_tables(result: dict[str, Any]) -> list[str]:
         result: The benchmark's result as JSON values.
     """
     choices = {"explanation": {**result, **(result["planted"] or {})}, **result["controls"]}
-    lines = [f"Data: {result['data']}, setting {result['setting']}.", ""]
+    lines = [f"Data: {result['data']}, split {result['split']}, setting {result['setting']}.", ""]
     if result["planted"] is not None:
         planted = result["planted"]
         lines += [

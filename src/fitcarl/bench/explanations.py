@@ -160,7 +160,7 @@ def _counts(planted: PlantedCauses) -> dict[str, Any]:
 def measure_explanations(
     run: str | Path | Run,
     world: World | None = None,
-    answers: int = 60,
+    answers: int = 200,
     on_progress: OnProgress | None = None,
 ) -> ExplanationQuality:
     """Measures the explanations of a run on test queries of its dataset (meta-validation if it has no test entities).

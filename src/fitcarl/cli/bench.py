@@ -137,7 +137,7 @@ def benchmark_ask(
 
 def benchmark_explain(
     run: Run,
-    answers: Annotated[int, typer.Option("--answers", metavar="N", min=1, help="Test queries to explain.")] = 60,
+    answers: Annotated[int, typer.Option("--answers", metavar="N", min=1, help="Test queries to explain.")] = 200,
     json: Json = False,
 ) -> None:
     """Measure explanations on test queries: fidelity, coverage, time and, on the demo world, planted causes."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from fitcarl.core.storage import write_json
 from fitcarl.data.dataset import Dataset
+from fitcarl.data.facts import named_facts
 from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.evaluation.report import Report
 from fitcarl.experiments.demo_cases import DemoCase, demo_cases
@@ -17,7 +18,7 @@ from fitcarl.reporting.figures import performance_over_time, reliability_diagram
 from fitcarl.reporting.html import html_page, html_paragraph, html_table, inline_svg
 from fitcarl.runs.run import Run
 from fitcarl.synthetic import World
-from fitcarl.tasks.task import official_task
+from fitcarl.tasks.task import Task, official_task
 
 _HEAD = ("scorer", "MRR", "low", "high", "Hits@1", "Hits@10", "MRR, paper protocol")
 _TOP = 5
@@ -129,7 +130,8 @@ def write_demo_report(run: Run, dataset: Dataset, world: World, file: Path) -> D
     confirmed = [case for case in right if case.confirmed]
     visible = sum(case.cause_visible for case in right)
     example = _example(run, confirmed)
-    report = DemoReport(file, reports, _select(cases), len(confirmed), visible, len(right), len(cases), example)
+    shown = _explained(run, task, dataset, _select(cases))
+    report = DemoReport(file, reports, shown, len(confirmed), visible, len(right), len(cases), example)
     over_time = file.with_name("over_time.svg")
     performance_over_time(reports[0], over_time)
     file.write_text(_html(report, run, over_time), encoding="utf-8")
@@ -143,6 +145,19 @@ def _select(cases: list[DemoCase]) -> list[DemoCase]:
         if case.confirmed and case.rule not in {other.rule for other in selected} and len(selected) < 3:
             selected.append(case)
     return selected + [case for case in cases if case.rank > 1][:1]
+
+
+def _explained(run: Run, task: Task, dataset: Dataset, cases: list[DemoCase]) -> list[DemoCase]:
+    """The cases with the explanations of their top predictions, over the support facts of all entities."""
+    predictor = Predictor(run)
+    facts = [Fact(*fact) for fact in named_facts(task.support.facts, dataset.vocabulary, dataset.calendar)]
+    found = []
+    for case in cases:
+        subject, object = (case.entity, None) if case.forward else (None, case.entity)
+        hindsight = run.config.setting == "completion"
+        query = Query(subject, object, case.relation, case.time, top=_TOP, hindsight=hindsight)
+        found.append(replace(case, explanation=predictor.explain(query, case.answers[0][0], facts)))
+    return found
 
 
 def _longest_path_first(case: DemoCase) -> int:

@@ -14,14 +14,19 @@ from fitcarl.data.facts import named_facts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration
 from fitcarl.evaluation.protocol import hide_answers
+from fitcarl.predict.explanation import Explanation, FactEffect
 from fitcarl.predict.schemas import PathSchema
+from fitcarl.reporting.html import inline_svg_text
+from fitcarl.reporting.path_svg import draw_paths
 from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scorer import Explainer
 from fitcarl.synthetic import World
 from fitcarl.tasks.task import Queries, Task
 
 NamedFact = tuple[str, str, str, str]
-_SHOWN = 5
+_SHOWN, _EFFECTS = 5, 5
+_MIN_EFFECT = 0.05
+"""Nats: facts with a smaller effect are not shown."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class DemoCase:
     causes: list[NamedFact]
     cause_visible: bool
     """Whether any of the causes is in the observed graph; the others are hidden facts of the entity."""
+    explanation: Explanation | None = None
+    """The explanation of the top prediction, if the case is shown."""
 
     @property
     def query(self) -> str:
@@ -65,6 +72,7 @@ class DemoCase:
         lines += ["Predictions: " + ", ".join(f"{name} ({share:.0%})" for name, share in self.answers[:3])]
         if self.path is not None:
             lines += ["Path: " + "; ".join(str(step) for step in self.path.steps)]
+        lines += self._effect_lines()
         verdict = "right" if self.rank == 1 else f"wrong; the true answer is {self.truth}" + self._rank_note()
         lines += [f"The top prediction is {verdict}. {self.rule}"]
         if self.confirmed:
@@ -84,8 +92,41 @@ class DemoCase:
         confirmed = " The path contains a fact that caused the event." if self.confirmed else ""
         return (
             f'<div class="case"><strong>{escape(self.query)}</strong>'
-            f"<p>Support facts:</p><ol>{support}</ol><p>Predictions: {answers}</p><p>Path:</p><ol>{steps}</ol>"
+            f"<p>Support facts:</p><ol>{support}</ol><p>Predictions: {answers}</p>{self._explanation_html(steps)}"
             f"<p>The top prediction is {verdict}. {escape(self.rule)}{confirmed}</p></div>"
+        )
+
+    def _shown_facts(self) -> list[FactEffect]:
+        facts = () if self.explanation is None else self.explanation.facts[:_EFFECTS]
+        return [fact for fact in facts if fact.effect >= _MIN_EFFECT]
+
+    def _effect_lines(self) -> list[str]:
+        """The facts that matter most, as lines for a terminal."""
+        if self.explanation is None:
+            return []
+        lines = [f"Facts that matter most (with all facts the share is {self.explanation.share:.0%}):"]
+        for fact in self._shown_facts():
+            mark = "  [a cause]" if tuple(fact.fact) in self.causes else ""
+            lines.append(f"  {fact}: {fact.share_without:.0%} without it{mark}")
+        return lines
+
+    def _explanation_html(self, steps: str) -> str:
+        """A picture of the paths and the facts that matter most; the steps of the best path if there is no more."""
+        if self.explanation is None:
+            return f"<p>Path:</p><ol>{steps}</ol>"
+        found = self.explanation
+        rows = "".join(
+            f"<tr><td>{escape(str(fact))}{' <strong>a cause</strong>' if tuple(fact.fact) in self.causes else ''}</td>"
+            f'<td class="number">{fact.share_without:.1%}</td>'
+            f'<td class="number">{"–" if fact.rank_without is None else fact.rank_without}</td></tr>'
+            for fact in self._shown_facts()
+        )
+        evidence = ", ".join(f"{one.label} {one.contribution:+.1f}" for one in found.evidence[:_EFFECTS])
+        picture = inline_svg_text(draw_paths(found.query, [found]), f"Paths to {found.entity}")
+        return (
+            f"<p>{escape(found.summary)}</p>{picture}<p>Evidence, in nats: {escape(evidence)} …</p>"
+            "<table><thead><tr><th>fact</th><th class='number'>share without it</th><th class='number'>rank</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table>"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -102,6 +143,7 @@ class DemoCase:
             "rule": self.rule,
             "cause_visible": self.cause_visible,
             "confirmed": self.confirmed,
+            "explanation": None if self.explanation is None else self.explanation.to_json(),
         }
 
     def _rank_note(self) -> str:

@@ -61,7 +61,12 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], strong: Se
 
 def inline_svg(file: Path, alt: str) -> str:
     """An embedded SVG file with an alternative text."""
-    data = base64.b64encode(file.read_bytes()).decode("ascii")
+    return inline_svg_text(file.read_text(encoding="utf-8"), alt)
+
+
+def inline_svg_text(svg: str, alt: str) -> str:
+    """An embedded SVG document with an alternative text."""
+    data = base64.b64encode(svg.encode()).decode("ascii")
     return f'<figure><img alt="{escape(alt, quote=True)}" src="data:image/svg+xml;base64,{data}"></figure>'
 
 

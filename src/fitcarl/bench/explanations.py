@@ -161,6 +161,7 @@ def measure_explanations(
     run: str | Path | Run,
     world: World | None = None,
     answers: int = 200,
+    seed: int = 7,
     on_progress: OnProgress | None = None,
 ) -> ExplanationQuality:
     """Measures the explanations of a run on test queries of its dataset (meta-validation if it has no test entities).
@@ -169,13 +170,14 @@ def measure_explanations(
         run: A run, or its folder.
         world: The demo world that the run was trained on; recognised by default if it is the one of ``fitcarl demo``.
         answers: Number of test queries whose first answer is explained; drawn with a fixed seed.
+        seed: Seed of the world of ``fitcarl demo``.
         on_progress: Called after every explanation.
     """
     run = run if isinstance(run, Run) else Run.load(run)
     dataset, setting = run.dataset(), run.config.setting
     split, task = _test_task(run, dataset)
     bench = _Bench(run, dataset, task)
-    planted = _planted(bench, world or _demo_world(dataset), on_progress)
+    planted = _planted(bench, world or _demo_world(dataset, seed), on_progress)
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.permutation(len(task.queries))[:answers])
     top_10 = []
@@ -261,11 +263,11 @@ class _Bench:
         return self.predictor.explain_with(self.planner, query, entity)
 
 
-def _demo_world(dataset: Dataset) -> World | None:
+def _demo_world(dataset: Dataset, seed: int) -> World | None:
     """The world of ``fitcarl demo`` if the dataset was made from it."""
     if not set(dataset.vocabulary.relations) <= set(RELATION_NAMES):
         return None
-    world = generate_world()
+    world = generate_world(seed=seed)
     rows = world.rows_of(dataset.background, dataset.vocabulary, dataset.calendar)
     return world if len(rows) and (rows >= 0).all() else None
 

@@ -138,6 +138,7 @@ def benchmark_ask(
 def benchmark_explain(
     run: Run,
     answers: Annotated[int, typer.Option("--answers", metavar="N", min=1, help="Test queries to explain.")] = 200,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the demo world that the run was trained on.")] = 7,
     json: Json = False,
 ) -> None:
     """Measure explanations on test queries: fidelity, coverage, time and, on the demo world, planted causes."""
@@ -145,7 +146,7 @@ def benchmark_explain(
     from fitcarl.reporting.explanation_tables import explanation_tables
 
     with console.progress() as bar:
-        result = measure_explanations(run, answers=answers, on_progress=bar)
+        result = measure_explanations(run, answers=answers, seed=seed, on_progress=bar)
     if json:
         console.show_json(result.to_json())
     else:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")] = Path("demo"),
     episodes: Annotated[int, typer.Option("--episodes", min=1, help="Maximum number of training episodes.")] = 80,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the generated world.")] = 7,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Generate a small world with known rules; train, evaluate, predict and explain on it; write a report."""
@@ -31,7 +32,7 @@ def demo(
     from fitcarl.experiments.demo import write_demo_report
     from fitcarl.synthetic import generate_world
 
-    world = generate_world()
+    world = generate_world(seed=seed)
     dataset = split_facts(world.facts, name="demo")
     folder = out / "data"
     write_dataset(dataset, folder, overwrite=True)

@@ -41,19 +41,20 @@ class FactSet:
     outcome: Outcome
 
 
-def measure_effects(answers: Counterfactuals, pool: Sequence[Row]) -> list[MeasuredFact]:
+def measure_effects(answers: Counterfactuals, pool: Sequence[Row], paired: int = _PAIRED) -> list[MeasuredFact]:
     """The facts of a pool, largest effect first.
 
     Args:
         answers: Recomputes the answer.
         pool: Distinct facts, the most promising ones first.
+        paired: Number of facts of which all pairs are left out.
     """
     if not pool:
         return []
     full, *alone = answers.without([(), *((fact,) for fact in pool)])
     lost = {fact: full.log_ratio(outcome) for fact, outcome in zip(pool, alone, strict=True)}
-    promising = sorted(pool, key=lambda fact: -lost[fact])[: _PAIRED // 2]
-    promising = list(dict.fromkeys([*promising, *pool]))[:_PAIRED]
+    promising = sorted(pool, key=lambda fact: -lost[fact])[: paired // 2]
+    promising = list(dict.fromkeys([*promising, *pool]))[:paired]
     sets = list(dict.fromkeys([*_repetitions(pool), *combinations(promising, 2)]))
     further: dict[Row, tuple[float, tuple[Row, ...]]] = {}
     for facts, outcome in zip(sets, answers.without(sets), strict=True):

@@ -17,12 +17,14 @@ from fitcarl.predict.counterfactuals import Counterfactuals, Row
 from fitcarl.predict.effects import FactSet, MeasuredFact, measure_effects, necessary_set, sufficient_set
 from fitcarl.predict.explanation import SOURCE_LABELS, Evidence, Explanation, ExplanationKind, FactEffect, Place
 from fitcarl.predict.fact import Fact
-from fitcarl.scoring.evidence import BASE, PATH, EvidenceSource, facts_of
+from fitcarl.scoring.evidence import BASE, FACT, PATH, EvidenceSource, facts_of
 from fitcarl.scoring.path import ExplanationPath
 from fitcarl.tasks.task import Queries
 
-MAX_POOL = 56
-"""Facts whose effects are measured."""
+MAX_POOL, _SLOW_POOL = 56, 16
+"""Facts whose effects are measured, and those of a scorer that needs a new graph for each."""
+_PAIRED, _SLOW_PAIRED = 8, 4
+"""Facts that are left out in pairs."""
 _PER_SOURCE = 8
 """Facts that one source of evidence proposes at most."""
 _ANSWER_FACTS, _CONTACT_FACTS = 12, 6
@@ -33,7 +35,7 @@ _FALLBACK_STEPS = 8
 """Facts among which the score is divided if the scorer has no evidence of its own."""
 
 _KINDS: dict[str, ExplanationKind] = {
-    **dict.fromkeys(("path", "other_paths", "copy_support", "neighbours", "reach", "fact"), "path"),
+    **dict.fromkeys(("path", "other_paths", "copy_support", "neighbours", "reach", FACT), "path"),
     **dict.fromkeys(("similar_entities", "same_day", "similarity"), "peers"),
     **dict.fromkeys(("relation_popularity", "relation_profile", "activity", "excitation", "concepts"), "base rate"),
 }
@@ -54,6 +56,8 @@ class AnswerContext:
     sources: list[EvidenceSource]
     """The evidence of the scorer; empty if it has none."""
     answers: Counterfactuals
+    fast: bool
+    """Whether answers without facts are recomputed in batches."""
     vocabulary: Vocabulary
     calendar: Calendar
 
@@ -86,7 +90,7 @@ def explain_in_context(context: AnswerContext, explanation: Explanation) -> Expl
         explanation: The answer and its paths.
     """
     pool = propose_facts(context)
-    measured = measure_effects(context.answers, pool)
+    measured = measure_effects(context.answers, pool, _PAIRED if context.fast else _SLOW_PAIRED)
     own = set(context.support)
     necessary = necessary_set(context.answers, measured, own)
     sufficient = sufficient_set(context.answers, measured, own)
@@ -115,7 +119,7 @@ def propose_facts(context: AnswerContext) -> list[Row]:
     interleaved = [fact for turn in zip_longest(*by_source) for fact in turn if fact is not None]
     latest = [fact for contact in context.contacts for fact in latest_facts(context, contact, _CONTACT_FACTS)]
     pool = [*context.support, *interleaved, *latest_facts(context, context.entity, _ANSWER_FACTS), *latest]
-    return list(dict.fromkeys(pool))[:MAX_POOL]
+    return list(dict.fromkeys(pool))[: MAX_POOL if context.fast else _SLOW_POOL]
 
 
 def latest_facts(context: AnswerContext, entity: int, count: int) -> list[Row]:
@@ -151,6 +155,8 @@ def explanation_kind(evidence: Sequence[Evidence], paths: Sequence[ExplanationPa
         if one.source in _KINDS:
             total[_KINDS[one.source]] += max(one.contribution, 0.0)
     shown = {path.kind for path in paths}
+    if not shown and any(one.source == FACT for one in evidence):
+        return "facts"
     possible: list[ExplanationKind] = [kind for kind in ("path", "peers") if kind in shown]
     return max([*possible, "base rate"], key=lambda kind: total[kind])
 
@@ -186,7 +192,7 @@ def _divided(context: AnswerContext, measured: Sequence[MeasuredFact], score: fl
     for fact, outcome in zip(ordered, outcomes, strict=True):
         if outcome.score is None:  # nothing is known about the entity any more
             break
-        found.append(Evidence("fact", last - outcome.score, context.named([fact]), _fact_label(*context.named([fact]))))
+        found.append(Evidence(FACT, last - outcome.score, context.named([fact]), _fact_label(*context.named([fact]))))
         last = outcome.score
     return (*found, Evidence(BASE, last, (), "without these facts"))
 

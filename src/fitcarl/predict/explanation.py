@@ -16,9 +16,9 @@ from fitcarl.scoring.path import ExplanationPath
 if TYPE_CHECKING:
     import polars as pl
 
-ExplanationKind = Literal["path", "peers", "base rate"]
+ExplanationKind = Literal["path", "peers", "base rate", "facts"]
 """What an answer rests on most: facts from the query entity to it, entities with facts like those of the query entity,
-or how usual the answer is for any entity."""
+how usual the answer is for any entity or, for a model without paths, single facts."""
 
 SOURCE_LABELS: Mapping[str, str] = MappingProxyType(
     {
@@ -193,5 +193,6 @@ _KIND_TEXTS: Mapping[ExplanationKind, str] = MappingProxyType(
         "path": "It rests mostly on facts that lead from the entity to it.",
         "peers": "It rests mostly on entities with facts like those of the entity.",
         "base rate": "It rests mostly on how usual the answer is, not on facts about the entity.",
+        "facts": "It rests on single facts; the model has no paths.",
     }
 )

@@ -202,7 +202,8 @@ class QueryPlanner:
             return Scores.concat([self._score_without(visible, ids, query, variant.hidden) for variant in variants])
 
         answers = Counterfactuals(score, support_without, ids.entity, entity, batch.calibration)
-        return batch, AnswerContext(graph, asked, entity, support, sources, answers, entities, self.run.calendar)
+        fast, calendar = isinstance(scorer, CounterfactualScorer), self.run.calendar
+        return batch, AnswerContext(graph, asked, entity, support, sources, answers, fast, entities, calendar)
 
     def _score_without(self, visible: VisibleFacts, ids: EncodedQuery, query: Query, hidden: Quadruples) -> Scores:
         """The scores of a query without some facts, on a graph that does not have them."""

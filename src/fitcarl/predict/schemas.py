@@ -227,7 +227,7 @@ class ExplanationSchema(JsonModel):
     """``out`` if the query entity is the subject of the predicted fact, ``in`` if it is the object."""
     summary: str
     """The explanation in a few sentences."""
-    kind: Literal["path", "peers", "base rate"] | None
+    kind: Literal["path", "peers", "base rate", "facts"] | None
     """What the answer rests on most; null if the model does not list the entity."""
     base_rate: float
     """Share of this answer among all known facts of the relation that are not about the query entity."""

@@ -13,8 +13,8 @@ from fitcarl.tasks.task import Queries, Task
 Edge = tuple[int, int, int, int]
 """A directed edge: source, relation (may be an inverse), target, tick."""
 
-BASE, PATH, OTHER_PATHS = "base", "path", "other_paths"
-"""Sources that are no family of features: a typical candidate, one path, and all further paths."""
+BASE, PATH, OTHER_PATHS, FACT = "base", "path", "other_paths", "fact"
+"""Sources that are no family of features: a typical candidate, one path, all further paths, and a single fact."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def recorded(table: TableNumber) -> list[SystemRow]:
     return SystemTable(DOCS / "results", FILES[table], TITLES[table]).read()
 
 
-@pytest.mark.parametrize("table", ["2", "settings"])
+@pytest.mark.parametrize("table", ["2", "3", "settings"])
 def test_page_shows_the_recorded_rows(table: TableNumber) -> None:
     page = (DOCS / "results" / f"{FILES[table]}.md").read_text(encoding="utf-8")
     assert page == render_system_table(recorded(table), TITLES[table])

@@ -517,6 +517,56 @@ MUTANTS: tuple[Mutant, ...] = (
         "others = np.empty(0, dtype=np.int64)",
         ("runs/test_evaluate_open.py",),
     ),
+    # explanations
+    Mutant(
+        "a hidden fact stays visible from its object",
+        "graph/patches.py",
+        "both = [facts.both_directions(graph.relations) for facts in hidden]",
+        "both = list(hidden)",
+        ("graph/test_patches.py",),
+    ),
+    Mutant(
+        "hidden events stay in the index of events",
+        "models/plus/hidden_facts.py",
+        "kept = np.setdiff1d(np.arange(window[0][number], window[1][number]), position[query == number])",
+        "kept = np.arange(window[0][number], window[1][number])",
+        ("models/plus/test_evidence.py",),
+    ),
+    Mutant(
+        "an entity without visible facts keeps its score of the encoder",
+        "models/plus/hidden_facts.py",
+        "gone = self.first_time == _NEVER",
+        "gone = np.zeros(len(self.first_time), dtype=np.bool_)",
+        ("models/plus/test_evidence.py",),
+    ),
+    Mutant(
+        "Shapley values weigh all coalitions alike",
+        "core/shapley.py",
+        "weight = np.array([1 / (players * math.comb(players - 1, k)) for k in range(players)])",
+        "weight = np.full(players, 0.5 ** (players - 1))",
+        ("core/test_shapley.py",),
+    ),
+    Mutant(
+        "facts that replace each other have no effect",
+        "predict/effects.py",
+        "        measured.append(MeasuredFact(fact, outcome, lost[fact] + beyond, together))",
+        "        measured.append(MeasuredFact(fact, outcome, lost[fact], ()))",
+        ("predict/test_effects.py",),
+    ),
+    Mutant(
+        "necessary sets contain facts that can be spared",
+        "predict/effects.py",
+        "        if rest and holds(rest):",
+        "        if False:",
+        ("predict/test_effects.py",),
+    ),
+    Mutant(
+        "the base rate counts facts after the query",
+        "predict/explainer.py",
+        "used = (base.relation == relation) & (base.time < before)",
+        "used = base.relation == relation",
+        ("predict/test_explanations.py",),
+    ),
     # cli
     Mutant(
         "unusable input has the exit code of success",

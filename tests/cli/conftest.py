@@ -48,7 +48,7 @@ def process() -> Command:
 
     def command(*arguments: object) -> Outcome:
         line = [sys.executable, "-m", "fitcarl", *map(str, arguments)]
-        done = subprocess.run(line, capture_output=True, text=True, encoding="utf-8", timeout=240)
+        done = subprocess.run(line, capture_output=True, text=True, encoding="utf-8", timeout=600)
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return command

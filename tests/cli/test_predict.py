@@ -275,6 +275,10 @@ def test_benchmark_ask_generates_a_run_of_a_given_size(run: Path, fitcarl: Comma
     assert one_line(fitcarl("benchmark", "ask", "--run", run, "--facts", 3000), "both", "either --run or --facts")
 
 
-def test_benchmark_explain_needs_demo_world(run: Path, fitcarl: Command) -> None:
+def test_benchmark_explain_without_planted_causes(run: Path, fitcarl: Command) -> None:
     """The tiny world is not the demo world."""
-    assert one_line(fitcarl("benchmark", "explain", "--run", run), "was not trained on this demo world")
+    found = json.loads(fitcarl("benchmark", "explain", "--run", run, "--answers", 3, "--json").stdout)
+    assert (found["answers"], found["recall_at_3"], found["planted"]) == (3, None, None)
+    assert found["comprehensiveness"]["3"] > found["controls"]["random_facts"]["comprehensiveness"]["3"]
+    assert found["coverage"]["total"] > 0.9
+    assert "Fidelity" in fitcarl("benchmark", "explain", "--run", run, "--answers", 3).stdout

@@ -227,8 +227,8 @@ QUICK = {
 }
 
 
-_ON_META_TRAIN = ("mean", "lan", "titer")
-"""Models that answer too few of the few meta-validation queries to show an improvement there."""
+_ON_META_TRAIN = ("mean", "lan", "titer", "tero")
+"""Models that need more queries than those of meta-validation, which has one entity here, to show an improvement."""
 
 
 def test_training_of_telm_lowers_its_loss_in_both_stages(tiny: Dataset, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist, feature_inputs
-from fitcarl.models.plus.features.accumulate import Accumulator
+from fitcarl.models.plus.features.accumulate import EDGES_PER_SIDE, Accumulator
 from fitcarl.models.plus.features.inputs import FeatureInputs
 from fitcarl.models.plus.features.table import FAMILIES, FEATURES, Feature, columns_of, identity, transformed
 from fitcarl.models.plus.gaps import gap_bucket
@@ -138,9 +138,15 @@ def test_support_and_neighbour_features_match_a_naive_sum(
     edges = facts + [(o, relations.inverse(r), s, t) for s, r, o, t in facts]
     seen = task.support.facts.seen_from(task.support.entity_of_fact, relations)
     accumulators = {"cooccurrence": Accumulator.COOCCURRENCE, "rules": Accumulator.RULE_SUM, "edges": Accumulator.EDGES}
+    checked = 0
     for q in range(0, len(queries), 9):
         e, r, now = int(queries.entity[q]), int(queries.relation[q]), int(queries.time[q])
         support = [row for row in seen.rows().tolist() if row[0] == e]
+        times = [[t for s, _, _, t in edges if s == middle] for _, _, middle, _ in support]
+        sides = [sum(t < now for t in part) for part in times] + [sum(t >= now for t in part) for part in times]
+        if max(sides) > EDGES_PER_SIDE:
+            continue  # only the nearest edges are read
+        checked += 1
         expected: dict[str, dict[int, float]] = {name: {} for name in accumulators}
 
         def add(name: str, entity: int, value: float, table: dict[str, dict[int, float]] = expected) -> None:
@@ -159,6 +165,7 @@ def test_support_and_neighbour_features_match_a_naive_sum(
         for name, accumulator in accumulators.items():
             values = [expected[name].get(entity, 0.0) for entity in listed]
             np.testing.assert_allclose(inputs.accumulators[rows, accumulator], values, rtol=1e-4)
+    assert checked > 3
 
 
 def test_support_fact_links_a_candidate_once(context: GraphContext, statistics: GraphStatistics, task: Task) -> None:

@@ -139,7 +139,7 @@ def test_support_and_neighbour_features_match_a_naive_sum(
     seen = task.support.facts.seen_from(task.support.entity_of_fact, relations)
     accumulators = {"cooccurrence": Accumulator.COOCCURRENCE, "rules": Accumulator.RULE_SUM, "edges": Accumulator.EDGES}
     checked = 0
-    for q in range(0, len(queries), 9):
+    for q in range(0, len(queries), 2):
         e, r, now = int(queries.entity[q]), int(queries.relation[q]), int(queries.time[q])
         support = [row for row in seen.rows().tolist() if row[0] == e]
         times = [[t for s, _, _, t in edges if s == middle] for _, _, middle, _ in support]
@@ -165,7 +165,7 @@ def test_support_and_neighbour_features_match_a_naive_sum(
         for name, accumulator in accumulators.items():
             values = [expected[name].get(entity, 0.0) for entity in listed]
             np.testing.assert_allclose(inputs.accumulators[rows, accumulator], values, rtol=1e-4)
-    assert checked > 3
+    assert checked
 
 
 def test_support_fact_links_a_candidate_once(context: GraphContext, statistics: GraphStatistics, task: Task) -> None:

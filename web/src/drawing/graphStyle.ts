@@ -1,7 +1,7 @@
 /** Elements and style sheet of the graph for cytoscape.js; colours are the CSS variables of the page. */
 
 import type { ElementDefinition, StylesheetJson } from "cytoscape";
-import type { GraphLayout } from "./layout";
+import type { GraphLayout } from "./frame";
 import type { MeasureText } from "./wrapText";
 
 const FONT_SIZE = 12;
@@ -19,16 +19,22 @@ export function textMeasure(element: HTMLElement): MeasureText {
   return (text) => context.measureText(text).width;
 }
 
-/** Elements with `always` set are never faded. */
-export function toElements({ nodes, edges }: GraphLayout): ElementDefinition[] {
+/** Elements without a path are never faded. */
+export function toElements({ nodes, edges, notes }: GraphLayout): ElementDefinition[] {
   return [
-    ...nodes.map(({ id, label, role, x, y, width, height, paths }) => ({
+    ...nodes.map(({ id, label, role, x, y, width, height, path }) => ({
       group: "nodes" as const,
-      data: { id: `n:${id}`, label, width, height, paths, always: role === "entity" || role === "answer" },
+      data: { id: `n:${id}`, label, width, height, path },
       position: { x, y },
       classes: `${role}-node`,
     })),
-    ...edges.map(({ id, source, target, label, kind, bend, paths }) => ({
+    ...notes.map(({ id, label, x, y, width, height, path }) => ({
+      group: "nodes" as const,
+      data: { id, label, width, height, path },
+      position: { x, y },
+      classes: "note",
+    })),
+    ...edges.map(({ id, source, target, label, kind, later, bend, labelShift, path }) => ({
       group: "edges" as const,
       data: {
         id: `e:${id}`,
@@ -37,10 +43,10 @@ export function toElements({ nodes, edges }: GraphLayout): ElementDefinition[] {
         label,
         // The midpoint of a quadratic curve is half as far from the straight line as its control point.
         bend: bend * 2,
-        paths,
-        always: kind === "predicted",
+        labelShift,
+        path,
       },
-      classes: `${kind}-edge`,
+      classes: later ? `${kind}-edge later-edge` : `${kind}-edge`,
     })),
   ];
 }
@@ -82,7 +88,15 @@ export function graphStylesheet(element: HTMLElement): StylesheetJson {
         "font-weight": "bold",
       },
     },
-    { selector: ".context-node", style: { "border-style": "dashed", color: colour("--muted") } },
+    {
+      selector: ".note",
+      style: {
+        "font-size": FONT_SIZE - 1,
+        color: colour("--muted"),
+        "border-width": 0,
+        "background-opacity": 0.85,
+      },
+    },
     {
       selector: "edge",
       style: {
@@ -103,7 +117,8 @@ export function graphStylesheet(element: HTMLElement): StylesheetJson {
         "line-height": 1.2,
         "text-background-color": colour("--card"),
         "text-background-opacity": 1,
-        "text-background-padding": "3px",
+        "text-background-padding": "2px",
+        "text-margin-y": "data(labelShift)" as unknown as number,
         "overlay-opacity": 0,
       },
     },
@@ -116,7 +131,8 @@ export function graphStylesheet(element: HTMLElement): StylesheetJson {
         color: colour("--accent"),
       },
     },
-    { selector: ".context-edge", style: { "line-style": "dotted", color: colour("--muted") } },
+    { selector: ".unfollowed-edge", style: { "line-style": "dashed", "line-dash-pattern": [3, 4] } },
+    { selector: ".later-edge", style: { color: colour("--accent") } },
     { selector: ".faded", style: { opacity: 0.22 } },
   ];
 }

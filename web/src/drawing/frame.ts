@@ -54,6 +54,8 @@ export interface GraphLayout {
 }
 
 const LABEL_LINE = 14;
+/** The distance of a control point depends on where the edge leaves its nodes, and that on the distance. */
+const ROUNDS = 5;
 
 /** Height of a label in pixels. */
 export function labelHeight(label: string): number {
@@ -71,6 +73,28 @@ export function labelBox(edge: GraphEdge, nodes: readonly GraphNode[], measure: 
     width: Math.max(...edge.label.split("\n").map(measure)),
     height: labelHeight(edge.label),
   };
+}
+
+/**
+ * Distance of the control point of an edge from the straight line between its nodes.
+ *
+ * The edge is a quadratic curve between the borders of its nodes, where lines from their centres to the control point
+ * leave them. Its midpoint has the distance `bend`.
+ */
+export function controlDistance(edge: GraphEdge, nodes: readonly GraphNode[]): number {
+  const [from, to] = [positionOf(edge.source, nodes), positionOf(edge.target, nodes)];
+  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  const [alongX, alongY] = [(to.x - from.x) / length, (to.y - from.y) / length];
+  let distance = 2 * edge.bend;
+  for (let round = 0; round < ROUNDS; round++) {
+    const parts = [from, to].map((box, end) => {
+      const along = (end ? -length : length) / 2;
+      const [dx, dy] = [alongX * along - alongY * distance, alongY * along + alongX * distance];
+      return Math.min(box.width / 2 / Math.abs(dx || 1e-9), box.height / 2 / Math.abs(dy || 1e-9), 1);
+    });
+    distance = (2 * edge.bend) / (1 + ((parts[0] ?? 0) + (parts[1] ?? 0)) / 2);
+  }
+  return distance;
 }
 
 /** Translates everything so that all boxes are inside the frame, centred horizontally. */
@@ -93,6 +117,6 @@ export function fitToFrame(
   return { nodes: translated(nodes), edges, notes: translated(notes), width, height: bottom - top + 2 * margin };
 }
 
-function positionOf(id: string, nodes: readonly GraphNode[]): { readonly x: number; readonly y: number } {
-  return nodes.find((node) => node.id === id) ?? { x: 0, y: 0 };
+function positionOf(id: string, nodes: readonly GraphNode[]): Box {
+  return nodes.find((node) => node.id === id) ?? { x: 0, y: 0, width: 0, height: 0 };
 }

@@ -1,7 +1,7 @@
 /** Elements and style sheet of the graph for cytoscape.js; colours are the CSS variables of the page. */
 
 import type { ElementDefinition, StylesheetJson } from "cytoscape";
-import type { GraphLayout } from "./frame";
+import { controlDistance, type GraphLayout } from "./frame";
 import type { MeasureText } from "./wrapText";
 
 const FONT_SIZE = 12;
@@ -34,19 +34,18 @@ export function toElements({ nodes, edges, notes }: GraphLayout): ElementDefinit
       position: { x, y },
       classes: "note",
     })),
-    ...edges.map(({ id, source, target, label, kind, later, bend, labelShift, path }) => ({
+    ...edges.map((edge) => ({
       group: "edges" as const,
       data: {
-        id: `e:${id}`,
-        source: `n:${source}`,
-        target: `n:${target}`,
-        label,
-        // The midpoint of a quadratic curve is half as far from the straight line as its control point.
-        bend: bend * 2,
-        labelShift,
-        path,
+        id: `e:${edge.id}`,
+        source: `n:${edge.source}`,
+        target: `n:${edge.target}`,
+        label: edge.label,
+        control: controlDistance(edge, nodes),
+        labelShift: edge.labelShift,
+        path: edge.path,
       },
-      classes: later ? `${kind}-edge later-edge` : `${kind}-edge`,
+      classes: edge.later ? `${edge.kind}-edge later-edge` : `${edge.kind}-edge`,
     })),
   ];
 }
@@ -105,7 +104,7 @@ export function graphStylesheet(element: HTMLElement): StylesheetJson {
         label: "data(label)",
         width: 1.6,
         "curve-style": "unbundled-bezier",
-        "control-point-distances": "data(bend)" as unknown as number,
+        "control-point-distances": "data(control)" as unknown as number,
         "control-point-weights": 0.5,
         "edge-distances": "node-position",
         "line-color": colour("--edge"),

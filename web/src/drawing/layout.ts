@@ -39,6 +39,8 @@ const MAX_VERTICAL_LANE_GAP = 190;
 /** Labels of edges that start or end at the entity or the answer are moved from 0.5 to this part of the way to the lane. */
 const LABEL_PART = 0.7;
 const LABEL_LINES = 3;
+/** Size of the font of labels relative to that of nodes, which is measured. */
+const LABEL_SCALE = 11 / 12;
 const NODE_LINES = 4;
 /** A horizontal picture is scaled down to this part at most; if it is still too wide, the layout is vertical. */
 const MIN_ZOOM = 0.82;
@@ -245,7 +247,7 @@ function horizontalLabelWidth(lane: Lane, length: number, nodeWidth: number): nu
 }
 
 function stepLabels({ path }: Lane, width: number, measure: MeasureText): string[] {
-  return path.steps.map((step) => [...wrapText(step.relation, width, measure, LABEL_LINES), timeLabel(step)].join("\n"));
+  return path.steps.map((step) => [...wrapText(step.relation, width / LABEL_SCALE, measure, LABEL_LINES), timeLabel(step)].join("\n"));
 }
 
 function predictedLabel({ relation, at }: PredictedLink, width: number, measure: MeasureText): string {

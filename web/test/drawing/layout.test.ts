@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Path, Step } from "../../src/api/types";
-import { labelBox, type Box, type GraphLayout } from "../../src/drawing/frame";
+import { controlDistance, labelBox, type Box, type GraphLayout } from "../../src/drawing/frame";
 import { isVertical, layoutPaths, type PredictedLink } from "../../src/drawing/layout";
 import { wrapText } from "../../src/drawing/wrapText";
 
@@ -113,6 +113,19 @@ describe("layoutPaths", () => {
     expect(notes.map(({ label, path }) => [label, path])).toEqual([["twice\nwithout it:\n12.3 % · rank 4", 0]]);
     const bridge = nodes.find(({ label }) => label === "Bridge");
     expect((notes[0]?.y ?? 0) - (notes[0]?.height ?? 0) / 2).toBeGreaterThanOrEqual((bridge?.y ?? 0) + (bridge?.height ?? 0) / 2);
+  });
+
+  test("passes through the label of an arc although it starts at the borders of its nodes", () => {
+    const { nodes, edges } = layoutPaths(link, [direct, direct, direct], 640, measure);
+    const [arc, entity, answer] = [edges.find((edge) => edge.path === 2), nodes[0], nodes[1]];
+    if (!arc || !entity || !answer) throw new Error("no arc");
+    const control = { x: (entity.x + answer.x) / 2, y: entity.y + controlDistance(arc, nodes) };
+    const borders = [entity, answer].map((node) => {
+      const part = Math.min(node.width / 2 / Math.abs(control.x - node.x), node.height / 2 / Math.abs(control.y - node.y));
+      return node.y + part * (control.y - node.y);
+    });
+    const middle = 0.25 * ((borders[0] ?? 0) + (borders[1] ?? 0)) + 0.5 * control.y;
+    expect(middle).toBeCloseTo(labelBox(arc, nodes, measure).y, 0);
   });
 
   test("marks facts that are later than the query", () => {

@@ -135,7 +135,8 @@ def test_selected_answer_is_explained_by_evidence_and_facts(new_page: NewPage, l
     assert f"{expected['considered']} considered fact" in fact_effects(page).inner_text()
     assert fact_effects(page).get_by_text("without it:").count() > 0
     evidence = page.get_by_role("region", name="Evidence")
-    values = [float(text.replace("−", "-").split()[0]) for text in evidence.locator(".evidence-value").all_inner_texts()]
+    texts = evidence.locator(".evidence-value").all_inner_texts()
+    values = [float(text.replace("−", "-").split()[0]) for text in texts]
     assert sum(values[:-1]) == pytest.approx(values[-1], abs=0.01 * len(values))
     assert values[-1] == pytest.approx(expected["score"], abs=0.01)
 

@@ -41,7 +41,8 @@ export function toElements({ nodes, edges, notes }: GraphLayout): ElementDefinit
         source: `n:${edge.source}`,
         target: `n:${edge.target}`,
         label: edge.label,
-        control: controlDistance(edge, nodes),
+        // The predicted link has two control points, so that it goes around the lanes; its middle is between them.
+        control: edge.kind === "predicted" ? [edge.bend, edge.bend] : [controlDistance(edge, nodes)],
         labelShift: edge.labelShift,
         path: edge.path,
       },
@@ -124,6 +125,7 @@ export function graphStylesheet(element: HTMLElement): StylesheetJson {
     {
       selector: ".predicted-edge",
       style: {
+        "control-point-weights": [0.12, 0.88] as unknown as number,
         "line-style": "dashed",
         "line-color": colour("--accent"),
         "target-arrow-color": colour("--accent"),

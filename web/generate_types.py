@@ -68,7 +68,7 @@ def _type(schema: Schema, indent: str = "") -> str:
         return _PRIMITIVES[kind]
     if kind == "array":
         item = _type(schema["items"], indent)
-        return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
+        return f"readonly ({item})[]" if " " in item else f"readonly {item}[]"
     if kind == "object" and "properties" in schema:
         return _object(schema, indent)
     if kind == "object":

@@ -41,6 +41,17 @@ def explained_entity(page: Page) -> str:
     return page.locator("#explanation-title").inner_text()
 
 
+def wait_for_effects(page: Page) -> None:
+    """Waits until the effects of the facts on the explained answer are measured and shown."""
+    page.wait_for_selector(".explanation[aria-busy=false] .measured:not(.stale) .fact-effects")
+
+
+def fact_effects(page: Page) -> Locator:
+    """The list of the facts that matter for the explained answer, and their sets."""
+    wait_for_effects(page)
+    return page.get_by_role("region", name="Which facts matter")
+
+
 def entity_field(page: Page) -> Locator:
     """The field with the entity of the query."""
     return page.get_by_role("combobox", name="Entity", exact=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.conftest import NewPage
-from tests.e2e.explorer_page import answers, comparison, fact_form, switches
+from tests.e2e.explorer_page import answers, comparison, fact_form, switches, wait_for_effects
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -51,6 +51,17 @@ def test_answers_with_path_and_disabled_fact(new_page: NewPage, link: str, axe: 
     answers(page)
     switches(page).first.click()
     comparison(page)
+    wait_for_effects(page)
+    page.wait_for_selector("[data-drawn]")
+    assert violations(page, axe) == []
+
+
+@SCHEMES
+def test_explanation_with_open_details_on_narrow_screen(new_page: NewPage, link: str, axe: str, scheme: str) -> None:
+    page = new_page(link, width=390, color_scheme=scheme)
+    wait_for_effects(page)
+    for details in page.locator(".explanation details").all():
+        details.locator("summary").click()
     page.wait_for_selector("[data-drawn]")
     assert violations(page, axe) == []
 

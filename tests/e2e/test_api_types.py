@@ -36,6 +36,7 @@ def test_generated_types_are_up_to_date(generator: ModuleType) -> None:
         ({"type": "integer", "minimum": 1}, "number"),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "string | null"),
         ({"type": "array", "items": {"$ref": "#/components/schemas/Fact"}}, "readonly Fact[]"),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "string"}}}, "readonly (readonly string[])[]"),
         ({"type": "array", "items": {"enum": ["day", "hour"]}}, 'readonly ("day" | "hour")[]'),
         ({"type": "object", "additionalProperties": {"type": "number"}}, "Readonly<Record<string, number>>"),
     ],

@@ -16,10 +16,12 @@ from tests.e2e.explorer_page import (
     comparison,
     entity_field,
     explained_entity,
+    fact_effects,
     fact_form,
     query_panel,
     shares,
     switches,
+    wait_for_effects,
     wait_for_no_comparison,
 )
 
@@ -118,6 +120,76 @@ def test_fact_on_path_can_be_excluded_and_included_again(new_page: NewPage, link
     switches(page).last.click()
     wait_for_no_comparison(page)
     assert switches(page).count() == count
+
+
+def test_selected_answer_is_explained_by_evidence_and_facts(new_page: NewPage, link: str) -> None:
+    page = new_page(link)
+    answers(page)
+    with page.expect_response("**/v1/explain") as response:
+        page.locator(".answer").nth(1).click()
+    expected = response.value.json()
+    wait_for_effects(page)
+    assert expected["summary"] in page.locator(".summary").inner_text()
+    assert "Base rate:" in page.locator(".summary").inner_text()
+    assert page.locator(".summary h3").inner_text().startswith("Explained by")
+    assert f"{expected['considered']} considered fact" in fact_effects(page).inner_text()
+    assert fact_effects(page).get_by_text("without it:").count() > 0
+    evidence = page.get_by_role("region", name="Evidence")
+    texts = evidence.locator(".evidence-value").all_inner_texts()
+    values = [float(text.replace("−", "-").split()[0]) for text in texts]
+    assert sum(values[:-1]) == pytest.approx(values[-1], abs=0.01 * len(values))
+    assert values[-1] == pytest.approx(expected["score"], abs=0.01)
+
+
+def test_row_of_evidence_opens_by_keyboard_and_shows_its_facts(new_page: NewPage, link: str) -> None:
+    page = new_page(link)
+    wait_for_effects(page)
+    row = page.locator("details:has(> .evidence-row)").first
+    assert not row.locator(".evidence-facts").is_visible()
+    row.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert row.locator(".evidence-facts li").first.is_visible()
+
+
+def test_fact_from_list_of_effects_can_be_switched_off(new_page: NewPage, link: str) -> None:
+    page = new_page(link)
+    before = answers(page), shares(page)
+    first = fact_effects(page).locator(".effect").first
+    text = first.locator(".effect-result").inner_text()
+    first.get_by_role("button", name="Exclude fact").click()
+    assert "1 fact switched off" in comparison(page)
+    assert (answers(page), shares(page)) != before
+    wait_for_effects(page)
+    place = page.locator(".explanation > .hint").first.inner_text()
+    rank, share = re.findall(r"Rank (\d+), share ([<\d. ]+) %", place)[0]
+    assert text.startswith(f"without it: {share} % · rank {rank}")
+
+
+def test_paths_are_shown_at_once_and_failed_explanation_can_be_repeated(new_page: NewPage, link: str) -> None:
+    page = new_page(tolerate="status of 503")
+    error = json.dumps({"error": {"message": "too many requests are waiting", "field": None, "suggestions": []}})
+    page.route("**/v1/explain", lambda route: route.fulfill(status=503, body=error, content_type="application/json"))
+    page.goto(page.url + link)
+    page.reload()
+    page.get_by_role("alert").get_by_text("Too many requests are waiting.").wait_for()
+    assert answers(page)
+    page.wait_for_selector("[data-drawn]")
+    assert page.locator(".path").count() > 0
+    assert page.locator(".evidence").count() == 0
+    page.unroute("**/v1/explain")
+    page.get_by_role("button", name="Try again").click()
+    wait_for_effects(page)
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_explanation_belongs_to_the_last_selected_answer(new_page: NewPage, link: str) -> None:
+    page = new_page(link)
+    names = answers(page)
+    for index in (1, 2, 3):
+        page.locator(".answer").nth(index).click()
+    wait_for_effects(page)
+    assert explained_entity(page) == names[3]
+    assert page.locator(".explanation > .hint").first.inner_text().startswith("Rank 4,")
 
 
 def test_message_is_shown_if_all_facts_are_disabled(new_page: NewPage, link: str) -> None:
@@ -265,6 +337,7 @@ def test_theme_follows_system_until_chosen(new_page: NewPage) -> None:
 def test_page_does_not_scroll_horizontally(new_page: NewPage, link: str, width: int) -> None:
     page = new_page(link, width=width)
     answers(page)
+    wait_for_effects(page)
     page.wait_for_selector("[data-drawn]")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 

@@ -61,6 +61,13 @@ export interface ErrorResponse {
   readonly error: ErrorDetail;
 }
 
+export interface EvidenceSchema {
+  readonly contribution: number;
+  readonly facts: readonly FactSchema[];
+  readonly label: string;
+  readonly source: string;
+}
+
 export interface ExampleSchema {
   readonly at: string;
   readonly facts: readonly FactSchema[];
@@ -85,15 +92,36 @@ export interface ExplainRequest {
 }
 
 export interface ExplanationSchema {
+  readonly base_rate: number;
   readonly concepts: readonly string[];
+  readonly considered: number;
   readonly direction: "out" | "in";
   readonly entity: string;
+  readonly evidence: readonly EvidenceSchema[];
+  readonly facts: readonly FactEffectSchema[];
+  readonly kind: "path" | "peers" | "base rate" | null;
+  readonly necessary: readonly FactSchema[];
   readonly paths: readonly PathSchema[];
   readonly query: QuerySchema;
   readonly rank: number | null;
   readonly relation: string;
   readonly score: number | null;
   readonly share: number;
+  readonly sufficient: readonly FactSchema[];
+  readonly summary: string;
+  readonly with_sufficient: PlaceSchema | null;
+  readonly without_necessary: PlaceSchema | null;
+}
+
+export interface FactEffectSchema {
+  readonly effect: number;
+  readonly object: string;
+  readonly rank_without: number | null;
+  readonly relation: string;
+  readonly share_without: number;
+  readonly subject: string;
+  readonly time: string;
+  readonly together: readonly FactSchema[];
 }
 
 export interface FactRequest {
@@ -142,10 +170,19 @@ export interface ObserveResponse {
 }
 
 export interface PathSchema {
+  readonly also: readonly (readonly string[])[];
   readonly is_context: boolean;
+  readonly kind: "path" | "peers" | "context";
   readonly log_prob: number;
+  readonly rank_without: number | null;
+  readonly share_without: number | null;
   readonly steps: readonly StepSchema[];
   readonly text: string;
+}
+
+export interface PlaceSchema {
+  readonly rank: number | null;
+  readonly share: number;
 }
 
 export interface PredictRequest {
@@ -209,7 +246,7 @@ export interface StepSchema {
   readonly confidence: number | null;
   readonly forward: boolean;
   readonly object: string;
-  readonly probability: number;
+  readonly probability: number | null;
   readonly relation: string;
   readonly subject: string;
   readonly time: string;

@@ -23,8 +23,13 @@ export type Prediction = Reply<"POST /v1/predict">;
 export type Answer = Prediction["answers"][number];
 export type Path = Answer["paths"][number];
 export type Step = Path["steps"][number];
-/** Rank, share and paths of one entity, listed among the answers or not. */
+/** Why an entity is an answer, listed among the answers or not: evidence, measured effects of facts, paths. */
 export type Explanation = Reply<"POST /v1/explain">;
+export type Evidence = Explanation["evidence"][number];
+/** A fact, and the answer without it. */
+export type FactEffect = Explanation["facts"][number];
+/** Share and rank of an answer. */
+export type Place = NonNullable<Explanation["with_sufficient"]>;
 
 /** Position of the given entity in the query; the model predicts the other position. */
 export type Side = "subject" | "object";

@@ -48,8 +48,17 @@ function FactText({ fact, entity }: { readonly fact: Fact; readonly entity: stri
   }
   return (
     <span>
+      <WholeFact fact={fact} />
+    </span>
+  );
+}
+
+/** Subject, relation and object of a fact. */
+export function WholeFact({ fact }: { readonly fact: Fact }): JSX.Element {
+  return (
+    <>
       {fact.subject} <span class="arrow">—</span> <span class="relation">{fact.relation}</span>{" "}
       <span class="arrow">→</span> {fact.object}
-    </span>
+    </>
   );
 }

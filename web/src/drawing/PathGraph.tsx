@@ -8,7 +8,7 @@ import { DownloadIcon } from "../components/icons";
 import { useElementWidth } from "../hooks/useElementWidth";
 import type { Theme } from "../hooks/useTheme";
 import { cssVariable, graphStylesheet, textMeasure, toElements } from "./graphStyle";
-import { layoutPaths, NARROW_WIDTH, type PredictedLink } from "./layout";
+import { isVertical, layoutPaths, type PredictedLink } from "./layout";
 
 interface Props {
   readonly link: PredictedLink;
@@ -27,6 +27,15 @@ export function PathGraph({ link, paths, chosen, theme }: Props): JSX.Element {
   const core = useRef<Core | null>(null);
   const width = useElementWidth(canvas);
   const [height, setHeight] = useState(INITIAL_HEIGHT);
+  const vertical = isVertical(paths, width);
+  const visible = vertical ? onePath(paths, chosen) : paths;
+
+  const fade = (): void => {
+    core.current?.elements().forEach((element) => {
+      const path = element.data("path") as number | null;
+      element.toggleClass("faded", chosen !== null && !vertical && path !== null && path !== chosen);
+    });
+  };
 
   useEffect(() => {
     let cancelled = false;
@@ -34,8 +43,9 @@ export function PathGraph({ link, paths, chosen, theme }: Props): JSX.Element {
     if (!container || !width) return undefined;
     void import("cytoscape").then(({ default: cytoscape }) => {
       if (cancelled) return;
-      const layout = layoutPaths(link, visiblePaths(paths, chosen, width), width, textMeasure(container));
-      container.style.height = `${layout.height}px`;
+      const layout = layoutPaths(link, visible, width, textMeasure(container));
+      const zoom = Math.min(1, width / layout.width);
+      container.style.height = `${layout.height * zoom}px`;
       core.current = cytoscape({
         container,
         elements: toElements(layout),
@@ -47,12 +57,13 @@ export function PathGraph({ link, paths, chosen, theme }: Props): JSX.Element {
         autoungrabify: true,
         autounselectify: true,
       });
-      core.current.zoom(1);
       const { above, below } = labelOverflow(core.current, layout.height);
-      container.style.height = `${layout.height + above + below}px`;
-      setHeight(layout.height + above + below);
+      const total = Math.ceil((layout.height + above + below) * zoom);
+      container.style.height = `${total}px`;
+      setHeight(total);
       core.current.resize();
-      core.current.pan({ x: 0, y: above });
+      core.current.viewport({ zoom, pan: { x: 0, y: above * zoom } });
+      fade();
       container.dataset["drawn"] = String(layout.edges.length);
     });
     return () => {
@@ -61,14 +72,9 @@ export function PathGraph({ link, paths, chosen, theme }: Props): JSX.Element {
       core.current?.destroy();
       core.current = null;
     };
-  }, [JSON.stringify([link, paths]), width, theme, width < NARROW_WIDTH ? chosen : null]);
+  }, [JSON.stringify([link, visible]), width, theme]);
 
-  useEffect(() => {
-    const isFaded = (on: readonly number[]): boolean => chosen !== null && width >= NARROW_WIDTH && !on.includes(chosen);
-    core.current?.elements().forEach((element) => {
-      element.toggleClass("faded", element.data("always") !== true && isFaded(element.data("paths") as number[]));
-    });
-  }, [chosen, width]);
+  useEffect(fade, [chosen, vertical]);
 
   const saveImage = (): void => {
     const container = canvas.current;
@@ -101,7 +107,7 @@ function labelOverflow(core: Core, height: number): { readonly above: number; re
   return { above: Math.max(0, Math.ceil(BORDER - y1)), below: Math.max(0, Math.ceil(y2 + BORDER - height)) };
 }
 
-/** A narrow page has room for one path: the chosen one, or the first. */
-function visiblePaths(paths: readonly Path[], chosen: number | null, width: number): readonly Path[] {
-  return width < NARROW_WIDTH ? paths.slice(chosen ?? 0, (chosen ?? 0) + 1) : paths;
+/** A vertical picture has room for one path: the chosen one, or the first. */
+function onePath(paths: readonly Path[], chosen: number | null): readonly Path[] {
+  return paths.slice(chosen ?? 0, (chosen ?? 0) + 1);
 }

@@ -1,7 +1,7 @@
 /** Elements and style sheet of the graph for cytoscape.js; colours are the CSS variables of the page. */
 
 import type { ElementDefinition, StylesheetJson } from "cytoscape";
-import type { GraphLayout } from "./layout";
+import { controlDistance, type GraphLayout } from "./frame";
 import type { MeasureText } from "./wrapText";
 
 const FONT_SIZE = 12;
@@ -19,28 +19,34 @@ export function textMeasure(element: HTMLElement): MeasureText {
   return (text) => context.measureText(text).width;
 }
 
-/** Elements with `always` set are never faded. */
-export function toElements({ nodes, edges }: GraphLayout): ElementDefinition[] {
+/** Elements without a path are never faded. */
+export function toElements({ nodes, edges, notes }: GraphLayout): ElementDefinition[] {
   return [
-    ...nodes.map(({ id, label, role, x, y, width, height, paths }) => ({
+    ...nodes.map(({ id, label, role, x, y, width, height, path }) => ({
       group: "nodes" as const,
-      data: { id: `n:${id}`, label, width, height, paths, always: role === "entity" || role === "answer" },
+      data: { id: `n:${id}`, label, width, height, path },
       position: { x, y },
       classes: `${role}-node`,
     })),
-    ...edges.map(({ id, source, target, label, kind, bend, paths }) => ({
+    ...notes.map(({ id, label, x, y, width, height, path }) => ({
+      group: "nodes" as const,
+      data: { id, label, width, height, path },
+      position: { x, y },
+      classes: "note",
+    })),
+    ...edges.map((edge) => ({
       group: "edges" as const,
       data: {
-        id: `e:${id}`,
-        source: `n:${source}`,
-        target: `n:${target}`,
-        label,
-        // The midpoint of a quadratic curve is half as far from the straight line as its control point.
-        bend: bend * 2,
-        paths,
-        always: kind === "predicted",
+        id: `e:${edge.id}`,
+        source: `n:${edge.source}`,
+        target: `n:${edge.target}`,
+        label: edge.label,
+        // The predicted link has two control points, so that it goes around the lanes; its middle is between them.
+        control: edge.kind === "predicted" ? [edge.bend, edge.bend] : [controlDistance(edge, nodes)],
+        labelShift: edge.labelShift,
+        path: edge.path,
       },
-      classes: `${kind}-edge`,
+      classes: edge.later ? `${edge.kind}-edge later-edge` : `${edge.kind}-edge`,
     })),
   ];
 }
@@ -82,7 +88,15 @@ export function graphStylesheet(element: HTMLElement): StylesheetJson {
         "font-weight": "bold",
       },
     },
-    { selector: ".context-node", style: { "border-style": "dashed", color: colour("--muted") } },
+    {
+      selector: ".note",
+      style: {
+        "font-size": FONT_SIZE - 1,
+        color: colour("--muted"),
+        "border-width": 0,
+        "background-opacity": 0.85,
+      },
+    },
     {
       selector: "edge",
       style: {
@@ -91,7 +105,7 @@ export function graphStylesheet(element: HTMLElement): StylesheetJson {
         label: "data(label)",
         width: 1.6,
         "curve-style": "unbundled-bezier",
-        "control-point-distances": "data(bend)" as unknown as number,
+        "control-point-distances": "data(control)" as unknown as number,
         "control-point-weights": 0.5,
         "edge-distances": "node-position",
         "line-color": colour("--edge"),
@@ -103,20 +117,23 @@ export function graphStylesheet(element: HTMLElement): StylesheetJson {
         "line-height": 1.2,
         "text-background-color": colour("--card"),
         "text-background-opacity": 1,
-        "text-background-padding": "3px",
+        "text-background-padding": "2px",
+        "text-margin-y": "data(labelShift)" as unknown as number,
         "overlay-opacity": 0,
       },
     },
     {
       selector: ".predicted-edge",
       style: {
+        "control-point-weights": [0.12, 0.88] as unknown as number,
         "line-style": "dashed",
         "line-color": colour("--accent"),
         "target-arrow-color": colour("--accent"),
         color: colour("--accent"),
       },
     },
-    { selector: ".context-edge", style: { "line-style": "dotted", color: colour("--muted") } },
+    { selector: ".unfollowed-edge", style: { "line-style": "dashed", "line-dash-pattern": [3, 4] } },
+    { selector: ".later-edge", style: { color: colour("--accent") } },
     { selector: ".faded", style: { opacity: 0.22 } },
   ];
 }

@@ -1,7 +1,7 @@
 /** Sends the query of the page to the service: the prediction, its baseline, and what is known about the entity. */
 
 import { api } from "../api/client";
-import type { Entity, Prediction, StoredFact } from "../api/types";
+import type { Entity, Prediction, QueryRequest, StoredFact } from "../api/types";
 import { compareRankings, type RankChanges } from "../state/rankChanges";
 import { baselineState, factKey, toQuery, type State } from "../state/state";
 import { useAsync, type AsyncValue } from "./useAsync";
@@ -19,6 +19,8 @@ export interface EntityInfo {
 export interface PredictionState {
   readonly info: AsyncValue<EntityInfo>;
   readonly prediction: AsyncValue<Prediction>;
+  /** The query that the latest prediction answers; it may be an earlier one than that of the page. */
+  readonly answered: QueryRequest | null;
   /** Differences to the unrestricted prediction; null while there is nothing to compare with. */
   readonly changes: RankChanges | null;
   /** Whether the model has support facts: an enabled fact on the page, a stored fact, or a known entity. */
@@ -42,7 +44,7 @@ export function usePrediction(state: State): PredictionState {
     comparable && prediction.value && unrestricted.value
       ? compareRankings(prediction.value.answers, unrestricted.value.answers)
       : null;
-  return { info, prediction, changes, hasSupport };
+  return { info, prediction, answered: queryOfKey(prediction.key), changes, hasSupport };
 }
 
 /** The loaded information, or null if it belongs to another entity. */
@@ -53,10 +55,18 @@ export function currentInfo(info: AsyncValue<EntityInfo>, state: State): EntityI
 function useQuery(state: State | null, storedKey: string): AsyncValue<Prediction> {
   const query = state && toQuery(state);
   return useAsync(
-    query && JSON.stringify([query, storedKey]),
+    query && queryKey(query, storedKey),
     (signal) => (query ? api.predict(query, signal) : Promise.reject(new Error("no query"))),
     DEBOUNCE_MS,
   );
+}
+
+function queryKey(query: QueryRequest, storedKey: string): string {
+  return JSON.stringify([query, storedKey]);
+}
+
+function queryOfKey(key: string | null): QueryRequest | null {
+  return key === null ? null : (JSON.parse(key) as [QueryRequest, string])[0];
 }
 
 async function loadInfo(name: string, signal: AbortSignal): Promise<EntityInfo> {

@@ -1,18 +1,20 @@
-/** The explanation of one answer: its paths as a graph and as text. */
+/** The explanation of one answer: what is known from the prediction at once, then the evidence and measured effects. */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { api } from "../api/client";
-import type { Answer, Explanation, Path, Step } from "../api/types";
+import { useState } from "preact/hooks";
+import type { Answer, Explanation, Fact } from "../api/types";
 import { ErrorMessage } from "../components/ErrorMessage";
-import { factLabel } from "../components/FactRow";
 import { PathGraph } from "../drawing/PathGraph";
-import { useAsync } from "../hooks/useAsync";
+import { useExplanation, type ExplanationState } from "../hooks/useExplanation";
 import type { PredictionState } from "../hooks/usePrediction";
 import type { Theme } from "../hooks/useTheme";
 import type { UpdateState } from "../hooks/useUrlState";
-import { formatPercent } from "../state/format";
-import { setFactEnabled, toQuery, type State } from "../state/state";
+import { pathKey } from "../state/explanation";
+import { setFactEnabled, type State } from "../state/state";
+import { EvidenceBars } from "./explanation/EvidenceBars";
+import { FactEffects } from "./explanation/FactEffects";
+import { PathList } from "./explanation/PathList";
+import { Placement, Summary } from "./explanation/Summary";
 
 interface Props {
   readonly state: State;
@@ -24,15 +26,11 @@ interface Props {
 export function ExplanationPanel({ state, result, theme, update }: Props): JSX.Element | null {
   const { prediction } = result;
   const answers = prediction.error ? [] : (prediction.value?.answers ?? []);
-  const entity = state.selected || answers[0]?.entity || "";
+  const entity = answers.length ? state.selected || answers[0]?.entity || "" : "";
+  const explained = useExplanation(result, entity);
+  if (!entity) return null;
   const listed = answers.find((answer) => answer.entity === entity);
-  const query = toQuery(state);
-  const unlisted = answers.length > 0 && !prediction.pending && !listed && query !== null;
-  const explained = useAsync(unlisted ? JSON.stringify([query, entity]) : null, (signal) =>
-    query ? api.explain(query, entity, signal) : Promise.reject(new Error("no query")),
-  );
-  if (!answers.length || !entity) return null;
-  const explanation: Answer | Explanation | null = listed ?? explained.value;
+  const known = explained.current ? explained.value : (listed ?? null);
   return (
     <section
       class="panel explanation"
@@ -42,134 +40,55 @@ export function ExplanationPanel({ state, result, theme, update }: Props): JSX.E
     >
       <p class="eyebrow">Explanation</p>
       <h2 id="explanation-title">{entity}</h2>
-      {explained.error ? (
-        <ErrorMessage error={explained.error} onRetry={explained.reload} />
-      ) : explanation && explanation.entity === entity ? (
-        <ExplanationContent {...{ state, theme, update, explanation }} />
-      ) : (
-        <p class="hint">…</p>
-      )}
+      {known && <Placement rank={known.rank} share={known.share} />}
+      <ExplanationContent key={entity} {...{ state, theme, update, known, explained, entity }} />
     </section>
   );
 }
 
-interface ContentProps {
-  readonly state: State;
-  readonly explanation: Answer | Explanation;
-  readonly theme: Theme;
-  readonly update: UpdateState;
+interface ContentProps extends Omit<Props, "result"> {
+  readonly entity: string;
+  /** Rank, share and paths as far as they are known. */
+  readonly known: Answer | Explanation | null;
+  readonly explained: ExplanationState;
 }
 
-function ExplanationContent({ state, explanation, theme, update }: ContentProps): JSX.Element {
-  const { entity, rank, share, paths } = explanation;
-  const [chosen, setChosen] = useState<number | null>(null);
-  useEffect(() => setChosen(null), [explanation]);
-  const position = rank === null ? "Not reached by the model." : `Rank ${rank}, share ${formatPercent(share ?? 0)}.`;
+function ExplanationContent({ state, theme, update, entity, known, explained }: ContentProps): JSX.Element {
+  const [chosenKey, setChosenKey] = useState<string | null>(null);
+  const paths = known?.paths ?? [];
+  const chosen = paths.findIndex((path) => pathKey(path) === chosenKey);
   const link = { entity: state.entity, answer: entity, side: state.side, relation: state.relation, at: state.at };
+  // An explanation of the same answer with other facts is shown faded until the new one arrives: nothing jumps.
+  const measured = !explained.error && explained.value?.entity === entity ? explained.value : null;
+  const fresh = explained.current && !explained.pending;
+  const exclude = (facts: readonly Fact[]): void =>
+    update(facts.reduce((next, fact) => setFactEnabled(next, fact, false), { ...state, selected: entity }));
   return (
     <>
-      <p class="hint">
-        {position} {introduction(paths)}
+      <p class="hint measuring" role="status">
+        {explained.pending && "Measuring effects…"}
       </p>
-      {paths.length > 0 && <PathGraph link={link} paths={paths} chosen={chosen} theme={theme} />}
-      <ol class="paths">
-        {paths.map((path, index) => (
-          <PathCard
-            key={index}
-            path={path}
-            number={index + 1}
-            chosen={chosen === index}
-            only={paths.length === 1}
-            onChoose={() => setChosen(chosen === index ? null : index)}
-            onExclude={(step) => update(setFactEnabled({ ...state, selected: entity }, step, false))}
-          />
-        ))}
-      </ol>
+      {explained.error && <ErrorMessage error={explained.error} onRetry={explained.reload} />}
+      {measured && (
+        <div class={fresh ? "measured" : "measured stale"}>
+          <Summary explanation={measured} />
+        </div>
+      )}
+      {paths.length > 0 && <PathGraph link={link} paths={paths} chosen={chosen < 0 ? null : chosen} theme={theme} />}
+      {measured && measured.rank !== null && (
+        <div class={fresh ? "measured" : "measured stale"}>
+          <FactEffects explanation={measured} onExclude={exclude} />
+          <EvidenceBars explanation={measured} />
+        </div>
+      )}
+      {known && (
+        <PathList
+          paths={paths}
+          chosen={chosen}
+          onChoose={(path) => setChosenKey(pathKey(path) === chosenKey ? null : pathKey(path))}
+          onExclude={exclude}
+        />
+      )}
     </>
   );
-}
-
-function introduction(paths: readonly Path[]): string {
-  if (!paths.length) return "No path leads to this answer.";
-  return paths.every(({ is_context }) => is_context)
-    ? "No path leads to this answer. Related facts:"
-    : "Supporting paths:";
-}
-
-interface PathProps {
-  readonly path: Path;
-  readonly number: number;
-  readonly chosen: boolean;
-  readonly only: boolean;
-  readonly onChoose: () => void;
-  readonly onExclude: (step: Step) => void;
-}
-
-function PathCard({ path, number, chosen, only, onChoose, onExclude }: PathProps): JSX.Element {
-  return (
-    <li class={chosen ? "path chosen" : "path"}>
-      <div class="path-head">
-        <h3>
-          {path.is_context ? "Related fact" : `Path ${number}`}
-          {path.is_context && <span class="badge">context</span>}
-        </h3>
-        {!only && (
-          <button
-            type="button"
-            class="secondary small"
-            aria-pressed={chosen}
-            aria-label={`Show path ${number} in the graph`}
-            onClick={onChoose}
-          >
-            Show
-          </button>
-        )}
-      </div>
-      <p class="sentence">{withUnbrokenDates(path.text)}</p>
-      <ul class="steps">
-        {path.steps.map((step, index) => (
-          <StepRow key={index} step={step} isContext={path.is_context} onExclude={() => onExclude(step)} />
-        ))}
-      </ul>
-    </li>
-  );
-}
-
-interface StepProps {
-  readonly step: Step;
-  readonly isContext: boolean;
-  readonly onExclude: () => void;
-}
-
-function StepRow({ step, isContext, onExclude }: StepProps): JSX.Element {
-  return (
-    <li>
-      <span class="date">{step.time}</span>
-      <span class="step-fact">
-        {step.after_question && <span class="badge">after the question</span>}{" "}
-        {step.subject} <span class="arrow">—</span> <span class="relation">{step.relation}</span>{" "}
-        <span class="arrow">→</span> {step.object}
-      </span>
-      <span class="step-numbers">
-        {!isContext && <span title="Probability of this step">{formatPercent(step.probability)}</span>}
-        {step.confidence !== null && <span title="Confidence of this step">conf. {step.confidence.toFixed(2)}</span>}
-      </span>
-      <button
-        type="button"
-        class="secondary small"
-        aria-label={`Exclude fact: ${factLabel(step)}`}
-        title="Predict without this fact"
-        onClick={onExclude}
-      >
-        Exclude
-      </button>
-    </li>
-  );
-}
-
-/** The text with each date protected from line breaks. */
-function withUnbrokenDates(text: string): (string | JSX.Element)[] {
-  return text
-    .split(/(\d{4}-\d{2}(?:-\d{2})?)/)
-    .map((part, index) => (index % 2 ? <span class="nowrap">{part}</span> : part));
 }

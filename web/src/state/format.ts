@@ -16,3 +16,15 @@ export function formatInteger(value: number): string {
 export function pluralize(count: number, noun: string): string {
   return `${formatInteger(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+/** 0.1234 → "12.3 %", 0.00004 → "< 0.1 %": with one decimal, so that small differences are visible. */
+export function formatShare(share: number): string {
+  return share >= 0.0005 ? `${(share * 100).toFixed(1)} %` : "< 0.1 %";
+}
+
+/** 1.234 → "+1.23", -0.5 → "−0.50", with a real minus sign. */
+export function formatSigned(value: number): string {
+  const digits = Math.abs(value).toFixed(2);
+  if (Number(digits) === 0) return "0.00";
+  return `${value < 0 ? "−" : "+"}${digits}`;
+}

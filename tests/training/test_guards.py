@@ -231,16 +231,21 @@ _ON_META_TRAIN = ("mean", "lan", "titer")
 """Models that answer too few of the few meta-validation queries to show an improvement there."""
 
 
-def test_training_of_telm_lowers_its_loss_in_both_stages(tiny: Dataset, tmp_path: Path) -> None:
-    """Few facts per timestamp are too few for a gain on other facts, which a test below asks of most models."""
-    config = configure(settings=QUICK["telm"], model="telm", shots=2)
+def trained(tiny: Dataset, folder: Path, name: str) -> list[trace.TraceEntry]:
+    """The trace of a quick training."""
+    config = configure(settings=QUICK[name], model=name, shots=2)
     setup = TrainingSetup(tiny, config, make_task_sampler(tiny, config), "data")
     context, visible = GraphContext.from_dataset(tiny), setup.sampler.always_visible_facts
-    model = trainable_class("telm").prepare(
-        Preparation(tiny, config, context, visible, Artifacts(tmp_path), ignore_progress, never_stop)
+    model = trainable_class(name).prepare(
+        Preparation(tiny, config, context, visible, Artifacts(folder), ignore_progress, never_stop)
     )
-    run_episodes(setup, model, RunFolder(tmp_path), Callbacks())
-    fit = [entry.metrics["cross_entropy"] for entry in trace.read(RunFolder(tmp_path).trace)]
+    run_episodes(setup, model, RunFolder(folder), Callbacks())
+    return trace.read(RunFolder(folder).trace)
+
+
+def test_training_of_telm_lowers_its_loss_in_both_stages(tiny: Dataset, tmp_path: Path) -> None:
+    """Few facts per timestamp are too few for a gain on other facts, which a test below asks of most models."""
+    fit = [entry.metrics["cross_entropy"] for entry in trained(tiny, tmp_path, "telm")]
     first, second = (sum(fit[end - 10 : end]) / 10 for end in (150, 300))
     assert first < fit[0] - 0.1
     assert second < first - 0.5
@@ -248,14 +253,7 @@ def test_training_of_telm_lowers_its_loss_in_both_stages(tiny: Dataset, tmp_path
 
 def test_training_of_tero_lowers_its_loss(tiny: Dataset, tmp_path: Path) -> None:
     """Distances need more training than a test allows before they help unseen entities."""
-    config = configure(settings=QUICK["tero"], model="tero", shots=2)
-    setup = TrainingSetup(tiny, config, make_task_sampler(tiny, config), "data")
-    context, visible = GraphContext.from_dataset(tiny), setup.sampler.always_visible_facts
-    model = trainable_class("tero").prepare(
-        Preparation(tiny, config, context, visible, Artifacts(tmp_path), ignore_progress, never_stop)
-    )
-    run_episodes(setup, model, RunFolder(tmp_path), Callbacks())
-    loss = [entry.loss for entry in trace.read(RunFolder(tmp_path).trace)]
+    loss = [entry.loss for entry in trained(tiny, tmp_path, "tero")]
     assert sum(loss[-10:]) / 10 < 0.8 * loss[0]
 
 

@@ -99,7 +99,7 @@ export interface ExplanationSchema {
   readonly entity: string;
   readonly evidence: readonly EvidenceSchema[];
   readonly facts: readonly FactEffectSchema[];
-  readonly kind: "path" | "peers" | "base rate" | null;
+  readonly kind: "path" | "peers" | "base rate" | "facts" | null;
   readonly necessary: readonly FactSchema[];
   readonly paths: readonly PathSchema[];
   readonly query: QuerySchema;

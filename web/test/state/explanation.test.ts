@@ -62,6 +62,7 @@ test.each([
   ["path", "Explained by paths from the entity"],
   ["peers", "Explained by peers of the entity"],
   ["base rate", "Explained by the base rate"],
+  ["facts", "Explained by single facts"],
   [null, "Not an answer of the model"],
 ] as const)("the heading of kind %s is %s", (kind, title) => {
   expect(kindTitle(explanation({ kind }))).toBe(title);

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fitcarl.errors import FitcarlError, InputError
-from fitcarl.predict.fact import CheckedFact
+from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
 from fitcarl.predict.schemas import QuerySchema
@@ -93,11 +93,18 @@ class LocalWorker:
 
 
 def warm_up(predictor: Predictor) -> None:
-    """Answers one query, so that the first request does not wait for compilation and loading."""
+    """Answers and explains one query, so that the first requests do not wait for compilation and loading."""
     example = predictor.example()
     if example is not None:
-        predictor.answer([example.query], example.facts)
+        _answer_and_explain(predictor, example.query, example.facts)
         return
     busiest = int(np.argmax(np.diff(predictor.run.context.graph.base.offsets)))
     last = predictor.calendar.label(predictor.calendar.span - 1)
-    predictor.answer([Query(predictor.entities[busiest], None, predictor.relations[0], last)], [])
+    _answer_and_explain(predictor, Query(predictor.entities[busiest], None, predictor.relations[0], last), ())
+
+
+def _answer_and_explain(predictor: Predictor, query: Query, facts: Sequence[Fact]) -> None:
+    """Runs every compiled loop that a request may need."""
+    [prediction] = predictor.answer([query], facts)
+    if len(prediction):
+        predictor.explain(query, prediction[0].entity, facts)

@@ -19,7 +19,7 @@ CHAINS: Mapping[str, Callable[[Trace], list[Chain]]] = MappingProxyType(
     {
         "copy_support": traces.support_chains,
         "neighbours": traces.neighbour_chains,
-        "similar_entities": traces.peer_chains,
+        "similar_entities": lambda trace: traces.peer_chains(trace) or traces.peer_chains(trace, same_relation=False),
         "relation_popularity": traces.popularity_chains,
         "same_day": traces.same_day_chains,
         "activity": traces.activity_chains,

@@ -18,13 +18,11 @@ PICTURE = Path(__file__).parent / "images" / "explorer.png"
 def main(address: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1440, "height": 860}, color_scheme="light")
+        page = browser.new_page(viewport={"width": 1440, "height": 1150}, color_scheme="light")
         page.goto(address)
         page.get_by_role("button", name="Show an example").click()
         page.wait_for_selector("[data-drawn]")
-        page.get_by_role("switch").first.click()
-        page.wait_for_selector(".comparison:not(:empty)")
-        page.wait_for_selector(".answers[aria-busy=false] .ranking:not(.stale)")
+        page.get_by_role("heading", name="Which facts matter").wait_for()
         page.wait_for_timeout(1000)
         page.screenshot(path=PICTURE)
         browser.close()

@@ -177,11 +177,14 @@ def _evidence(context: AnswerContext, measured: Sequence[MeasuredFact], score: f
 
 
 def _label(context: AnswerContext, source: EvidenceSource) -> str:
-    """The source in words; a path is named by the entities between its ends."""
-    between = [edge[2] for edge in source.chains[0].edges[:-1]] if source.source == PATH else []
-    if between:
-        return "path by way of " + " and ".join(context.vocabulary.entities[node] for node in between)
-    return SOURCE_LABELS.get(source.source, source.source)
+    """The source in words; a path is named by the entities between its ends, or by the relation of its only fact."""
+    if source.source != PATH:
+        return SOURCE_LABELS.get(source.source, source.source)
+    first, *further = source.chains[0].edges
+    if further:
+        return "path by way of " + " and ".join(context.vocabulary.entities[edge[0]] for edge in further)
+    relation = context.vocabulary.relations[context.graph.relations.base(first[1])]
+    return f"{SOURCE_LABELS[PATH]}: {relation}"
 
 
 def _divided(context: AnswerContext, measured: Sequence[MeasuredFact], score: float) -> tuple[Evidence, ...]:

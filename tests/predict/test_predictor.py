@@ -14,7 +14,7 @@ from fitcarl.errors import InputError
 from fitcarl.models.plus.encoder.network import EncoderScorer
 from fitcarl.models.plus.statistics import event_index
 from fitcarl.predict import Fact, Prediction, Predictor, Query
-from fitcarl.predict.support import MAX_SUPPORT
+from fitcarl.runs.nearest_facts import MAX_SUPPORT
 from fitcarl.runs.run import Run
 from fitcarl.tasks.task import Task
 from tests.predict.conftest import UnseenEntity

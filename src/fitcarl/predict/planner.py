@@ -23,8 +23,8 @@ from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.probabilities import shares
 from fitcarl.predict.query import NO_KNOWN_FACTS, Direction, Query
-from fitcarl.predict.support import MAX_SUPPORT, edges_of, nearest_facts, supports
 from fitcarl.predict.views import GraphView, GraphViewCache, Row
+from fitcarl.runs.nearest_facts import MAX_SUPPORT, edges_of, nearest_facts, supports
 from fitcarl.runs.run import Run
 from fitcarl.scoring.counterfactual import Counterfactual, CounterfactualScorer
 from fitcarl.scoring.evidence import EvidenceScorer

@@ -19,6 +19,7 @@ from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import rank_task
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.registry import heuristic
+from fitcarl.runs.nearest_facts import nearest_facts
 from fitcarl.runs.run import Run
 from fitcarl.scoring.scorer import Scorer
 from fitcarl.tasks.task import NO_LIMIT, Queries, Task, official_task
@@ -26,8 +27,6 @@ from fitcarl.tasks.task import NO_LIMIT, Queries, Task, official_task
 _MIN_JUDGED, _MAX_JUDGED, _JUDGED_ENTITIES = 100, 300, 10_000_000
 """Facts that the drift is measured on by default, and the product of facts and entities that bounds their number: a
 query costs more the more entities there are."""
-_MAX_SUPPORT = 50
-"""Latest facts of a known entity that are its support, as for questions about it."""
 _HEURISTIC = "copy"
 
 
@@ -157,24 +156,13 @@ def _support(graph: TemporalGraph, queries: Queries, new: MetaSet, known: NDArra
     parts: list[Quadruples] = []
     for entity in np.unique(queries.entity[known[queries.entity]]).tolist():
         until = int(queries.time[queries.entity == entity].min())
-        part = _latest_facts(graph, entity, until)
+        part = nearest_facts(graph, entity, until, until)
         owners.append(np.full(len(part), entity, dtype=np.int32))
         parts.append(part)
     asked = np.isin(new.entity_of_fact, queries.entity)
     owners.append(new.entity_of_fact[asked])
     parts.append(new.facts.take(asked))
     return MetaSet(np.concatenate(owners), Quadruples.concat(parts))
-
-
-def _latest_facts(graph: TemporalGraph, entity: int, before: int) -> Quadruples:
-    """The latest facts of an entity strictly before a tick, in their original direction."""
-    base = graph.base
-    low, high = int(base.offsets[entity]), int(base.offsets[entity + 1])
-    high = low + int(np.searchsorted(base.time[low:high], before))
-    part = slice(max(low, high - _MAX_SUPPORT), high)
-    source = np.full(part.stop - part.start, entity, dtype=np.int32)
-    edges = Quadruples(source, base.relation[part], base.target[part], base.time[part])
-    return edges.in_real_direction(graph.relations).distinct()
 
 
 def _known_answers(facts: Quadruples, graph: TemporalGraph, asked: Ids) -> KnownAnswers:

@@ -86,7 +86,6 @@ def test_measurement_of_a_tiny_world_is_consistent(tmp_path: Path, setting: str)
     assert found.fidelity.additivity_error < 1e-6
     kinds = {kind: share for kind, share in found.coverage.items() if kind != "total"}
     assert sum(kinds.values()) == pytest.approx(found.coverage["total"])
-    assert found.planted is None or 0 < found.planted.visible <= found.planted.right <= found.planted.asked
     for name in ("recall_at_3", "controls", "comprehensiveness", "sufficiency", "coverage", "ms_per_explanation"):
         assert name in result
     json.dumps(result, allow_nan=False)
@@ -109,7 +108,7 @@ def test_explanation_finds_the_planted_cause_of_a_repetition(tmp_path: Path) -> 
     run = train(tmp_path / "small", out=tmp_path / "run", shots=3, episodes=20, settings=settings, setting="forecast")
     found = measure_explanations(run, world, answers=2).planted
     assert found is not None
-    assert found.visible > 5
+    assert 5 < found.visible <= found.right <= found.asked
     assert found.recall[OURS].mean > found.recall["random_facts"].mean
     assert found.difference["random_facts"].mean == pytest.approx(
         found.recall[OURS].mean - found.recall["random_facts"].mean

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from fitcarl.predict import Explanation, Fact, Predictor
+from fitcarl.errors import InputError
+from fitcarl.predict import Explanation, Fact, Predictor, Query
+from fitcarl.predict.explainer import propose_facts
+from fitcarl.runs.nearest_facts import MAX_SUPPORT
 from fitcarl.runs.run import Run
 from fitcarl.training.api import train
 from tests.predict.conftest import SHOTS, UnseenEntity
@@ -37,7 +41,9 @@ def recomputed(predictor: Predictor, unseen: UnseenEntity, entity: str, without:
     return 0.0, 0
 
 
-def check_numbers(predictor: Predictor, unseen: UnseenEntity, found: Explanation) -> None:
+def check_numbers(predictor: Predictor, unseen: UnseenEntity, found: Explanation) -> int:
+    """The number of paths at several times that were checked."""
+    merged = 0
     for fact in found.facts[:4]:
         if fact.rank_without is None:
             continue
@@ -45,14 +51,21 @@ def check_numbers(predictor: Predictor, unseen: UnseenEntity, found: Explanation
         assert fact.share_without == pytest.approx(share, abs=1e-5)
         assert fact.rank_without == rank
     for path in found.paths:
-        if path.rank_without is not None and not path.also:
-            facts = tuple(Fact(step.subject, step.relation, step.object, step.time) for step in path.steps)
-            share, _ = recomputed(predictor, unseen, found.entity, facts)
+        if path.rank_without is not None:
+            merged += bool(path.also)
+            times = [[step.time for step in path.steps], *path.also]
+            facts = {
+                Fact(step.subject, step.relation, step.object, time)
+                for at in times
+                for step, time in zip(path.steps, at, strict=True)
+            }
+            share, _ = recomputed(predictor, unseen, found.entity, tuple(facts))
             assert path.share_without == pytest.approx(share, abs=1e-5)
     if found.without_necessary is not None and found.without_necessary.rank is not None:
         share, rank = recomputed(predictor, unseen, found.entity, found.necessary)
         assert found.without_necessary.share == pytest.approx(share, abs=1e-5)
         assert found.without_necessary.rank == rank > (found.rank or 0)
+    return merged
 
 
 def test_numbers_are_recomputed_answers(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
@@ -63,9 +76,11 @@ def test_numbers_are_recomputed_answers(predictor: Predictor, unseen_entities: l
 def test_numbers_of_forecasts_are_recomputed_answers(
     forecaster: Predictor, unseen_entities: list[UnseenEntity]
 ) -> None:
+    merged = 0
     for unseen in unseen_entities[:5]:
         for rank in (1, 4):
-            check_numbers(forecaster, unseen, explained(forecaster, unseen, rank))
+            merged += check_numbers(forecaster, unseen, explained(forecaster, unseen, rank))
+    assert merged
 
 
 def test_contributions_add_up_to_the_score(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
@@ -96,13 +111,16 @@ def test_no_fact_of_a_forecast_is_later_than_the_query(
 
 
 def test_sufficient_facts_contain_one_of_the_entity(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    checked = 0
     for unseen in unseen_entities[:4]:
         found = explained(predictor, unseen)
         if found.sufficient:
+            checked += 1
             assert any(unseen.query.entity in (fact.subject, fact.object) for fact in found.sufficient)
             assert found.with_sufficient is not None
             assert found.with_sufficient.rank is not None
             assert found.with_sufficient.rank <= (found.rank or 0)
+    assert checked
 
 
 def test_only_fact_of_an_entity_leaves_no_answer(predictor: Predictor, unseen: UnseenEntity) -> None:
@@ -112,7 +130,7 @@ def test_only_fact_of_an_entity_leaves_no_answer(predictor: Predictor, unseen: U
     assert (own.share_without, own.rank_without) == (0.0, None)
     assert found.facts[0] == own
     assert unseen.facts[0] not in found.necessary
-    assert unseen.facts[0] in found.sufficient or not found.sufficient
+    assert unseen.facts[0] in found.sufficient
 
 
 def test_base_rate_is_a_count_of_earlier_facts(predictor: Predictor, unseen: UnseenEntity) -> None:
@@ -145,9 +163,48 @@ def test_observed_facts_are_the_default(predictor: Predictor, unseen: UnseenEnti
     assert predictor.explain(unseen.query, entity) == predictor.explain(unseen.query, entity, unseen.facts)
 
 
-def test_summary_names_a_high_base_rate() -> None:
-    from fitcarl.predict import Query
+def test_kind_does_not_depend_on_the_number_of_paths(predictor: Predictor, unseen: UnseenEntity) -> None:
+    entity = predictor.answer([unseen.query], unseen.facts)[0][0].entity
+    kinds = {predictor.explain(unseen.query, entity, unseen.facts, paths).kind for paths in (0, 1, 3)}
+    assert len(kinds) == 1
 
+
+def test_later_facts_are_marked_with_hindsight(predictor: Predictor, unseen_entities: list[UnseenEntity]) -> None:
+    tick, marked = predictor.calendar.tick, 0
+    for unseen in unseen_entities[:4]:
+        early = replace(unseen, query=replace(unseen.query, at=unseen.facts[1].time, hindsight=True))
+        found = explained(predictor, early)
+        for fact in found.facts:
+            later = tick(fact.time) > tick(early.query.at)
+            assert (fact.fact in found.later) == later
+            assert ("[after the question]" in found.marked(fact.fact)) == later
+            marked += later
+    assert marked
+
+
+def test_query_entity_is_no_answer(predictor: Predictor, unseen: UnseenEntity) -> None:
+    with pytest.raises(InputError, match="field entity: the query entity cannot be its own answer"):
+        predictor.explain(unseen.query, unseen.query.entity, unseen.facts)
+
+
+def test_facts_of_a_busy_entity_leave_room_for_others(forecaster: Predictor) -> None:
+    """Of an entity with many facts the nearest ones are considered, and facts of others as well."""
+    graph = forecaster.run.context.graph
+    busy = forecaster.entities[int(np.argmax(np.diff(graph.base.offsets)))]
+    last = forecaster.calendar.label(forecaster.calendar.span - 1)
+    query = Query(busy, None, forecaster.relations[0], last)
+    planner = forecaster.planner(())
+    entity = planner.entities.find(forecaster.answer([query], [])[0][0].entity)
+    assert entity is not None
+    _, context = planner.context(query, entity)
+    pool, own = propose_facts(context), set(context.support)
+    assert len(own) == MAX_SUPPORT
+    ours = [fact for fact in pool if fact in own]
+    assert 0 < len(ours) < len(pool)
+    assert min(fact[3] for fact in ours[:10]) >= sorted(fact[3] for fact in own)[-10]
+
+
+def test_summary_names_a_high_base_rate() -> None:
     base = Explanation(Query("Ann", None, "meets", "5"), "Bob", 1, -0.5, 0.6, (), "meets", "out", 0.34, "base rate")
     assert "34%" in base.summary
     assert "any entity" in base.summary

@@ -62,7 +62,7 @@ def test_explanation_of_entity_without_score() -> None:
     explanation = Explanation(Query("Ann", None, "meets", "1"), "Bob", None, None, 0.0, (), "meets", "out", 0.0)
     value = explanation.to_json()
     assert (value["rank"], value["score"], value["kind"], value["paths"], value["facts"]) == (None, None, None, [], [])
-    assert "not an answer" in value["summary"]
+    assert "not among the answers" in value["summary"]
 
 
 def test_schemas_do_not_import_the_web_stack() -> None:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.predict.counterfactuals import Row
-from fitcarl.predict.explainer import AnswerContext, latest_facts
+from fitcarl.predict.explainer import AnswerContext, nearest_of
 
 NEIGHBOURHOOD = 40
-"""Latest facts of the answer and of each contact that belong to the neighbourhood."""
+"""Facts of the answer and of each contact, those nearest to the query, that belong to the neighbourhood."""
 _MAX_STEPS = 3
 
 
@@ -35,10 +35,10 @@ class VisibleEdges:
 
 
 def neighbourhood(context: AnswerContext) -> list[Row]:
-    """The facts of the query entity and the latest ones of the answer and of each contact."""
-    found = [*context.support, *latest_facts(context, context.entity, NEIGHBOURHOOD)]
+    """The facts of the query entity and the nearest ones of the answer and of each contact."""
+    found = [*context.support, *nearest_of(context, context.entity, NEIGHBOURHOOD)]
     for contact in context.contacts:
-        found += latest_facts(context, contact, NEIGHBOURHOOD)
+        found += nearest_of(context, contact, NEIGHBOURHOOD)
     return list(dict.fromkeys(found))
 
 

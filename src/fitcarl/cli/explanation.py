@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fitcarl.predict.fact import Fact
 
 _BAR_WIDTH = 20
+_ALONE = "with no other considered fact"
 _MIN_SHOWN = 0.05
 """Nats: smaller contributions are summed up in one line."""
 
@@ -36,8 +37,8 @@ def rendered_explanation(explanation: Explanation) -> Group:
         _evidence(explanation),
         Text("Facts by measured effect: the answer recomputed without each of them", style="bold"),
         _facts(explanation),
-        *_fact_set("Necessary", "without them", explanation.necessary, explanation.without_necessary),
-        *_fact_set("Sufficient", "with no other considered fact", explanation.sufficient, explanation.with_sufficient),
+        *_fact_set(explanation, "Necessary", "without them", explanation.necessary, explanation.without_necessary),
+        *_fact_set(explanation, "Sufficient", _ALONE, explanation.sufficient, explanation.with_sufficient),
     ]
     for path in explanation.paths:
         without = (
@@ -76,21 +77,26 @@ def _facts(explanation: Explanation) -> Table:
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("rank", justify="right", no_wrap=True)
     for fact in explanation.facts:
-        note = f"  (and {len(fact.together)} like it)" if fact.together else ""
+        others = f"{len(fact.together)} other{'s' * (len(fact.together) > 1)}"
+        note = f"  (more is lost together with {others})" if fact.together else ""
         table.add_row(
-            f"{fact}{note}", f"{fact.share_without:.1%}", "–" if fact.rank_without is None else str(fact.rank_without)
+            f"{explanation.marked(fact.fact)}{note}",
+            f"{fact.share_without:.1%}",
+            "–" if fact.rank_without is None else str(fact.rank_without),
         )
     table.add_section()
     table.add_row("with all facts", f"{explanation.share:.1%}", str(explanation.rank))
     return table
 
 
-def _fact_set(title: str, condition: str, facts: Sequence[Fact], place: Place | None) -> list[RenderableType]:
+def _fact_set(
+    explanation: Explanation, title: str, condition: str, facts: Sequence[Fact], place: Place | None
+) -> list[RenderableType]:
     """A set of facts and the place of the answer without or with it."""
     if place is None:
         return [Text(f"{title}: no such set was found.", style="dim")]
     head = Text.assemble((f"{title}", "bold"), f" ({condition}: {_place(place.share, place.rank)})")
-    return [head, *(Text(f"   {subject} —{relation}→ {object} ({time})") for subject, relation, object, time in facts)]
+    return [head, *(Text(f"   {explanation.marked(fact)}") for fact in facts)]
 
 
 def _place(share: float, rank: int | None) -> str:

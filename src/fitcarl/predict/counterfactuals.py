@@ -39,12 +39,13 @@ class Outcome:
         return self.answered and (self.rank is None or (other.rank is not None and self.rank > other.rank))
 
     def log_ratio(self, other: Outcome) -> float:
-        """log(share / share of the other), with a floor for shares that are 0."""
-        return float(np.log(max(self.share, MIN_SHARE)) - np.log(max(other.share, MIN_SHARE)))
+        """log(share / share of the other); a share of 0 counts as the smallest one that makes a difference."""
+        floor = min(_MIN_SHARE, _MIN_RATIO * self.share) or _MIN_SHARE
+        return float(np.log(max(self.share, floor)) - np.log(max(other.share, floor)))
 
 
-MIN_SHARE = 1e-6
-"""Shares below this count as this when they are compared: what is lost below one in a million makes no difference."""
+_MIN_SHARE, _MIN_RATIO = 1e-6, 1e-3
+"""Shares below one in a million, or below a thousandth of a share that is itself so small, make no difference."""
 NO_ANSWER, NO_ANSWERS = Outcome(0.0, None, None), Outcome(0.0, None, None, answered=False)
 """The entity is not among the answers; there are no answers."""
 

@@ -27,8 +27,8 @@ class MeasuredFact:
     fact: Row
     without: Outcome
     effect: float
-    """Nats of the answer's share: what is lost if the fact is left out, and half of what is lost beyond that if it is
-    left out with the fact (or the repetitions) in ``together``."""
+    """Nats of the answer's share: what is lost if the fact is left out, and its part of what is lost beyond the single
+    losses if it is left out with the facts in ``together``; all of them have equal parts."""
     together: tuple[Row, ...] = ()
     """Facts without which more is lost than by both alone; empty if no such set was found."""
 

@@ -35,11 +35,12 @@ _FALLBACK_STEPS = 8
 """Facts among which the score is divided if the scorer has no evidence of its own."""
 
 _KINDS: dict[str, ExplanationKind] = {
-    **dict.fromkeys(("path", "other_paths", "copy_support", "neighbours", "reach", FACT), "path"),
+    **dict.fromkeys(("path", "other_paths", "copy_support", "neighbours", "reach"), "path"),
     **dict.fromkeys(("similar_entities", "same_day", "similarity"), "peers"),
     **dict.fromkeys(("relation_popularity", "relation_profile", "activity", "excitation", "concepts"), "base rate"),
+    **dict.fromkeys(("encoder", "names"), "learned"),
 }
-"""Source of evidence → the kind of explanation it speaks for; the encoder and names speak for none."""
+"""Source of evidence → the kind of explanation it speaks for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,10 @@ class AnswerContext:
     @property
     def before(self) -> int:
         return int(self.query.visible_before[0])
+
+    def nearness(self, fact: Row) -> tuple[int, Row]:
+        """Orders facts by their distance in time from the query, then in a fixed order."""
+        return abs(fact[3] - int(self.query.time[0])), fact
 
     @property
     def contacts(self) -> list[int]:
@@ -96,9 +101,9 @@ def explain_in_context(context: AnswerContext, explanation: Explanation) -> Expl
     sufficient = sufficient_set(context.answers, measured, own)
     evidence = _evidence(context, measured, explanation.score or 0.0)
     paths = _measured_paths(context, explanation.paths)
-    return replace(
+    found = replace(
         explanation,
-        kind=explanation_kind(evidence, paths),
+        kind=explanation_kind(evidence),
         evidence=evidence,
         facts=tuple(_named_effect(context, one) for one in measured[:_SHOWN_FACTS]),
         considered=len(pool),
@@ -108,57 +113,64 @@ def explain_in_context(context: AnswerContext, explanation: Explanation) -> Expl
         with_sufficient=_place(sufficient),
         paths=paths,
     )
+    named = [*(one.fact for one in found.facts), *found.necessary, *found.sufficient]
+    named += [fact for one in found.evidence for fact in one.facts] + [f for one in found.facts for f in one.together]
+    asked, tick = int(context.query.time[0]), context.calendar.tick
+    return replace(found, later=tuple(fact for fact in dict.fromkeys(named) if tick(fact.time) > asked))
 
 
 def propose_facts(context: AnswerContext) -> list[Row]:
-    """The facts whose effects are measured: support facts, facts behind the evidence, and the latest facts of the
-    answer and of the contacts, in this order."""
+    """The facts whose effects are measured: support facts, facts behind the evidence, and the facts of the answer and
+    of the contacts that are nearest to the query, in this order. Support facts take at most half of the places, unless
+    there are not enough others."""
     relations = context.graph.relations
     speaking = [source for source in context.sources if source.contribution > 0 and source.chains]
     by_source = [list(facts_of(source.chains, relations))[:_PER_SOURCE] for source in speaking]
     interleaved = [fact for turn in zip_longest(*by_source) for fact in turn if fact is not None]
-    latest = [fact for contact in context.contacts for fact in latest_facts(context, contact, _CONTACT_FACTS)]
-    pool = [*context.support, *interleaved, *latest_facts(context, context.entity, _ANSWER_FACTS), *latest]
-    return list(dict.fromkeys(pool))[: MAX_POOL if context.fast else _SLOW_POOL]
+    size = MAX_POOL if context.fast else _SLOW_POOL
+    own = sorted(context.support, key=context.nearness)
+    of_contacts = [fact for contact in context.contacts for fact in nearest_of(context, contact, _CONTACT_FACTS)]
+    of_answer = nearest_of(context, context.entity, _ANSWER_FACTS)
+    return list(dict.fromkeys([*own[: size // 2], *interleaved, *of_answer, *of_contacts, *own]))[:size]
 
 
-def latest_facts(context: AnswerContext, entity: int, count: int) -> list[Row]:
-    """The latest facts of an entity that the query may use, in their original direction."""
-    parts = [_visible(part, entity, context.before, count) for part in (context.graph.base, context.graph.overlay)]
+def nearest_of(context: AnswerContext, entity: int, count: int) -> list[Row]:
+    """The facts of an entity that the query may use and that are nearest to it, in their original direction."""
+    parts = [_nearest(part, entity, context, count) for part in (context.graph.base, context.graph.overlay)]
     facts = set(Quadruples.concat(parts).in_real_direction(context.graph.relations))
-    return sorted(facts, key=lambda fact: (-fact[3], fact))[:count]
+    return sorted(facts, key=context.nearness)[:count]
 
 
-def _visible(adjacency: Adjacency, entity: int, before: int, count: int) -> Quadruples:
+def _nearest(adjacency: Adjacency, entity: int, context: AnswerContext, count: int) -> Quadruples:
+    """Visible edges of an entity: at least the nearest ``count``, with all that are equally near."""
     part = np.arange(adjacency.offsets[entity], adjacency.offsets[entity + 1])
-    part = part[adjacency.time[part] < before]
-    part = part[adjacency.time[part] >= adjacency.time[part[-count:]].min(initial=before)]  # all of the last tick
+    part = part[adjacency.time[part] < context.before]
+    gap = np.abs(adjacency.time[part].astype(np.int64) - int(context.query.time[0]))
+    if len(part) > count:
+        part = part[gap <= np.partition(gap, count - 1)[count - 1]]
     source = np.full(len(part), entity, dtype=np.int32)
     return Quadruples(source, adjacency.relation[part], adjacency.target[part], adjacency.time[part])
 
 
 def base_rate(graph: TemporalGraph, query: Queries, entity: int) -> float:
-    """The share of an entity among the objects of r_q in the background, without facts of the query entity."""
+    """The share of an entity among the objects of r_q in visible background facts without the query entity."""
     relation, before = int(query.relation[0]), int(query.visible_before[0])
     base = graph.base
-    used = (base.relation == relation) & (base.time < before)
+    used = (base.relation == relation) & (base.time < before) & (base.target != query.entity[0])
     own = slice(int(base.offsets[query.entity[0]]), int(base.offsets[query.entity[0] + 1]))
     used[own] = False
     total = int(used.sum())
     return float((used & (base.target == entity)).sum() / total) if total else 0.0
 
 
-def explanation_kind(evidence: Sequence[Evidence], paths: Sequence[ExplanationPath]) -> ExplanationKind:
-    """What most of the evidence speaks for; a kind other than the base rate needs a path of that kind to show."""
-    total: dict[ExplanationKind, float] = {"path": 0.0, "peers": 0.0, "base rate": 0.0}
+def explanation_kind(evidence: Sequence[Evidence]) -> ExplanationKind:
+    """What most of the evidence speaks for, by the sums of contributions; ``facts`` if no source speaks for a kind."""
+    total: dict[ExplanationKind, float] = {}
     for one in evidence:
         if one.source in _KINDS:
-            total[_KINDS[one.source]] += max(one.contribution, 0.0)
-    shown = {path.kind for path in paths}
-    if not shown and any(one.source == FACT for one in evidence):
-        return "facts"
-    possible: list[ExplanationKind] = [kind for kind in ("path", "peers") if kind in shown]
-    return max([*possible, "base rate"], key=lambda kind: total[kind])
+            kind = _KINDS[one.source]
+            total[kind] = total.get(kind, 0.0) + one.contribution
+    return max(total, key=lambda kind: total[kind]) if total else "facts"
 
 
 def _evidence(context: AnswerContext, measured: Sequence[MeasuredFact], score: float) -> tuple[Evidence, ...]:

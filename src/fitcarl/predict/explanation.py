@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.query import Direction, Query
 from fitcarl.predict.schemas import ExplanationSchema
-from fitcarl.scoring.path import ExplanationPath
+from fitcarl.scoring.path import AFTER_QUESTION, ExplanationPath
 
 if TYPE_CHECKING:
     import polars as pl
 
-ExplanationKind = Literal["path", "peers", "base rate", "facts"]
+ExplanationKind = Literal["path", "peers", "base rate", "learned", "facts"]
 """What an answer rests on most: facts from the query entity to it, entities with facts like those of the query entity,
-how usual the answer is for any entity or, for a model without paths, single facts."""
+how usual the answer is for any entity, what the encoder has learned or, for other models, single facts."""
 
 SOURCE_LABELS: Mapping[str, str] = MappingProxyType(
     {
@@ -35,7 +35,7 @@ SOURCE_LABELS: Mapping[str, str] = MappingProxyType(
         "excitation": "recent events of the answer",
         "concepts": "type of the answer",
         "similarity": "similarity to its contacts",
-        "encoder": "learned encoder of its facts",
+        "encoder": "learned encoder of its facts and of these days",
         "reach": "learned paths of up to three facts",
         "names": "names",
         "fact": "a single fact",
@@ -43,8 +43,8 @@ SOURCE_LABELS: Mapping[str, str] = MappingProxyType(
 )
 """Source of evidence → what a reader sees."""
 
-_BAR = 60
-"""Width of the longest bar in HTML, in pixels per nat at most."""
+_BAR = 120
+"""Width of the longest bar in HTML, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,19 @@ class Explanation:
     with_sufficient: Place | None = None
     paths: tuple[ExplanationPath, ...] = ()
     """Paths to the answer, largest measured effect first."""
+    later: tuple[Fact, ...] = ()
+    """Facts of the explanation that are later than the query; only with hindsight."""
+
+    def marked(self, fact: Fact) -> str:
+        """A fact in words, with a mark if it is later than the query."""
+        mark = f" {AFTER_QUESTION}" if fact in self.later else ""
+        return f"{fact.subject} —{fact.relation}→ {fact.object} ({fact.time}){mark}"
 
     @property
     def summary(self) -> str:
         """What the explanation says, in a few sentences."""
         if self.rank is None:
-            return f"{self.entity} is not an answer: nothing that the model knows leads to it."
+            return f"{self.entity} is not among the answers that the model lists."
         return " ".join([_KIND_TEXTS[self.kind or "base rate"], *self._base_rate_text(), *self._necessary_text()])
 
     def _base_rate_text(self) -> list[str]:
@@ -143,7 +150,7 @@ class Explanation:
 
     def _necessary_text(self) -> list[str]:
         if self.without_necessary is None:
-            return [f"No set of the {self.considered} considered facts takes it from its place."] * bool(
+            return [f"No set of the {self.considered} considered facts that was tried takes it from its place."] * bool(
                 self.considered
             )
         rank, count = self.without_necessary.rank, len(self.necessary)
@@ -168,12 +175,12 @@ class Explanation:
         largest = max((abs(one.contribution) for one in self.evidence[:-1]), default=1.0) or 1.0
         bars = "".join(
             f"<tr><td>{escape(one.label)}</td><td style='text-align:right'>{one.contribution:+.2f}</td><td>"
-            f"<div style='height:.7em;width:{2 * _BAR * abs(one.contribution) / largest:.0f}px;"
+            f"<div style='height:.7em;width:{_BAR * abs(one.contribution) / largest:.0f}px;"
             f"background:{'#2f6fd0' if one.contribution >= 0 else '#c62f33'}'></div></td></tr>"
             for one in self.evidence[:-1]
         )
         facts = "".join(
-            f"<tr><td>{escape(str(fact))}</td><td style='text-align:right'>{fact.share_without:.1%}</td>"
+            f"<tr><td>{escape(self.marked(fact.fact))}</td><td style='text-align:right'>{fact.share_without:.1%}</td>"
             f"<td style='text-align:right'>{'–' if fact.rank_without is None else fact.rank_without}</td></tr>"
             for fact in self.facts
         )
@@ -192,7 +199,8 @@ _KIND_TEXTS: Mapping[ExplanationKind, str] = MappingProxyType(
     {
         "path": "It rests mostly on facts that lead from the entity to it.",
         "peers": "It rests mostly on entities with facts like those of the entity.",
-        "base rate": "It rests mostly on how usual the answer is, not on facts about the entity.",
-        "facts": "It rests on single facts; the model has no paths.",
+        "base rate": "It rests mostly on how usual the answer is.",
+        "learned": "It rests mostly on what the model has learned about entities with such facts.",
+        "facts": "It rests on single facts.",
     }
 )

@@ -209,15 +209,18 @@ class QueryPlanner:
         """The scores of a query without some facts, on a graph that does not have them."""
         fewer = replace(visible, hidden=visible.hidden | frozenset(hidden))
         try:
-            return self.answer(fewer, [ids], [query]).scores
+            return self.answer(fewer, [ids], [query], keep=False).scores
         except InputError:  # nothing is known about the entity any more
             return Scores.empty(1)
 
     def prepare(
-        self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]
+        self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query], keep: bool = True
     ) -> tuple[GraphView, TemporalGraph, MetaSet]:
-        """The view, the graph with the observed facts, and the support facts of a batch of queries."""
-        view = self.views.get(len(self.entities.new), self._in_background(visible.hidden))
+        """The view, the graph with the observed facts, and the support facts of a batch of queries.
+
+        ``keep`` tells whether a view without facts is kept for further queries.
+        """
+        view = self.views.get(len(self.entities.new), self._in_background(visible.hidden), keep)
         graph = view.graph.with_facts(self._visible(visible))
         queried = {ids.entity: ids.time for ids in batch}
         others = self._other_new_entities(graph, set(queried))
@@ -227,10 +230,12 @@ class QueryPlanner:
                 raise self._no_known_facts(queries[ids.index])
         return view, graph, support
 
-    def answer(self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]) -> AnsweredBatch:
+    def answer(
+        self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query], keep: bool = True
+    ) -> AnsweredBatch:
         """Scores a batch of queries. The observed facts are added to the graph here, once for the whole batch: the
         scorer's own ``with_facts`` of the support, which is part of this graph, returns the graph unchanged."""
-        view, graph, support = self.prepare(visible, batch, queries)
+        view, graph, support = self.prepare(visible, batch, queries, keep)
         columns = ([getattr(ids, name) for ids in batch] for name in ("entity", "relation", "time"))
         entity, relation, time = (np.array(column, dtype=np.int32) for column in columns)
         limits = np.full_like(entity, visible.before)

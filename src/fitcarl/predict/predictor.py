@@ -245,6 +245,9 @@ class Predictor:
         if number is None:
             hint = did_you_mean(entity, planner.entities.vocabulary.entities)
             raise InputError("unknown entity", field="entity", found=entity, expected="a known name", hint=hint)
+        if entity == query.entity:
+            problem = "the query entity cannot be its own answer"
+            raise InputError(problem, field="entity", found=entity, expected="another entity")
         batch, context = planner.context(query, number)
         answer = batch.answer_for(0, number, paths)
         rate = base_rate(context.graph, context.query, number)

@@ -95,7 +95,7 @@ class PathSchema(JsonModel):
     """A path that explains an answer."""
 
     log_prob: float
-    """Log-probability of the path."""
+    """Log-probability of the path; of paths that the search does not follow, of the answer without a path."""
     steps: tuple[StepSchema, ...]
     kind: PathKind
     """``path``: from the query entity to the answer; ``peers``: over an entity with a fact like that of the query
@@ -227,7 +227,7 @@ class ExplanationSchema(JsonModel):
     """``out`` if the query entity is the subject of the predicted fact, ``in`` if it is the object."""
     summary: str
     """The explanation in a few sentences."""
-    kind: Literal["path", "peers", "base rate", "facts"] | None
+    kind: Literal["path", "peers", "base rate", "learned", "facts"] | None
     """What the answer rests on most; null if the model does not list the entity."""
     base_rate: float
     """Share of this answer among all known facts of the relation that are not about the query entity."""
@@ -247,6 +247,8 @@ class ExplanationSchema(JsonModel):
     """The place of the answer with nothing but that set of the considered facts."""
     paths: tuple[PathSchema, ...]
     """Paths to the answer, largest measured effect first."""
+    later: tuple[FactSchema, ...]
+    """Facts of the explanation that are later than the query; only with hindsight."""
 
 
 class ExampleSchema(JsonModel):

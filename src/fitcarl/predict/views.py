@@ -50,12 +50,13 @@ class GraphViewCache:
         self._complete: LRUCache[GraphView] = LRUCache(_MAX_COMPLETE)
         self._reduced: LRUCache[GraphView] = LRUCache(_MAX_REDUCED)
 
-    def get(self, new_entities: int, hidden: frozenset[Row] = frozenset()) -> GraphView:
+    def get(self, new_entities: int, hidden: frozenset[Row] = frozenset(), keep: bool = True) -> GraphView:
         """A view of the background.
 
         Args:
             new_entities: Minimum number of new entities that it has room for.
             hidden: Background facts that are left out.
+            keep: Whether a view without facts is kept for further queries.
         """
         capacity = _MIN_CAPACITY
         while capacity < new_entities:
@@ -63,6 +64,8 @@ class GraphViewCache:
         view = self._complete.get(capacity, lambda: self._with_capacity(capacity))
         if hidden:
             complete = view
+            if not keep:
+                return _without(complete, hidden)
             view = self._reduced.get((capacity, hidden), lambda: _without(complete, hidden))
         return view
 

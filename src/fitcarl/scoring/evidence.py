@@ -22,7 +22,7 @@ class Chain:
     """Facts that belong together: a path from the query entity to the answer, or facts of the answer alone."""
 
     edges: tuple[Edge, ...]
-    """Each begins where the one before ends, and the last one ends at the answer."""
+    """Each begins where the one before ends. The last one ends at the answer, or at a contact that is similar to it."""
     weight: float
     """How strong it is among the chains of its source; not comparable between sources."""
 

@@ -11,8 +11,9 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.vocabulary import Vocabulary
 
 PathKind = Literal["path", "peers", "context"]
-"""``path``: facts from the query entity to the answer that the search follows; ``peers``: facts from the query entity
-over an entity with a fact like its own to the answer; ``context``: facts between the answer and other entities."""
+"""``path``: facts from the query entity to the answer; ``peers``: facts from the query entity over an entity with a
+fact like its own to the answer; ``context``: facts between the answer and other entities. The search of model ``plus``
+does not follow peers, context facts and paths whose steps have no probability."""
 
 _PEER_STEPS = 3
 _SHOWN_REPEATS = 5
@@ -65,6 +66,8 @@ class ExplanationPath:
     """The share of the answer if all facts of the path, at all their times, are left out; None if not measured."""
     rank_without: int | None = None
     """The rank of the answer then; None if it has none, or if it is not measured."""
+    later_times: tuple[str, ...] = ()
+    """Times of ``also`` that are later than the query."""
 
     @property
     def is_context(self) -> bool:
@@ -92,7 +95,8 @@ class ExplanationPath:
         """A sentence about further times of the same facts."""
         if not self.also:
             return ""
-        times = ", ".join(" / ".join(times) for times in self.also[:_SHOWN_REPEATS])
+        marks = {time: f"{time} {AFTER_QUESTION}" for time in self.later_times}
+        times = ", ".join(" / ".join(marks.get(time, time) for time in times) for times in self.also[:_SHOWN_REPEATS])
         more = f" and {len(self.also) - _SHOWN_REPEATS} more" if len(self.also) > _SHOWN_REPEATS else ""
         return f" The same facts at other times: {times}{more}."
 
@@ -103,7 +107,8 @@ class ExplanationPath:
             is_later: Whether a time, in the notation of the calendar, is later than the query.
         """
         steps = tuple(replace(step, after_question=is_later(step.time)) for step in self.steps)
-        return replace(self, steps=steps)
+        later = {time for times in self.also for time in times if is_later(time)}
+        return replace(self, steps=steps, later_times=tuple(sorted(later)))
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -137,6 +137,6 @@ async def predict(service: ServiceDependency, body: schemas.PredictRequest) -> R
 
 @router.post("/explain", response_model=ExplanationSchema, tags=["queries"], **_WITH_BODY)
 async def explain(service: ServiceDependency, body: schemas.ExplainRequest) -> Response:
-    """Explain one entity as an answer to a query: its rank, its calibrated probability and the paths to it."""
+    """Explain one entity as an answer to a query: evidence, effects of facts that are left out, and paths."""
     facts = [fact.to_fact() for fact in body.facts]
     return Response(await service.explain(body.to_query(), body.entity, facts), media_type=_JSON)

@@ -133,12 +133,29 @@ def test_contributions_add_up_to_the_score(model: PlusModel, asked: Task) -> Non
         for place in np.argsort(-scores.score)[[0, 3, -1]]:
             sources = scorer.evidence(asked, query, int(scores.entity[place]))
             total = sum(source.contribution for source in sources)
-            assert total == pytest.approx(float(scores.score[place]), abs=1e-9)
+            assert total == pytest.approx(float(scores.score[place]), abs=1e-6)
             assert sources[-1].source == "base"
             for source in sources:
                 for chain in source.chains:
-                    assert chain.edges[-1][2] == scores.entity[place] or source.source == "similarity"
+                    assert chain.edges[-1][2] == scores.entity[place] or source.source in ("similarity", "encoder")
                     assert all(edge[3] < query.visible_before[0] for edge in chain.edges)
+
+
+def test_contributions_to_an_entity_that_only_paths_lead_to_add_up(model: PlusModel, asked: Task) -> None:
+    parts = model.module, model._background, model.timeline, 20, 5  # a shortlist of five candidates
+    scorer = PlusScorer(*parts, reach=model.reach)
+    found = 0
+    for number in range(0, len(asked.queries), 3):
+        query = one(asked, number)
+        actions, _ = scorer._evaluate(asked.support, query)
+        scores = scorer.score(asked, query)
+        for place in np.flatnonzero(~np.isin(scores.entity, actions.candidates.entity))[:5]:
+            sources = scorer.evidence(asked, query, int(scores.entity[place]))
+            total = sum(source.contribution for source in sources)
+            assert total == pytest.approx(float(scores.score[place]), abs=1e-6)
+            assert {source.source for source in sources} <= {"path", "other_paths", "base"}
+            found += 1
+    assert found
 
 
 def test_contribution_of_a_typical_family_is_zero_and_base_is_a_typical_candidate(

@@ -99,7 +99,8 @@ export interface ExplanationSchema {
   readonly entity: string;
   readonly evidence: readonly EvidenceSchema[];
   readonly facts: readonly FactEffectSchema[];
-  readonly kind: "path" | "peers" | "base rate" | "facts" | null;
+  readonly kind: "path" | "peers" | "base rate" | "learned" | "facts" | null;
+  readonly later: readonly FactSchema[];
   readonly necessary: readonly FactSchema[];
   readonly paths: readonly PathSchema[];
   readonly query: QuerySchema;

@@ -8,6 +8,7 @@ const KIND_TITLES = {
   path: "Explained by paths from the entity",
   peers: "Explained by peers of the entity",
   "base rate": "Explained by the base rate",
+  learned: "Explained by what the model has learned",
   facts: "Explained by single facts",
 } as const;
 

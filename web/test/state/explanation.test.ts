@@ -30,7 +30,7 @@ const path: Path = {
 };
 
 function explanation(parts: Partial<Explanation>): Explanation {
-  const empty = { evidence: [], facts: [], necessary: [], sufficient: [], paths: [], concepts: [] };
+  const empty = { evidence: [], facts: [], necessary: [], sufficient: [], paths: [], concepts: [], later: [] };
   const query = { subject: "Ann", relation: "Consult", object: null, at: "2024-06-01", top: 10, paths: 3, without: [] };
   return {
     ...empty,
@@ -62,6 +62,7 @@ test.each([
   ["path", "Explained by paths from the entity"],
   ["peers", "Explained by peers of the entity"],
   ["base rate", "Explained by the base rate"],
+  ["learned", "Explained by what the model has learned"],
   ["facts", "Explained by single facts"],
   [null, "Not an answer of the model"],
 ] as const)("the heading of kind %s is %s", (kind, title) => {

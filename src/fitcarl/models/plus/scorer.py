@@ -89,13 +89,16 @@ class PlusScorer:
     def _score(self, task: Task, queries: Queries) -> Scores:
         """The scores of queries that use the same statistics."""
         parts = []
-        encoder_cost = self._background.entities // 20 if self._encoder_scorer is not None else 0
-        cost = np.full(len(queries), self._shortlist.size + 4 * self._action_count + encoder_cost)
-        for piece in batches(cost, _MAX_ROWS):
+        for piece in batches(np.full(len(queries), self._cost()), _MAX_ROWS):
             part = queries.take(piece)
             ends = Outcomes.from_policy(*self._evaluate(task.support, part))
             parts.append(_summed(ends.query, ends.entity, ends.score, len(part), self._background.entities))
         return Scores.concat(parts)
+
+    def _cost(self) -> int:
+        """Rows of features that a query needs, at most; the scores of the encoder count as well."""
+        encoder_cost = self._background.entities // 20 if self._encoder_scorer is not None else 0
+        return self._shortlist.size + 4 * self._action_count + encoder_cost
 
     def score_counterfactuals(self, task: Task, query: Queries, variants: Sequence[Counterfactual]) -> Scores:
         """The scores of one query without the facts of each variant, in one batch; no scores without a support fact."""
@@ -104,8 +107,9 @@ class PlusScorer:
         graph, relations = self._last_graph[1], self._background.relations
         [(statistics, _)] = self._timeline.groups(query)
         parts: list[Scores] = []
-        for low in range(0, len(variants), _MAX_VARIANTS):
-            chunk = variants[low : low + _MAX_VARIANTS]
+        size = max(1, min(_MAX_VARIANTS, _MAX_ROWS // self._cost()))
+        for low in range(0, len(variants), size):
+            chunk = variants[low : low + size]
             answerable = np.flatnonzero([len(variant.support) > 0 for variant in chunk])
             chosen = [chunk[index] for index in answerable.tolist()]
             if not chosen:
@@ -141,8 +145,7 @@ class PlusScorer:
         mass = [sum(chain.weight for chain in group) for group in groups]
         mass = mass[:MAX_PATHS] + ([sum(mass[MAX_PATHS:])] if len(mass) > MAX_PATHS else [])
         found = contributions(self._policy, actions, log_probs, entity, mass)
-        score = float(np.log(np.maximum(np.exp(ends.score[chosen]).sum(), _MIN_SCORE)))
-        return evidence_sources(self._trace(task, query, entity), groups, found, score)
+        return evidence_sources(self._trace(task, query, entity), groups, found)
 
     def explain(
         self,

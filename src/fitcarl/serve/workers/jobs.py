@@ -14,6 +14,7 @@ from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
 from fitcarl.predict.schemas import QuerySchema
+from fitcarl.scoring.counterfactual import CounterfactualScorer
 
 
 @dataclass(frozen=True)
@@ -106,5 +107,5 @@ def warm_up(predictor: Predictor) -> None:
 def _answer_and_explain(predictor: Predictor, query: Query, facts: Sequence[Fact]) -> None:
     """Runs every compiled loop that a request may need."""
     [prediction] = predictor.answer([query], facts)
-    if len(prediction):
+    if len(prediction) and isinstance(predictor.run.model.scorer(), CounterfactualScorer):  # others take seconds
         predictor.explain(query, prediction[0].entity, facts)

@@ -55,6 +55,7 @@ function EffectRow({ fact, explanation, onExclude }: RowProps): JSX.Element {
       <div class="effect-fact">
         <p>
           <WholeFact fact={fact} /> <span class="date">{fact.time}</span>
+          {isIn(explanation.later) && <span class="badge">after the question</span>}
         </p>
         <p class="effect-result">
           {withoutFactText(fact)}

@@ -57,10 +57,8 @@ def contributions(
     features = torch.from_numpy(actions.candidates.features)
     listed = np.flatnonzero(actions.candidates.entity == candidate)
     scores = log_probs.candidates.double().numpy()
-    if not len(features):
-        return _paths_only(path_groups, _MIN_PROBABILITY)
-    if not len(listed):  # only paths lead to it; the least probable candidate stands for a typical one
-        return _paths_only(path_groups, float(np.exp(scores.min())))
+    if not len(listed):  # only paths lead to it
+        return _paths_only(path_groups, float(np.exp(scores.min(initial=0.0))))
     typical, own = features.mean(0), features[int(listed[0])]
     families = {family: columns for family, columns in _families(features.shape[1]) if _differ(own, typical, columns)}
     rows = _coalitions(typical, own, list(families.values()))
@@ -78,8 +76,10 @@ def contributions(
     )
 
 
-def _paths_only(path_groups: Sequence[float], floor: float) -> Contributions:
-    value = np.log(_subset_sums(np.array(path_groups, dtype=np.float64)) + floor)
+def _paths_only(path_groups: Sequence[float], least: float) -> Contributions:
+    """Contributions for an entity that is no candidate: the base is the least probable candidate, at most the paths."""
+    sums = _subset_sums(np.array(path_groups, dtype=np.float64))
+    value = np.log(np.maximum(sums, max(min(least, sums[-1]), _MIN_PROBABILITY)))
     parts = shapley_values(value) if len(path_groups) else np.empty(0)
     return Contributions(float(value[0]), tuple(parts.tolist()), {})
 

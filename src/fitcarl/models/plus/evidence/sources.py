@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
-
 from fitcarl.models.plus.evidence import trace as traces
 from fitcarl.models.plus.evidence.contributions import REACH, Contributions
 from fitcarl.models.plus.evidence.trace import Trace
@@ -25,7 +23,7 @@ CHAINS: Mapping[str, Callable[[Trace], list[Chain]]] = MappingProxyType(
         "activity": traces.activity_chains,
         "excitation": traces.excitation_chains,
         "similarity": traces.similarity_chains,
-        "encoder": traces.same_day_chains,
+        "encoder": lambda trace: [*traces.similarity_chains(trace), *traces.same_day_chains(trace)],
         REACH: traces.reach_chains,
     }
 )
@@ -40,16 +38,13 @@ def group_paths(paths: Sequence[Chain]) -> list[list[Chain]]:
     return sorted(groups.values(), key=lambda group: (-sum(chain.weight for chain in group), group[0].edges))
 
 
-def evidence_sources(
-    trace: Trace, groups: Sequence[Sequence[Chain]], found: Contributions, score: float
-) -> list[EvidenceSource]:
+def evidence_sources(trace: Trace, groups: Sequence[Sequence[Chain]], found: Contributions) -> list[EvidenceSource]:
     """All sources, largest contribution first, then the base.
 
     Args:
         trace: The query and the candidate.
         groups: Groups of paths to the candidate; those after the first ``MAX_PATHS`` are one source.
         found: Contributions of these groups (further ones are the last) and of the families.
-        score: The score of the candidate; the base takes what single precision has rounded.
     """
     sources = [
         EvidenceSource(PATH, value, tuple(group)) for group, value in zip(groups[:MAX_PATHS], found.paths, strict=False)
@@ -61,5 +56,4 @@ def evidence_sources(
         chains = tuple(CHAINS[family](trace)) if family in CHAINS else ()
         sources.append(EvidenceSource(family, value, chains))
     sources.sort(key=lambda source: (-abs(source.contribution), source.source))
-    rest = score - float(np.sum([source.contribution for source in sources]))
-    return [*sources, EvidenceSource(BASE, rest, ())]
+    return [*sources, EvidenceSource(BASE, found.base, ())]

@@ -535,7 +535,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an entity without visible facts keeps its score of the encoder",
         "models/plus/hidden_facts.py",
-        "gone = self.first_time == _NEVER",
+        "gone = self.first_time >= limit[self.query]",
         "gone = np.zeros(len(self.first_time), dtype=np.bool_)",
         ("models/plus/test_evidence.py",),
     ),

@@ -75,7 +75,7 @@ class HiddenFacts:
         if visible_before is not None:
             limit = visible_before.astype(np.int64)
             limit[limit == NO_LIMIT] = _NEVER
-            gone |= self.first_time >= limit[self.query]
+            gone = self.first_time >= limit[self.query]
         return torch.from_numpy(self.query[gone]), torch.from_numpy(self.entity[gone])
 
 

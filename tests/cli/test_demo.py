@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,31 +31,36 @@ def example(world: World, dataset: Dataset) -> WorkedExample:
 
 
 def test_demo_output_is_reproducible(process: Command, fitcarl: Command, tmp_path: Path) -> None:
+    """Of the text and the JSON of two demos, so that a third one is not needed."""
     first = process("demo", "--episodes", 3, "--out", tmp_path / "demo")
     assert first.code == 0
     assert (tmp_path / "demo" / "data" / "background.tsv").is_file()
     assert "← the answer" in first.stdout
     assert first.stdout.rstrip().splitlines()[-1].endswith(f"serve {tmp_path / 'demo' / 'run'}")
-    assert fitcarl("demo", "--episodes", 3, "--out", tmp_path / "demo").stdout == first.stdout
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
     for part in ("fitcarl (plus)", "mix", "data:image/svg+xml", "Are the explanations correct?"):
         assert part in page
-
-
-def test_demo_json(fitcarl: Command, tmp_path: Path) -> None:
     outcome = fitcarl("demo", "--episodes", 3, "--out", tmp_path / "demo", "--json")
-    found = json.loads(outcome.stdout)
     assert outcome.code == 0
+    found = json.loads(outcome.stdout)
+    rows = [row for row in found["results"]["fitcarl (plus)"] if row["ranks"] == "realistic"]
+    assert any(f"fitcarl (plus)      {row['mrr']:.3f} " in first.stdout for row in rows)
+    for case in found["cases"]:
+        assert f"{case['answers'][0]['entity']} ({case['answers'][0]['share']:.0%})" in first.stdout
+    check_json(found, tmp_path / "demo", fitcarl)
+
+
+def check_json(found: dict[str, Any], folder: Path, fitcarl: Command) -> None:
     assert {row["ranks"] for row in found["results"]["mix"]} == {"optimistic", "realistic", "pessimistic"}
     assert found["rule_made"]["right_with_cause_on_path"] <= found["rule_made"]["right_with_visible_cause"]
     assert sum(found["world"]["rules"].values()) == found["world"]["facts"]
     assert found["worked_example"]["answer"]
-    stored = json.loads((tmp_path / "demo" / "run" / "example.json").read_text(encoding="utf-8"))
+    stored = json.loads((folder / "run" / "example.json").read_text(encoding="utf-8"))
     if found["example"] is not None:  # after a few episodes there may be no confirmed prediction
         assert found["example"]["confirmed"]
         assert found["example"]["entity"] in (stored.get("subject"), stored.get("object"))
     assert (
-        json.loads(fitcarl("data", "describe", tmp_path / "demo" / "data", "--json").stdout)["facts"]
+        json.loads(fitcarl("data", "describe", folder / "data", "--json").stdout)["facts"]
         == (found["dataset"]["facts"])
     )
 

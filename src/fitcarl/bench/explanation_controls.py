@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.predict.counterfactuals import Row
 from fitcarl.predict.explainer import AnswerContext, nearest_of
+from fitcarl.scoring.evidence import Edge
 
 NEIGHBOURHOOD = 40
 """Facts of the answer and of each contact, those nearest to the query, that belong to the neighbourhood."""
@@ -85,9 +85,7 @@ def _paths_to(visible: VisibleEdges, start: int, end: int) -> NDArray[np.float64
     return counts
 
 
-def _draw_path(
-    visible: VisibleEdges, reach: NDArray[np.float64], start: int, rng: np.random.Generator
-) -> list[tuple[int, int, int, int]]:
+def _draw_path(visible: VisibleEdges, reach: NDArray[np.float64], start: int, rng: np.random.Generator) -> list[Edge]:
     """One random path, empty if there is none."""
     lengths = reach[1:, start]
     if not lengths.sum():
@@ -106,6 +104,6 @@ def _draw_path(
     return path
 
 
-def _original(context: AnswerContext, edge: tuple[int, int, int, int]) -> Row:
+def _original(context: AnswerContext, edge: Edge) -> Row:
     [fact] = Quadruples.from_rows([edge]).in_real_direction(context.graph.relations)
     return fact

@@ -24,13 +24,12 @@ from fitcarl.bench.explanation_controls import (
 )
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.data.dataset import Dataset
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.errors import InputError
 from fitcarl.evaluation.bootstrap import Interval, mean_interval
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import hide_answers
 from fitcarl.evaluation.ranks import rank
-from fitcarl.predict.counterfactuals import Row
 from fitcarl.predict.explainer import AnswerContext, facts_of_path, propose_facts
 from fitcarl.predict.explanation import Explanation
 from fitcarl.predict.fact import CheckedFact, Fact

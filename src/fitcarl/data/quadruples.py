@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from fitcarl.data.relations import RelationIds
 
 Ids = NDArray[np.int32]
+Row = tuple[int, int, int, int]
+"""A fact by its ids: subject, relation, object, tick."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,7 @@ class Quadruples:
     def __len__(self) -> int:
         return len(self.subject)
 
-    def __iter__(self) -> Iterator[tuple[int, int, int, int]]:
+    def __iter__(self) -> Iterator[Row]:
         return zip(self.subject.tolist(), self.relation.tolist(), self.object.tolist(), self.time.tolist(), strict=True)
 
     def __eq__(self, other: Any) -> bool:

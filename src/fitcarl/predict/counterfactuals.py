@@ -7,14 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.predict.probabilities import shares
 from fitcarl.scoring.counterfactual import Counterfactual
 from fitcarl.scoring.scores import Scores
-
-Row = tuple[int, int, int, int]
-"""A fact by its ids: subject, relation, object, tick."""
 
 
 @dataclass(frozen=True)

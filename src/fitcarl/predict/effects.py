@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from fitcarl.predict.counterfactuals import Counterfactuals, Outcome, Row
+from fitcarl.data.quadruples import Row
+from fitcarl.predict.counterfactuals import Counterfactuals, Outcome
 
-_PAIRED = 8
+PAIRED = 8
 """Facts of which all pairs are tried."""
 _MIN_BEYOND = 0.02
 """Nats per fact from which a joint effect is reported: less is not worth a reader's time."""
@@ -41,7 +42,7 @@ class FactSet:
     outcome: Outcome
 
 
-def measure_effects(answers: Counterfactuals, pool: Sequence[Row], paired: int = _PAIRED) -> list[MeasuredFact]:
+def measure_effects(answers: Counterfactuals, pool: Sequence[Row], paired: int = PAIRED) -> list[MeasuredFact]:
     """The facts of a pool, largest effect first.
 
     Args:
@@ -79,7 +80,9 @@ def _repetitions(pool: Sequence[Row]) -> list[tuple[Row, ...]]:
     return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
-def necessary_set(answers: Counterfactuals, measured: Sequence[MeasuredFact], own: Collection[Row]) -> FactSet | None:
+def necessary_set(
+    answers: Counterfactuals, measured: Sequence[MeasuredFact], own: Collection[Row], paired: int = PAIRED
+) -> FactSet | None:
     """A small set without which the answer loses its place, or None if no set that was tried does that.
 
     Sets without which nothing is known about the entity, so that there are no answers at all, do not count.
@@ -91,11 +94,12 @@ def necessary_set(answers: Counterfactuals, measured: Sequence[MeasuredFact], ow
         answers: Recomputes the answer.
         measured: The facts of the pool, largest effect first.
         own: Facts of the query entity; growing sets leave the weakest of them, so that there are answers.
+        paired: Number of facts of which all pairs are tried.
     """
     ordered = [one.fact for one in measured]
     [full] = answers.without([()])
     found = _costliest(answers, full, [(fact,) for fact in ordered])
-    found = found or _costliest(answers, full, list(combinations(ordered[:_PAIRED], 2)))
+    found = found or _costliest(answers, full, list(combinations(ordered[:paired], 2)))
     if found is not None:
         return found
     weakest = [fact for fact in ordered if fact in own][-1:]

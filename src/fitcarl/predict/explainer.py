@@ -10,11 +10,11 @@ import numpy as np
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.facts import named_facts
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
-from fitcarl.predict.counterfactuals import Counterfactuals, Row
-from fitcarl.predict.effects import FactSet, MeasuredFact, measure_effects, necessary_set, sufficient_set
+from fitcarl.predict.counterfactuals import Counterfactuals
+from fitcarl.predict.effects import PAIRED, FactSet, MeasuredFact, measure_effects, necessary_set, sufficient_set
 from fitcarl.predict.explanation import SOURCE_LABELS, Evidence, Explanation, ExplanationKind, FactEffect, Place
 from fitcarl.predict.fact import Fact
 from fitcarl.scoring.evidence import BASE, FACT, PATH, EvidenceSource, facts_of
@@ -23,12 +23,12 @@ from fitcarl.tasks.task import Queries
 
 MAX_POOL, _SLOW_POOL = 56, 16
 """Facts whose effects are measured, and those of a scorer that needs a new graph for each."""
-_PAIRED, _SLOW_PAIRED = 8, 4
-"""Facts that are left out in pairs."""
+_SLOW_PAIRED = 4
+"""Facts of which such a scorer leaves out all pairs."""
 _PER_SOURCE = 8
 """Facts that one source of evidence proposes at most."""
 _ANSWER_FACTS, _CONTACT_FACTS = 12, 6
-"""Latest facts of the answer and of each contact that are proposed."""
+"""Facts of the answer and of each contact, those nearest to the query, that are proposed."""
 _SHOWN_FACTS, _SOURCE_FACTS = 10, 5
 """Facts in the explanation, and per source of evidence."""
 _FALLBACK_STEPS = 8
@@ -95,9 +95,10 @@ def explain_in_context(context: AnswerContext, explanation: Explanation) -> Expl
         explanation: The answer and its paths.
     """
     pool = propose_facts(context)
-    measured = measure_effects(context.answers, pool, _PAIRED if context.fast else _SLOW_PAIRED)
+    paired = PAIRED if context.fast else _SLOW_PAIRED
+    measured = measure_effects(context.answers, pool, paired)
     own = set(context.support)
-    necessary = necessary_set(context.answers, measured, own)
+    necessary = necessary_set(context.answers, measured, own, paired)
     sufficient = sufficient_set(context.answers, measured, own)
     evidence = _evidence(context, measured, explanation.score or 0.0)
     paths = _measured_paths(context, explanation.paths)
@@ -205,15 +206,12 @@ def _divided(context: AnswerContext, measured: Sequence[MeasuredFact], score: fl
     outcomes = context.answers.without([ordered[: size + 1] for size in range(len(ordered))])
     found, last = [], score
     for fact, outcome in zip(ordered, outcomes, strict=True):
-        if outcome.score is None:  # nothing is known about the entity any more
+        if outcome.score is None:  # it is no answer any more
             break
-        found.append(Evidence(FACT, last - outcome.score, context.named([fact]), _fact_label(*context.named([fact]))))
+        [named] = context.named([fact])
+        found.append(Evidence(FACT, last - outcome.score, (named,), str(named)))
         last = outcome.score
     return (*found, Evidence(BASE, last, (), "without these facts"))
-
-
-def _fact_label(fact: Fact) -> str:
-    return f"{fact.subject} —{fact.relation}→ {fact.object} ({fact.time})"
 
 
 def _measured_paths(context: AnswerContext, paths: Sequence[ExplanationPath]) -> tuple[ExplanationPath, ...]:

@@ -82,7 +82,7 @@ class FactEffect:
         return Fact(self.subject, self.relation, self.object, self.time)
 
     def __str__(self) -> str:
-        return f"{self.subject} —{self.relation}→ {self.object} ({self.time})"
+        return str(self.fact)
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,7 @@ class Explanation:
 
     def marked(self, fact: Fact) -> str:
         """A fact in words, with a mark if it is later than the query."""
-        mark = f" {AFTER_QUESTION}" if fact in self.later else ""
-        return f"{fact.subject} —{fact.relation}→ {fact.object} ({fact.time}){mark}"
+        return f"{fact} {AFTER_QUESTION}" if fact in self.later else str(fact)
 
     @property
     def summary(self) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
 from fitcarl.data.dataset import MetaSet
-from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.quadruples import Ids, Quadruples, Row
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.evaluation.calibration import Calibration
@@ -23,7 +23,7 @@ from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.probabilities import shares
 from fitcarl.predict.query import NO_KNOWN_FACTS, Direction, Query
-from fitcarl.predict.views import GraphView, GraphViewCache, Row
+from fitcarl.predict.views import GraphView, GraphViewCache
 from fitcarl.runs.nearest_facts import MAX_SUPPORT, edges_of, nearest_facts, supports
 from fitcarl.runs.run import Run
 from fitcarl.scoring.counterfactual import Counterfactual, CounterfactualScorer
@@ -71,6 +71,8 @@ class AnsweredBatch:
     entities: EntityIndex
     indices: list[int]
     """Positions of the batch's queries among the queries of the call."""
+    graph: TemporalGraph
+    """The background with the observed facts."""
     task: Task
     scorer: Explainer
     scores: Scores
@@ -186,8 +188,7 @@ class QueryPlanner:
         ids = self.encode(0, query)
         visible = self.visible_facts(query, ids)
         batch = self.answer(visible, [ids], [query])
-        _, graph, _ = self.prepare(visible, [ids], [query])
-        asked = batch.task.queries
+        graph, asked = batch.graph, batch.task.queries
         listed = entity in batch.scores.entity.tolist()
         scorer, entities = batch.scorer, self.entities.vocabulary
         sources = scorer.evidence(batch.task, asked, entity) if listed and isinstance(scorer, EvidenceScorer) else []
@@ -247,7 +248,7 @@ class QueryPlanner:
         scores = scorer.score(task, task.queries)
         calibration = self.run.calibration_for(visible.setting)
         indices = [ids.index for ids in batch]
-        return AnsweredBatch(self.run, self.entities, indices, task, scorer, scores, calibration)
+        return AnsweredBatch(self.run, self.entities, indices, graph, task, scorer, scores, calibration)
 
     @property
     def _background(self) -> TemporalGraph:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import offsets_of
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.open_queries.event_index import EventIndex
@@ -23,8 +23,6 @@ _MAX_COMPLETE, _MAX_REDUCED = 4, 32
 _MIN_CAPACITY = 64
 """Minimum number of new entities that a view has room for; doubled until it is enough."""
 
-Row = tuple[int, int, int, int]
-"""A fact by its ids: subject, relation, object, tick."""
 Value = TypeVar("Value")
 
 

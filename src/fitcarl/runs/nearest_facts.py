@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from fitcarl.data.dataset import MetaSet
-from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.graph.kernels import visible_edges
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.tasks.task import NO_LIMIT
@@ -28,7 +28,7 @@ def nearest_facts(
     entity: int,
     tick: int,
     before: int = NO_LIMIT,
-    hidden: Collection[tuple[int, int, int, int]] = (),
+    hidden: Collection[Row] = (),
 ) -> Quadruples:
     """Facts of an entity nearest in time to a tick, in their original direction, ordered by time.
 

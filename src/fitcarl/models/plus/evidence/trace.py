@@ -19,6 +19,7 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.graph.kernels import visible_edges
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.models.plus.features import accumulate
+from fitcarl.models.plus.features.sources import EDGES_PER_SIDE as CANDIDATE_EDGES
 from fitcarl.models.plus.gaps import gap_buckets
 from fitcarl.models.plus.kernels import rule_slot
 from fitcarl.models.plus.reach.network import EDGES as REACH_EDGES
@@ -31,6 +32,9 @@ from fitcarl.tasks.task import Queries
 
 _MAX_CHAINS = 24
 """Chains that are kept per source."""
+_POPULARITY_DECAY, _ACTIVITY_DECAY, _REACH_DECAY = 20.0, 7.0, 30.0
+"""Time scales, in days, by which facts with r_q, facts of the candidate and steps of learned paths are ordered; the
+features read several scales."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +71,9 @@ class Trace:
             candidate=candidate,
         )
 
-    def days(self, time: NDArray[np.integer], other: int | None = None) -> NDArray[np.float64]:
-        """float64: days from a time to the query, or to another tick."""
-        reference = self.time if other is None else other
-        return (reference - np.asarray(time).astype(np.float64)) * self.statistics.days_per_tick
+    def days(self, time: Ids) -> NDArray[np.float64]:
+        """float64 [times]: days from a time to the query."""
+        return (self.time - time.astype(np.float64)) * self.statistics.days_per_tick
 
     def visible(self, adjacency: Adjacency, node: int) -> tuple[int, int]:
         """The range of the visible edges of a node."""
@@ -94,17 +97,13 @@ class Trace:
     def own_edges(self) -> tuple[Adjacency, Positions]:
         """The background, and the visible edges of the candidate near the query without those to the query entity."""
         base = self.graph.base
-        edges = self.near_query(base, self.candidate, _EDGES_PER_SIDE)
+        edges = self.near_query(base, self.candidate, CANDIDATE_EDGES)
         return base, edges[base.target[edges] != self.entity]
 
     def towards(self, adjacency: Adjacency, position: int) -> Edge:
         """An edge of the candidate, turned so that it ends there."""
         edge = int(adjacency.target[position]), self.graph.relations.inverse(int(adjacency.relation[position]))
         return *edge, self.candidate, int(adjacency.time[position])
-
-
-_EDGES_PER_SIDE = 60
-"""Edges of the candidate before and after the query that are looked at, as ``sources.candidate_activity`` does."""
 
 
 def support_chains(trace: Trace) -> list[Chain]:
@@ -179,8 +178,7 @@ def popularity_chains(trace: Trace) -> list[Chain]:
     base = trace.graph.base
     low, high = trace.visible(base, trace.candidate)
     edges = low + np.flatnonzero(base.relation[low:high] == trace.graph.relations.inverse(trace.relation))
-    weight = np.exp(-np.abs(trace.days(base.time[edges])) / 20.0)
-    edges, weight = edges[-200:], weight[-200:]
+    weight = np.exp(-np.abs(trace.days(base.time[edges])) / _POPULARITY_DECAY)
     return _strongest(Chain((trace.towards(base, a),), float(w)) for a, w in zip(edges.tolist(), weight, strict=True))
 
 
@@ -204,7 +202,7 @@ def same_day_chains(trace: Trace) -> list[Chain]:
 def activity_chains(trace: Trace) -> list[Chain]:
     """The facts of the candidate nearest to the query."""
     base, edges = trace.own_edges()
-    weight = np.exp(-np.abs(trace.days(base.time[edges])) / 7.0)
+    weight = np.exp(-np.abs(trace.days(base.time[edges])) / _ACTIVITY_DECAY)
     return _strongest(Chain((trace.towards(base, a),), float(w)) for a, w in zip(edges.tolist(), weight, strict=True))
 
 
@@ -236,7 +234,7 @@ def _reached(trace: Trace) -> Iterator[Chain]:
     for k in range(len(trace.support.entity)):
         first = trace.first_edge(k)
         for edge in _latest_edges(trace, first[2], REACH_EDGES):
-            weight = float(np.exp(-np.abs(trace.days(np.array([edge[3]]))) / 30.0)[0])
+            weight = _recency(trace, edge)
             if edge[2] == trace.candidate:
                 yield Chain((first, edge), 1 + weight)
             elif edge[2] not in latest or latest[edge[2]][0] < weight:
@@ -250,8 +248,12 @@ def _reached(trace: Trace) -> Iterator[Chain]:
             continue
         for edge in _latest_edges(trace, node, REACH_NEXT_EDGES):
             if edge[2] == trace.candidate:
-                recent = float(np.exp(-np.abs(trace.days(np.array([edge[3]]))) / 30.0)[0])
-                yield Chain((*path, edge), weight * recent)
+                yield Chain((*path, edge), weight * _recency(trace, edge))
+
+
+def _recency(trace: Trace, edge: Edge) -> float:
+    """exp(-gap / scale) of the time since an edge."""
+    return math.exp(-abs(trace.time - edge[3]) * trace.statistics.days_per_tick / _REACH_DECAY)
 
 
 def _latest_edges(trace: Trace, node: int, limit: int) -> list[Edge]:

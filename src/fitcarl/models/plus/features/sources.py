@@ -20,7 +20,7 @@ from fitcarl.models.plus.kernels import NO_PAIR_RATE, Floats, Ints, Longs, count
 
 Values = Mapping[str, Floats]
 
-_EDGES_PER_SIDE = 60
+EDGES_PER_SIDE = 60
 """Edges of a candidate before and after t_q that are read."""
 _1D, _7D, _60D = (DECAY_DAYS.index(days) for days in (1.0, 7.0, 60.0))
 
@@ -172,7 +172,7 @@ def _activity(
             first, end = visible_edges(graph, q, entity[i], queries.visible_before[q])
             degree[row] = end - first
             here = lower_bound(graph.time, first, end, now)
-            for a in range(max(first, here - _EDGES_PER_SIDE), min(end, here + _EDGES_PER_SIDE)):
+            for a in range(max(first, here - EDGES_PER_SIDE), min(end, here + EDGES_PER_SIDE)):
                 if graph.target[a] == e:
                     continue
                 gap = now - graph.time[a]

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fitcarl.bench.explanation_controls import VisibleEdges, _draw_path, _paths_to, recent_facts
-from fitcarl.bench.explanations import OURS, _leaving_one, _with_one, measure_explanations
+from fitcarl.bench.explanation_controls import OURS, VisibleEdges, _draw_path, _paths_to, recent_facts
+from fitcarl.bench.explanations import measure_explanations
+from fitcarl.bench.fidelity import _leaving_one, _with_one
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph

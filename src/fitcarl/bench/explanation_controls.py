@@ -1,4 +1,4 @@
-"""Choices of facts that an explanation is compared with: random, recent, on today's paths, on random paths."""
+"""Choices of facts: that of an explanation, and random, recent and path-based ones that it is compared with."""
 
 from __future__ import annotations
 
@@ -10,12 +10,38 @@ from numpy.typing import NDArray
 
 from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.predict.explainer import AnswerContext, nearest_of
+from fitcarl.predict.explainer import AnswerContext, facts_of_path, nearest_of
+from fitcarl.predict.explanation import Explanation
 from fitcarl.scoring.evidence import Edge
 
 NEIGHBOURHOOD = 40
 """Facts of the answer and of each contact, those nearest to the query, that belong to the neighbourhood."""
 _MAX_STEPS = 3
+OURS = "explanation"
+"""The name of the explanation among the choices of facts."""
+SIZES = (1, 3, 5)
+"""Numbers of facts that are left out, or kept."""
+_DRAWS = 4
+"""Random choices per answer, whose values are averaged."""
+
+
+def choices_of_facts(
+    context: AnswerContext, explanation: Explanation, rng: np.random.Generator
+) -> dict[str, list[list[Row]]]:
+    """Choice of facts → lists of facts, best first; several lists for random choices.
+
+    ``first_paths`` are the facts of the three most probable paths, in the order of the paths.
+    """
+    facts, visible = neighbourhood(context), VisibleEdges.of(context.graph, context.before)
+    by_probability = sorted(explanation.paths, key=lambda path: -path.log_prob)
+    on_paths = [fact for path in by_probability for fact in facts_of_path(context, path, repeats=False)]
+    return {
+        OURS: [context.rows([fact.fact for fact in explanation.facts])],
+        "first_paths": [list(dict.fromkeys(on_paths))],
+        "recent_facts": [recent_facts(facts)],
+        "random_facts": [random_facts(facts, rng) for _ in range(_DRAWS)],
+        "random_paths": [random_path_facts(visible, context, rng, max(SIZES)) for _ in range(_DRAWS)],
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,6 +146,34 @@ def test_base_rate_is_a_count_of_earlier_facts(predictor: Predictor, unseen: Uns
     assert found.base_rate == pytest.approx(sum(pair[position] == found.entity for pair in ends) / len(ends))
 
 
+def test_base_rate_leaves_out_facts_of_the_query_entity(predictor: Predictor) -> None:
+    """Of a known entity, at both ends of its facts."""
+    names, graph = predictor.run.vocabulary, predictor.run.context.graph
+    facts = [(names.entities[s], names.relations[r], names.entities[o], t) for s, r, o, t in graph.background_facts()]
+    busy = names.entities[int(np.argmax(np.diff(graph.base.offsets)))]
+    relation = max(names.relations, key=lambda name: sum(r == name and o == busy for _, r, o, _ in facts))
+    at = predictor.calendar.label(predictor.calendar.span - 1)
+    query = Query(busy, None, relation, at)
+    entity = predictor.answer([query], [])[0][0].entity
+    before = predictor.calendar.tick(at)
+    others = [o for s, r, o, t in facts if r == relation and t < before and busy not in (s, o)]
+    assert len(others) < sum(r == relation and t < before and s != busy for s, r, _, t in facts)
+    found = predictor.explain(query, entity, [])
+    assert found.base_rate == pytest.approx(others.count(entity) / len(others))
+
+
+def test_number_of_paths_is_checked(predictor: Predictor, unseen: UnseenEntity) -> None:
+    entity = predictor.answer([unseen.query], unseen.facts)[0][0].entity
+    with pytest.raises(InputError, match="field paths"):
+        predictor.explain(unseen.query, entity, unseen.facts, paths=-1)
+
+
+def test_measuring_effects_keeps_no_graphs(predictor: Predictor, unseen: UnseenEntity) -> None:
+    before = len(predictor._views._reduced._values)
+    explained(predictor, unseen)
+    assert len(predictor._views._reduced._values) == before
+
+
 def test_frame_and_html(predictor: Predictor, unseen: UnseenEntity) -> None:
     found = explained(predictor, unseen)
     frame = found.to_frame()
@@ -206,6 +234,6 @@ def test_facts_of_a_busy_entity_leave_room_for_others(forecaster: Predictor) -> 
 
 def test_summary_names_a_high_base_rate() -> None:
     base = Explanation(Query("Ann", None, "meets", "5"), "Bob", 1, -0.5, 0.6, (), "meets", "out", 0.34, "base rate")
-    assert "34%" in base.summary
+    assert "34% of the “meets” facts" in base.summary
     assert "any entity" in base.summary
     assert "any entity" not in replace(base, base_rate=0.1).summary

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from fitcarl.data.quadruples import Row
-from fitcarl.predict.counterfactuals import Counterfactuals, Outcome
+from fitcarl.predict.counterfactuals import Counterfactuals, RecomputedAnswer
 
 PAIRED = 8
 """Facts of which all pairs are tried."""
@@ -26,7 +26,7 @@ class MeasuredFact:
     """A fact and what the answer would be without it."""
 
     fact: Row
-    without: Outcome
+    without: RecomputedAnswer
     effect: float
     """Nats of the answer's share: what is lost if the fact is left out, and its part of what is lost beyond the single
     losses if it is left out with the facts in ``together``; all of them have equal parts."""
@@ -39,7 +39,7 @@ class FactSet:
     """A set of facts and the place of the answer without it, or with nothing else of the pool."""
 
     facts: tuple[Row, ...]
-    outcome: Outcome
+    outcome: RecomputedAnswer
 
 
 def measure_effects(answers: Counterfactuals, pool: Sequence[Row], paired: int = PAIRED) -> list[MeasuredFact]:
@@ -141,7 +141,7 @@ def sufficient_set(answers: Counterfactuals, measured: Sequence[MeasuredFact], o
     return None
 
 
-def _costliest(answers: Counterfactuals, full: Outcome, sets: Sequence[tuple[Row, ...]]) -> FactSet | None:
+def _costliest(answers: Counterfactuals, full: RecomputedAnswer, sets: Sequence[tuple[Row, ...]]) -> FactSet | None:
     """Of the sets without which the answer loses its place, the one that leaves it the smallest share."""
     lost = [
         (outcome.share, index, outcome) for index, outcome in enumerate(answers.without(sets)) if outcome.below(full)

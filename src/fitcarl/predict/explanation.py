@@ -75,7 +75,7 @@ class FactEffect:
     effect: float
     """Nats of the share that rest on the fact; negative if the fact speaks against the answer."""
     together: tuple[Fact, ...] = ()
-    """Facts with which more is lost than by each alone: one can replace the other."""
+    """Facts with which more is lost than by leaving out each alone, often because they can replace each other."""
 
     @property
     def fact(self) -> Fact:
@@ -110,7 +110,8 @@ class Explanation:
     relation: str
     direction: Direction
     base_rate: float
-    """The share of this answer among all known facts of the relation that are not about the query entity."""
+    """The share of this answer among the background facts of the relation that the query may use and that are not about
+    the query entity."""
     kind: ExplanationKind | None = None
     evidence: tuple[Evidence, ...] = ()
     """Largest contribution first, then the base; the contributions add up to the score."""
@@ -143,9 +144,7 @@ class Explanation:
     def _base_rate_text(self) -> list[str]:
         if self.base_rate < self.share / 2 or self.base_rate < _MIN_BASE_RATE:
             return []
-        return [
-            f"It would be expected at {self.base_rate:.0%} for any entity: that many “{self.relation}” facts have it."
-        ]
+        return [f"It is likely for any entity: {self.base_rate:.0%} of the “{self.relation}” facts of others have it."]
 
     def _necessary_text(self) -> list[str]:
         if self.without_necessary is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -248,6 +249,7 @@ class Predictor:
         if entity == query.entity:
             problem = "the query entity cannot be its own answer"
             raise InputError(problem, field="entity", found=entity, expected="another entity")
+        query = replace(query, paths=paths)  # checks the number
         batch, context = planner.context(query, number)
         answer = batch.answer_for(0, number, paths)
         rate = base_rate(context.graph, context.query, number)

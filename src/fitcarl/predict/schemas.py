@@ -230,7 +230,8 @@ class ExplanationSchema(JsonModel):
     kind: Literal["path", "peers", "base rate", "learned", "facts"] | None
     """What the answer rests on most; null if the model does not list the entity."""
     base_rate: float
-    """Share of this answer among all known facts of the relation that are not about the query entity."""
+    """Share of this answer among the background facts of the relation that the query may use and that are not about the
+    query entity."""
     evidence: tuple[EvidenceSchema, ...]
     """Contributions to the score, largest first, then the base; they add up to the score."""
     facts: tuple[FactEffectSchema, ...]

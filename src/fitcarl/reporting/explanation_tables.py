@@ -69,8 +69,8 @@ def explanation_tables(result: dict[str, Any]) -> list[str]:
         + f"; together {result['coverage']['total']:.1%}.",
         "",
         f"Time: {result['ms_per_explanation']:.0f} ms per explanation ({result['cpu_ms_per_explanation']:.0f} ms of "
-        f"processor time, {result['recomputed']:.0f} sets of facts left out), {result['ms_top_10']:.0f} ms per query with "
-        "ten answers and their paths (medians).",
+        f"processor time, {result['recomputed']:.0f} sets of facts left out), {result['ms_top_10']:.0f} ms per query "
+        "with ten answers and their paths (medians).",
     ]
     return lines
 

@@ -50,7 +50,7 @@ def explanation_tables(result: dict[str, Any]) -> list[str]:
             "",
         ]
     lines += [
-        f"Fidelity: first answers to {result['answers']} test queries. Lost: nats of the share without the first k "
+        f"Fidelity: first answers to {result['answers']} queries. Lost: nats of the share without the first k "
         "facts; kept: the share with only these, relative to the share with all facts.",
         "",
         markdown_table(

@@ -46,7 +46,7 @@ def test_all_files_name_the_same_version() -> None:
 def test_core_dependencies_include_no_web_stack_and_no_plotting() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.split(r"[<>=\[]", requirement)[0] for requirement in project["dependencies"]}
-    assert names == {"numba", "numpy", "polars", "pydantic", "rich", "safetensors", "torch", "typer"}
+    assert names == {"numba", "numpy", "polars", "pydantic", "rich", "safetensors", "torch", "typer", "zstandard"}
     assert {"all", "dev", "docs", "fuzz", "plot", "postgres", "serve", "tune"} <= set(project["optional-dependencies"])
 
 

@@ -32,6 +32,9 @@ NAMES = (
 )
 """Retired names of classes, functions and variables."""
 
+COLUMN_NAMES = {"whom": ("src/fitcarl/data/io/roles.py", "tests/data/io/test_frames.py")}
+"""Words that occur as names of columns in files of users, and where those are listed."""
+
 _WORD = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(WORDS)})(?![A-Za-z])", re.IGNORECASE)
 _NAME = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
 
@@ -47,6 +50,8 @@ def _problems(path: Path) -> Iterator[str]:
     place = path.relative_to(ROOT)
     for number, line in enumerate(text.splitlines(), 1):
         for match in _WORD.finditer(line):
+            if place.as_posix() in COLUMN_NAMES.get(match.group(), ()):
+                continue
             yield f"{place}:{number}: {match.group()!r}"
     if path.suffix == ".py":
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

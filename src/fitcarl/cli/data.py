@@ -120,8 +120,15 @@ def split_file(
     concepts: options.Concepts = None,
     columns: options.Columns = None,
     header: options.Header = None,
-    granularity: options.Granularity = "auto",
     format: options.Format = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    relation: options.Relation = None,
+    layout: options.Layout = None,
+    skip_incomplete: options.SkipIncomplete = False,
+    intervals: options.IntervalsOption = None,
+    max_expansion: options.MaxExpansion = None,
+    granularity: options.Granularity = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset in DIR.")] = False,
     json: Json = False,
 ) -> None:
@@ -140,13 +147,16 @@ def split_file(
     from fitcarl.data.io.registry import load_dataset
     from fitcarl.data.split import default_bounds, split_facts
 
+    how = options.read_options(
+        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
+    )
     part_shares = None if parts is None else parse_parts(parts)
     default_low, default_high = default_bounds(chronological)
     if facts is None:
         console.reject_options(context, options.OPTIONS, "applies to a file of facts only", "--facts FILE")
         read = Facts.of(load_dataset(str(data)))
     else:
-        read = options.read_fact_file(facts, columns, header, granularity, format, concepts, name=str(facts))
+        read = options.read_fact_file(facts, how, granularity, concepts, name=str(facts))
     name = out.resolve().name
     dataset = split_facts(
         read,
@@ -162,9 +172,11 @@ def split_file(
     description = describe(dataset)
     if json:
         source = {name: getattr(read, name) for name in _IMPORT_STATISTICS}
+        source |= {"mapping": read.mapping, "reading": read.reading.to_json(), "warnings": list(read.warnings)}
         console.show_json({"folder": str(out), "source": source, "dataset": description.to_json()})
     else:
-        console.show(f"{facts or data}: {read.summary}", "", description.render(), "", f"written to {out}")
+        lines = [f"{data}: {read.summary}"] if facts is None else options.reading_lines(facts, read)
+        console.show(*lines, "", description.render(), "", f"written to {out}")
 
 
 _IMPORT_STATISTICS = (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fitcarl.core.progress import OnProgress, Progress, ShouldStop
     from fitcarl.core.storage import Artifacts
     from fitcarl.data.dataset import Dataset
+    from fitcarl.data.facts import Facts
 
 _FIXED = {
     **{name: f"--{name}" for name in ("shots", "preset", "model", "setting", "seed", "out")},
@@ -69,8 +70,15 @@ def train_model(
     ] = None,
     columns: options.Columns = None,
     header: options.Header = None,
-    granularity: options.Granularity = "auto",
     format: options.Format = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    relation: options.Relation = None,
+    layout: options.Layout = None,
+    skip_incomplete: options.SkipIncomplete = False,
+    intervals: options.IntervalsOption = None,
+    max_expansion: options.MaxExpansion = None,
+    granularity: options.Granularity = "auto",
     concepts: options.Concepts = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Continue a stopped run.")] = None,
 ) -> None:
@@ -90,6 +98,16 @@ def train_model(
         )
     if imported is not None:
         _check_embeddings(imported, preset, model, assignments or [], resume)
+
+    how = options.read_options(
+        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
+    )
+
+    def read(file: Path) -> Facts:
+        facts = options.read_fact_file(file, how, granularity, concepts)
+        for line in options.reading_lines(file, facts):
+            console.log.info(line)
+        return facts
 
     def import_artifacts(dataset: Dataset, config: Config, artifacts: Artifacts) -> None:
         if imported is not None:
@@ -119,7 +137,7 @@ def train_model(
                     episodes=episodes,
                     setting=console.parse_setting(setting),
                     settings=assignments or (),
-                    read=lambda file: options.read_fact_file(file, columns, header, granularity, format, concepts),
+                    read=read,
                     import_artifacts=import_artifacts,
                     on_progress=on_progress,
                     should_stop=should_stop,

@@ -41,24 +41,32 @@ def update_run(
     columns: options.Columns = None,
     header: options.Header = None,
     format: options.Format = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    relation: options.Relation = None,
+    layout: options.Layout = None,
+    skip_incomplete: options.SkipIncomplete = False,
+    intervals: options.IntervalsOption = None,
+    max_expansion: options.MaxExpansion = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Add facts to the background of a run without training, and print how well it predicted them before."""
     from fitcarl.runs.update import update
 
-    with console.progress() as bar:
+    how = options.read_options(
+        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
+    )
+    with options.errors_name_options(), console.progress() as bar:
         done = update(
             run,
             facts,
             out=out,
-            format=format,
-            header=options.parse_header(header),
-            columns=options.parse_columns(columns),
             skip_unknown_relations=skip_unknown_relations,
             judged=judged,
             seed=seed,
             dry_run=dry_run,
             on_progress=bar,
+            **how,
         )
     if json:
         console.show_json(done.to_json())
@@ -81,7 +89,8 @@ def _lines(done: Update) -> list[str]:
         f"{done.run} {after} {done.facts:,} facts until {done.last_time}, "
         f"{done.entities:,} entities ({done.new_entities:,} became known)"
     )
-    return [*_drift_lines(done.drift), counts, background]
+    columns = [f"columns: {done.mapping_text}"] if done.mapping_text else []
+    return [*columns, *_drift_lines(done.drift), counts, background]
 
 
 def _drift_lines(drift: Drift) -> list[str]:

@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fitcarl.data.moments import parse_moment, time_text
 from fitcarl.errors import InputError
 
-Granularity = Literal["hour", "day", "month", "year", "integer"]
+Granularity = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year", "integer"]
 GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
 
 MAX_SPAN = 2_000_000
 """Upper bound of ``Calendar.span``: tables over time differences have two rows per tick."""
 
-_DAYS_PER_TICK: dict[Granularity, float] = {"hour": 1 / 24, "day": 1.0, "month": 30.4, "year": 365.0}
-_HALF_LIFE: dict[Granularity, float] = {"hour": 24 * 30, "day": 30, "month": 3, "year": 1}
+_DAYS_PER_TICK: dict[Granularity, float] = {
+    "second": 1 / 86_400,
+    "minute": 1 / 1440,
+    "hour": 1 / 24,
+    "day": 1.0,
+    "week": 7.0,
+    "month": 30.4,
+    "quarter": 91.25,
+    "year": 365.0,
+}
+_HALF_LIFE: dict[Granularity, float] = {
+    "second": 86_400 * 30,
+    "minute": 1440 * 30,
+    "hour": 24 * 30,
+    "day": 30,
+    "week": 4,
+    "month": 3,
+    "quarter": 1,
+    "year": 1,
+}
 GRANULARITY_UNITS: dict[Granularity, str] = {
-    "hour": "hours",
-    "day": "days",
-    "month": "months",
-    "year": "years",
+    **{name: f"{name}s" for name in GRANULARITIES},
     "integer": "time steps",
 }
 """Plural name of the unit of a tick."""
 
 _EPOCH = date(1970, 1, 1)
+_MONDAY = 3
+"""Days from the Monday of the first week, 1969-12-29, to 1970-01-01."""
+_CLOCK: dict[Granularity, tuple[timedelta, str]] = {
+    "hour": (timedelta(hours=1), "hours"),
+    "minute": (timedelta(minutes=1), "minutes"),
+    "second": (timedelta(seconds=1), "seconds"),
+}
+_NUMPY_UNIT: dict[Granularity, str] = {"second": "s", "minute": "m", "hour": "h", "day": "D"}
+_PARTS_OF_YEAR: dict[Granularity, int] = {"month": 12, "quarter": 4, "year": 1}
+_YEAR = r"-?[0-9]{4}"
 _SHAPES: tuple[tuple[re.Pattern[str], Granularity], ...] = (
     (re.compile(r"-?[0-9]+"), "integer"),
-    (re.compile(r"[0-9]{4}-[0-9]{2}"), "month"),
+    (re.compile(rf"{_YEAR}-[0-9]{{2}}"), "month"),
+    (re.compile(rf"{_YEAR}-Q[1-4]"), "quarter"),
+    (re.compile(r"[0-9]{4}-W[0-9]{2}"), "week"),
     (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "day"),
     (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}"), "hour"),
+    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}"), "minute"),
+    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"), "second"),
 )
 
 
@@ -45,7 +76,8 @@ class Calendar:
 
     granularity: Granularity
     origin: int
-    """Granule of tick 0: granules since 1970 (hour, day), since year 0 (month, year), or the integer itself."""
+    """Granule of tick 0: granules since 1970 (second to day), since the Monday before 1970 (week), since year 0 (month,
+    quarter, year), or the integer itself."""
     step: int
     """Units per tick if times are plain integers (24 for ICEWS hours read as days); 1 otherwise."""
     codes: NDArray[np.int64]
@@ -107,14 +139,13 @@ class Calendar:
         """ISO date or integer of any tick."""
         return granule_label(self.granularity, self.origin + tick * self.step)
 
-    def tick(self, text: str) -> int:
-        """The tick of a date or integer given as text; the time does not have to occur in the dataset."""
-        granule = parse_granule(self.granularity, text)
-        if (granule - self.origin) % self.step:
-            raise InputError(
-                "not a time of this dataset", found=text, expected=f"{self.origin} plus a multiple of {self.step}"
-            )
-        return (granule - self.origin) // self.step
+    def tick(self, time: object) -> int:
+        """The tick that contains a time, cut as the times of the facts were; it does not have to occur in the dataset.
+
+        Args:
+            time: Text in any supported form, a date, datetime, Timestamp, datetime64 or number.
+        """
+        return (parse_granule(self.granularity, time_text(time)) - self.origin) // self.step
 
     def ticks_of_codes(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
         """Ticks of the codes used in fact files; -1 for an unknown code."""
@@ -140,44 +171,66 @@ def granularity_of_label(label: str) -> Granularity | None:
 
 def granule_label(granularity: Granularity, granule: int) -> str:
     """A granule as ISO text, or as an integer."""
-    if granularity == "hour":
-        return (datetime(1970, 1, 1) + timedelta(hours=granule)).isoformat(timespec="hours")
+    if granularity in _CLOCK:
+        unit, form = _CLOCK[granularity]
+        return (datetime(1970, 1, 1) + granule * unit).isoformat(timespec=form)
     if granularity == "day":
         return (_EPOCH + timedelta(days=granule)).isoformat()
-    if granularity == "month":
-        return f"{granule // 12:04d}-{granule % 12 + 1:02d}"
+    if granularity == "week":
+        year, week, _ = (_EPOCH + timedelta(days=7 * granule - _MONDAY)).isocalendar()
+        return f"{year:04d}-W{week:02d}"
+    if granularity == "integer":
+        return str(granule)
+    year, part = divmod(granule, _PARTS_OF_YEAR[granularity])
+    label = f"{'-' if year < 0 else ''}{abs(year):04d}"
     if granularity == "year":
-        return f"{granule:04d}"
-    return str(granule)
+        return label
+    return f"{label}-{part + 1:02d}" if granularity == "month" else f"{label}-Q{part + 1}"
+
+
+def granules_of(granularity: Granularity, moments: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """The granule that contains each moment.
+
+    Args:
+        granularity: Any but ``integer``.
+        moments: datetime64 [moments], in UTC.
+    """
+    if granularity == "week":
+        days = moments.astype("datetime64[D]").astype(np.int64)
+        return (days + _MONDAY) // 7
+    if granularity in ("month", "quarter", "year"):
+        months = moments.astype("datetime64[M]").astype(np.int64) + 12 * 1970
+        return months // (12 // _PARTS_OF_YEAR[granularity])
+    return moments.astype(f"datetime64[{_NUMPY_UNIT[granularity]}]").astype(np.int64)
+
+
+def start_of_granules(granularity: Granularity, granules: NDArray[np.int64]) -> NDArray[np.datetime64]:
+    """datetime64[us]: the first moment of each granule; the inverse of ``granules_of``.
+
+    Args:
+        granularity: Any but ``integer``.
+        granules: int64 [granules].
+    """
+    if granularity == "week":
+        starts = (granules * 7 - _MONDAY).astype("datetime64[D]")
+    elif granularity in ("month", "quarter", "year"):
+        starts = (granules * (12 // _PARTS_OF_YEAR[granularity]) - 12 * 1970).astype("datetime64[M]")
+    else:
+        starts = granules.astype(f"datetime64[{_NUMPY_UNIT[granularity]}]")
+    return starts.astype("datetime64[us]")
 
 
 def parse_granule(granularity: Granularity, text: str) -> int:
-    """The granule that contains an ISO date, datetime, month or year, or that an integer names."""
+    """The granule that contains a time in any supported form, or that an integer names.
+
+    Args:
+        granularity: Granularity of a calendar.
+        text: The time, as ``fitcarl.data.moments`` reads it; for integer times a number, whose decimals are dropped.
+    """
     text = text.strip()
     if granularity == "integer":
-        if not re.fullmatch(r"-?[0-9]{1,18}", text):
+        match = re.fullmatch(r"(-?[0-9]{1,18})(\.[0-9]*)?", text)
+        if match is None:
             raise InputError("not a time of this dataset", found=text, expected="an integer")
-        return int(text)
-    moment = parse_moment(text)
-    if granularity == "hour":
-        return (moment.date() - _EPOCH).days * 24 + moment.hour
-    if granularity == "day":
-        return (moment.date() - _EPOCH).days
-    if granularity == "month":
-        return moment.year * 12 + moment.month - 1
-    return moment.year
-
-
-def parse_moment(text: str) -> datetime:
-    """The start of an ISO date, datetime, month or year in UTC; a time without a zone is read as UTC."""
-    try:
-        if re.fullmatch(r"[0-9]{4}", text):
-            return datetime(int(text), 1, 1)
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}", text):
-            return datetime(int(text[:4]), int(text[5:]), 1)
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        dated = re.match(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?($|[T ])", text)
-        problem = "no such date" if dated else "not a date"
-        raise InputError(problem, found=text, expected="an ISO date such as 2014-05-13") from None
+        return math.floor(float(text)) if match[2] and len(match[1]) < 16 else int(match[1])
+    return int(granules_of(granularity, np.array([parse_moment(text).start]))[0])

@@ -14,6 +14,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
 from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.reading import NOT_READ, Reading
 from fitcarl.data.vocabulary import Vocabulary
 
 Split = Literal["train", "valid", "test"]
@@ -83,6 +84,8 @@ class Dataset:
     concepts: Concepts
     cuts: Cuts | None = None
     """When the groups of a chronological split begin; None if the unseen entities were chosen regardless of time."""
+    reading: Reading = NOT_READ
+    """How its facts were read; empty for a published dataset."""
 
     def meta(self, split: Split) -> MetaSet:
         """The group of unseen entities of ``split``: "train", "valid" or "test"."""

@@ -8,14 +8,27 @@ from fitcarl.data.calendar import Calendar, Granularity
 from fitcarl.errors import InputError
 
 _TICKS: dict[Granularity, dict[str, int]] = {
+    "second": {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400},
+    "minute": {"min": 1, "h": 60, "d": 1440, "w": 7 * 1440},
     "hour": {"h": 1, "d": 24, "w": 7 * 24},
     "day": {"d": 1, "w": 7, "m": 30, "y": 365},
+    "week": {"w": 1, "y": 52},
     "month": {"m": 1, "y": 12},
+    "quarter": {"q": 1, "y": 4},
     "year": {"y": 1},
     "integer": {},
 }
-"""Ticks per unit; a month of days has 30."""
-_UNITS = {"h": "hours", "d": "days", "w": "weeks", "m": "months", "y": "years"}
+"""Ticks per unit; a month has 30 days, a year of weeks 52."""
+_UNITS = {
+    "s": "seconds",
+    "min": "minutes",
+    "h": "hours",
+    "d": "days",
+    "w": "weeks",
+    "m": "months",
+    "q": "quarters",
+    "y": "years",
+}
 
 
 def parse_duration(calendar: Calendar, text: str) -> int:
@@ -25,7 +38,7 @@ def parse_duration(calendar: Calendar, text: str) -> int:
         InputError: If it is not a positive whole number of ticks.
     """
     units = _TICKS[calendar.granularity]
-    match = re.fullmatch(r"([0-9]{1,9})\s*([a-z]?)", text.strip().lower())
+    match = re.fullmatch(r"([0-9]{1,9})\s*([a-z]*)", text.strip().lower())
     ticks = 0
     if match and not units and not match[2]:
         amount = int(match[1])

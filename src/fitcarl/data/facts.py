@@ -8,6 +8,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.reading import NOT_READ, Reading
 from fitcarl.data.vocabulary import Vocabulary
 
 
@@ -34,6 +35,15 @@ class Facts:
     """(entity, concept) pairs in the concepts file."""
     concept_rows_used: int = 0
     """Pairs whose entity occurs in the facts."""
+    reading: Reading = NOT_READ
+    """Columns of the source and further counts."""
+    warnings: tuple[str, ...] = ()
+    """What looks wrong, in sentences."""
+
+    @property
+    def mapping(self) -> dict[str, str] | None:
+        """Role → column of the source; None if the facts were not read from columns."""
+        return self.reading.mapping or None
 
     @classmethod
     def of(cls, dataset: Dataset) -> Facts:
@@ -41,7 +51,9 @@ class Facts:
         facts = dataset.everything
         loops = int((facts.subject == facts.object).sum())
         names = dataset.vocabulary, dataset.calendar, dataset.concepts
-        return cls(dataset.name, facts, *names, rows=len(facts), duplicates=0, self_loops=loops)
+        return cls(
+            dataset.name, facts, *names, rows=len(facts), duplicates=0, self_loops=loops, reading=dataset.reading
+        )
 
     @property
     def summary(self) -> str:
@@ -59,6 +71,7 @@ class Facts:
         if self.concept_rows:
             used = f"{self.concept_rows_used:,} of {_counted(self.concept_rows, 'row')} of concepts"
             parts.append(f"{used} {'matches' if self.concept_rows_used == 1 else 'match'} an entity")
+        parts += self.reading.notes
         return ", ".join(parts)
 
 

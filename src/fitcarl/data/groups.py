@@ -48,6 +48,7 @@ class GroupedFacts:
             dropped=self.dropped,
             concepts=facts.concepts,
             cuts=cuts,
+            reading=facts.reading,
         )
 
 

@@ -79,6 +79,7 @@ def dataset_from_facts(
         dropped=dropped,
         concepts=_used_concepts(facts.concepts),
         cuts=None if cut is None else Cuts(0, cut, facts.calendar.span),
+        reading=facts.reading,
     )
     return dataset, held_out
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from fitcarl.data.io.columns import COLUMNS
+from fitcarl.data.io.roles import COLUMNS
 from fitcarl.data.io.table import name_problem
+from fitcarl.data.moments import time_text
 from fitcarl.errors import InputError
 
 
@@ -34,15 +35,15 @@ class CheckedFact(NamedTuple):
     tick: int
 
 
-AnyFact = Fact | Sequence[str] | Mapping[str, str]
-"""A fact as callers may give it: four strings in order, or by field name."""
+AnyFact = Fact | Sequence[Any] | Mapping[str, Any]
+"""A fact as callers may give it, in order or by field name: three names, and a time as text, date or number."""
 
 
 def make_fact(given: AnyFact) -> Fact:
     """Converts what a caller gave into a fact.
 
     Raises:
-        InputError: If it does not consist of four strings, or one of them is not a valid name.
+        InputError: If it does not consist of three valid names and a time.
     """
     if isinstance(given, Fact):
         fact = given
@@ -57,9 +58,13 @@ def make_fact(given: AnyFact) -> Fact:
         if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(COLUMNS):
             raise InputError("not a fact", found=str(given), expected="subject, relation, object and time")
         fact = Fact(*given)
+    try:
+        fact = fact._replace(time=time_text(fact.time))
+    except InputError as error:
+        raise error.about("time") from None
     for column, value in zip(COLUMNS, fact, strict=True):
         if not isinstance(value, str):
-            raise InputError("not a string", field=column, found=str(value), expected="a name or a time as a string")
+            raise InputError("not a string", field=column, found=str(value), expected="a name as a string")
         if problem := name_problem(value):
             raise InputError(problem, field=column, found=value, expected="a name on one line")
     return fact

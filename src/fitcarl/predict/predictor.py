@@ -7,9 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal, Unpack
 
 from fitcarl.data.calendar import Calendar
+from fitcarl.data.io.frames import is_frame
+from fitcarl.data.io.read_options import ReadKeywords, ReadOptions
+from fitcarl.data.moments import AnyTime
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.entities import EntityIndex, NameSearch
 from fitcarl.predict.example import Example, read_example
@@ -20,7 +23,7 @@ from fitcarl.predict.open_queries import answer_any_relation, predict_time
 from fitcarl.predict.parsing import FactParser
 from fitcarl.predict.planner import QueryPlanner, answer_batches
 from fitcarl.predict.prediction import Prediction
-from fitcarl.predict.query import Query
+from fitcarl.predict.query import Query, query_time
 from fitcarl.predict.views import GraphViewCache
 from fitcarl.runs.run import Run
 
@@ -71,11 +74,12 @@ class Predictor:
             facts = tuple(self._observed)
         return tuple(self.parser.normalise(fact) for fact in facts)
 
-    def observe(self, facts: Iterable[AnyFact]) -> int:
+    def observe(self, facts: Iterable[AnyFact] | Any) -> int:
         """Adds facts about new or known entities; if one of them is invalid, none is added.
 
         Args:
-            facts: Tuples (subject, relation, object, time), mappings with these keys, or ``Fact`` objects.
+            facts: Tuples (subject, relation, object, time), mappings with these keys, ``Fact`` objects, or a DataFrame
+                whose columns are found as ``fitcarl.read_facts`` does.
 
         Returns:
             The number of facts that were not observed before.
@@ -83,26 +87,20 @@ class Predictor:
         Raises:
             InputError: If a fact has an unknown relation or an invalid time.
         """
-        checked = [self.check(fact) for fact in facts]
+        checked = self._checked(facts)
         with self._lock:
             before = len(self._observed)
             self._observed.update(dict.fromkeys(checked))
             return len(self._observed) - before
 
-    def read(
-        self,
-        file: str | Path,
-        *,
-        format: str | None = None,
-        header: bool | Literal["auto"] = "auto",
-        columns: Sequence[str | int] | None = None,
-    ) -> list[Fact]:
-        """Reads facts from a TSV, CSV, JSONL or Parquet file without observing them; errors contain row and field.
+    def read(self, source: Any, **options: Unpack[ReadKeywords]) -> list[Fact]:
+        """Reads facts from a file or a DataFrame without observing them; errors contain row and field.
 
         Args:
-            file: The file; ``format``, ``header`` and ``columns`` are those of ``fitcarl.read_facts``.
+            source: A TSV, CSV, JSONL or Parquet file, or a DataFrame.
+            options: Those of ``fitcarl.read_facts`` about the file, such as ``columns``.
         """
-        return self.parser.read_file(file, format, header, columns)
+        return self.parser.read(source, ReadOptions(**options), self.run.reading).facts
 
     def forget(self, entity: str | None = None, facts: Iterable[AnyFact] | None = None) -> int:
         """Removes observed facts. Background facts cannot be removed; exclude them from a query with ``without``.
@@ -131,13 +129,13 @@ class Predictor:
         self,
         subject: str | None = None,
         relation: str | None = None,
-        at: str | None = None,
+        at: AnyTime | None = None,
         top: int = 10,
         *,
         object: str | None = None,
         paths: int = 3,
         without: Iterable[AnyFact] = (),
-        as_of: str | None = None,
+        as_of: AnyTime | None = None,
         hindsight: bool = False,
         horizon: str | None = None,
     ) -> Prediction:
@@ -166,7 +164,9 @@ class Predictor:
             if horizon is None:
                 raise InputError("missing argument", field="at", expected="a time, or a horizon")
             at = self.next_time(facts)
-        query = Query(subject, object, relation, at, top, paths, make_facts(without), as_of, hindsight, horizon)
+        known_until = None if as_of is None else query_time(as_of, "as_of")
+        asked = subject, object, relation, query_time(at, "at"), top, paths
+        query = Query(*asked, make_facts(without), known_until, hindsight, horizon)
         return self.answer_checked([query], facts)[0]
 
     def answer(self, queries: Sequence[Query], facts: Iterable[AnyFact]) -> list[Prediction]:
@@ -307,7 +307,9 @@ class Predictor:
     def _relation_names(self) -> NameSearch:
         return NameSearch(self.relations)
 
-    def _checked(self, facts: Iterable[AnyFact]) -> tuple[CheckedFact, ...]:
+    def _checked(self, facts: Iterable[AnyFact] | Any) -> tuple[CheckedFact, ...]:
+        if is_frame(facts):
+            facts = self.read(facts)
         return tuple(dict.fromkeys(self.check(fact) for fact in facts))
 
     def planner(self, facts: Sequence[CheckedFact]) -> QueryPlanner:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fitcarl.config.base import Setting
+from fitcarl.data.moments import AnyTime, time_text
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
 
@@ -14,6 +15,19 @@ Direction = Literal["out", "in"]
 
 NO_KNOWN_FACTS = "no facts are known about this entity"
 """Problem text of the error for a query about an entity without facts."""
+
+
+def query_time(time: AnyTime, field: str) -> str:
+    """A time as text, of whatever type it is given.
+
+    Args:
+        time: The time.
+        field: Name of the field, for the error.
+    """
+    try:
+        return time_text(time)
+    except InputError as error:
+        raise error.about(field) from None
 
 
 @dataclass(frozen=True)
@@ -44,6 +58,9 @@ class Query:
     """A duration from ``at`` on, such as ``30d``: when does the next such fact occur? None to ask about ``at`` only."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "at", query_time(self.at, "at"))
+        if self.as_of is not None:
+            object.__setattr__(self, "as_of", query_time(self.as_of, "as_of"))
         if (self.subject is None) == (self.object is None):
             found = "neither" if self.subject is None else "both"
             raise InputError("incomplete query", found=found, expected="either subject or object")

@@ -25,7 +25,7 @@ from fitcarl.core.storage import Artifacts, read_json, read_tensors, write_atomi
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
-from fitcarl.data.io.dataset_folder import write_dataset
+from fitcarl.data.io.dataset_folder import write_dataset, write_reading
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
@@ -90,6 +90,11 @@ class RunFolder:
     def vocabulary(self) -> Path:
         """Names, calendar and concepts."""
         return self._latest("vocabulary.json")
+
+    @property
+    def reading(self) -> Path:
+        """How the facts of the dataset were read."""
+        return self.path / "reading.json"
 
     @property
     def graph(self) -> Path:
@@ -168,6 +173,7 @@ class RunFolder:
             write_json(self.environment, environment())
         if not self.vocabulary.exists():
             write_names(self.vocabulary, dataset.vocabulary, dataset.calendar, dataset.concepts)
+            write_reading(self.reading, dataset.reading)
         if not self.example.exists():
             example = make_example(dataset, config.shots, rename_entity=keep_all_facts)
             if example is not None:

@@ -14,7 +14,9 @@ from fitcarl.config.schema import Config
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
+from fitcarl.data.io.dataset_folder import read_reading
 from fitcarl.data.io.registry import load_dataset
+from fitcarl.data.reading import Reading
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
@@ -113,6 +115,11 @@ class Run:
     def parameters(self) -> int:
         """The number of trained parameters."""
         return sum(parameter.numel() for parameter in self.model.module.parameters() if parameter.requires_grad)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How the facts of its dataset were read; empty for a published dataset."""
+        return read_reading(self.folder.reading)
 
     @cached_property
     def open_models(self) -> OpenModels:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_json
 from fitcarl.data.facts import named_facts
+from fitcarl.data.io.frames import is_frame
 from fitcarl.data.io.further_facts import (
     FurtherFacts,
     extended_calendar,
@@ -25,6 +26,7 @@ from fitcarl.data.io.further_facts import (
     further_facts,
     read_further_facts,
 )
+from fitcarl.data.io.read_options import ReadKeywords, ReadOptions
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.storage import save_graph
@@ -71,23 +73,26 @@ class Update:
     dry_run: bool
     drift: Drift
 
+    mapping: dict[str, str] | None = None
+    """Role → column of the source; None for facts that were given one by one."""
+    mapping_text: str = ""
+    """The mapping in one line."""
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def update(
     run: str | Path,
-    facts: str | Path | Iterable[Sequence[str]],
+    facts: str | Path | Iterable[Sequence[Any]] | Any,
     *,
     out: str | Path | None = None,
-    format: str | None = None,
-    header: bool | Literal["auto"] = "auto",
-    columns: Sequence[str | int] | None = None,
     skip_unknown_relations: bool = False,
     judged: int | None = None,
     seed: int = 0,
     dry_run: bool = False,
     on_progress: OnProgress | None = None,
+    **options: Unpack[ReadKeywords],
 ) -> Update:
     """Adds facts to the background of a run: graph, statistics, calendar and names. Weights stay as they are.
 
@@ -96,16 +101,14 @@ def update(
 
     Args:
         run: The run folder.
-        facts: A file, or facts by name: (subject, relation, object, time).
+        facts: A file or a DataFrame, or facts by name: (subject, relation, object, time).
         out: A new folder for the updated run; by default the run itself is changed.
-        format: Of the file, as in ``read_facts``; so are ``header`` and ``columns``.
-        header: Whether the file has a header.
-        columns: The columns of the file.
         skip_unknown_relations: Leave out facts with an unknown relation instead of raising an error.
         judged: Maximum number of facts that the drift is measured on, see ``measure_drift``; 0 for none.
         seed: Seed of the sample of judged facts.
         dry_run: Measure the drift and count, but write nothing.
         on_progress: Called at every stage.
+        options: Those of ``fitcarl.read_facts`` about the file, such as ``columns``.
 
     Returns:
         Counts, and the drift: the MRR on the facts before they were added.
@@ -121,9 +124,12 @@ def update(
         report(Progress("reading", 0, 0))
         loaded = Run.load(folder.path)
         names, calendar, skip = loaded.vocabulary, loaded.calendar, skip_unknown_relations
-        if isinstance(facts, str | Path):
+        if isinstance(facts, str | Path) or is_frame(facts):
             given = read_further_facts(
-                facts, names, calendar, format=format, header=header, columns=columns, skip_unknown_relations=skip
+                *(facts, names, calendar),
+                options=ReadOptions(**options),
+                reading=loaded.reading,
+                skip_unknown_relations=skip,
             )
         else:
             given = further_facts(facts, names, calendar, skip_unknown_relations=skip)
@@ -155,6 +161,8 @@ def update(
         updates=done,
         dry_run=dry_run,
         drift=drift,
+        mapping=given.mapping,
+        mapping_text=given.mapping_text,
     )
 
 

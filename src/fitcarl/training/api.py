@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 from fitcarl.config.base import Setting
 from fitcarl.config.settings import configure
@@ -13,9 +14,12 @@ from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
+from fitcarl.data.io.benchmark_folder import is_benchmark_folder
 from fitcarl.data.io.formats import ENDINGS
+from fitcarl.data.io.frames import Frame, is_frame
 from fitcarl.data.io.reader import read_facts
 from fitcarl.data.io.registry import REGISTRY, load_dataset, resolve_source
+from fitcarl.data.io.source import is_stdin
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
 from fitcarl.models.base import GraphContext, Preparation
@@ -44,7 +48,7 @@ class TrainingInterrupted(Exception):  # noqa: N818 - the expected reaction to a
 
 
 def train(
-    data: str | Path | Dataset | Facts,
+    data: str | Path | Dataset | Facts | Frame,
     *,
     out: str | Path,
     shots: int = 3,
@@ -54,7 +58,7 @@ def train(
     seed: int = 0,
     episodes: int | None = None,
     settings: Iterable[str] = (),
-    read: Callable[[Path], Facts] = read_facts,
+    read: Callable[[Any], Facts] = read_facts,
     import_artifacts: ImportArtifacts | None = None,
     on_progress: OnProgress = ignore_progress,
     should_stop: ShouldStop = never_stop,
@@ -65,7 +69,8 @@ def train(
     training, and the trained run uses all facts.
 
     Args:
-        data: A registered name, a dataset folder, a file of facts, or a dataset or facts in memory.
+        data: A registered name, a dataset folder, a file of facts, a DataFrame of facts (pandas, polars, pyarrow,
+            DuckDB), or a dataset or facts in memory.
         out: A new folder for the run.
         shots: K, support facts per unseen entity.
         preset: A model with settings; ``plus`` if neither a preset nor a model is given.
@@ -97,7 +102,8 @@ def train(
     source = data if isinstance(data, Dataset | Facts) else _open(data, read)
     if source is data and isinstance(source, Dataset):
         validate(source, source.name)  # datasets read from a folder are already validated
-    setup = prepare_data(source, config, source.name if source is data else resolve_source(str(data)))
+    in_memory = source is data or is_frame(data)
+    setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)))
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         _check_new(folder)  # another process may have trained here in the meantime
@@ -165,7 +171,7 @@ def is_facts(data: str | Path) -> bool:
     """Whether this is a file of facts, or named like one, rather than a dataset."""
     path = Path(data).expanduser()
     file = path.is_file() or (path.suffix.lower() in ENDINGS and not path.is_dir())
-    return file and str(data) not in REGISTRY
+    return (file or is_stdin(path) or is_benchmark_folder(path)) and str(data) not in REGISTRY
 
 
 def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run:
@@ -197,9 +203,12 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run
     return finish(setup, complete, context, folder, state)
 
 
-def _open(data: str | Path, read: Callable[[Path], Facts]) -> Dataset | Facts:
-    """Facts if ``data`` is a file or is named like one, otherwise a dataset."""
-    return read(Path(data).expanduser()) if is_facts(data) else load_dataset(str(data))
+def _open(data: str | Path | Frame, read: Callable[[Any], Facts]) -> Dataset | Facts:
+    """Facts if ``data`` is a DataFrame or a file, or is named like one, otherwise a dataset."""
+    if is_frame(data):
+        return read(data)
+    path = Path(str(data)).expanduser()
+    return read(path) if is_facts(path) else load_dataset(str(data))
 
 
 def _check_new(folder: Path) -> None:

@@ -16,7 +16,7 @@ from tests.data.files import GOOD, names, read
         "subject\trelation\tobject\ttime\na\tr\tb\t2014-01-01\n",
         "Date\thead\tpredicate\ttail\n2014-01-01\ta\tr\tb\n",
         "id\tObject_ID\tsubject id\trelation-name\ttimestamp\n7\tb\ta\tr\t2014-01-01\n",
-        "wer\twas\twen\twann\na\tr\tb\t2014-01-01\n",
+        "who\trelation\tobject\twritten on\na\tr\tb\t2014-01-01\n",
         "a\tr\tb\t2014-01-01\n",
     ],
 )
@@ -34,7 +34,9 @@ def test_invalid_first_fact_is_not_a_header(tmp_path: Path) -> None:
 
 def test_header_option_overrides_detection(tmp_path: Path) -> None:
     content = "a\tx\tb\t1\nb\tx\ta\t2\n"
-    assert names(read(tmp_path, "f.tsv", content, header=True)) == [("b", "x", "a", "2")]
+    with pytest.raises(InputError, match="cannot determine the column of the subject and the relation and the object"):
+        read(tmp_path, "f.tsv", content, header=True)
+    assert names(read(tmp_path, "f.tsv", content, header=True, columns=(1, 2, 3, 4))) == [("b", "x", "a", "2")]
     assert len(names(read(tmp_path, "f.tsv", content, header=False))) == 2
     with pytest.raises(InputError, match="row 1, field time"):
         read(tmp_path, "f.tsv", "subject\trelation\tobject\ttime\n" + GOOD, header=False)
@@ -64,14 +66,14 @@ def test_unknown_columns_are_rejected(tmp_path: Path, columns: tuple[str | int, 
 
 def test_ambiguous_header_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot determine the column of the subject"):
-        read(tmp_path, "f.csv", "who,object,relation,time\na,b,r,2014-01-01\n")
+        read(tmp_path, "f.csv", "x,object,relation,time\na,b,r,2014-01-01\n")
 
 
 def test_jsonl_arrays_use_positions_and_objects_use_keys(tmp_path: Path) -> None:
     assert names(read(tmp_path, "f.jsonl", '["a", 5, "b", 7]\n')) == [("a", "5", "b", "7")]
     odd = '{"who": "a", "did": "r", "target": "b", "at": 7}'
     assert names(read(tmp_path, "f.jsonl", odd, columns=("who", "did", "target", "at"))) == [("a", "r", "b", "7")]
-    with pytest.raises(InputError, match="cannot determine the column of the subject"):
+    with pytest.raises(InputError, match="cannot determine the column of the relation"):
         read(tmp_path, "f.jsonl", odd)
 
 
@@ -89,7 +91,7 @@ def test_column_names_in_facts_are_not_a_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", [True, False, "auto"])
-@pytest.mark.parametrize("columns", [(1, 2, 3), ("1", "2", "3"), (1, 2, 3, 4, 1), ()])
+@pytest.mark.parametrize("columns", [(1, 2, 3), ("1", "2", "3"), (1, 2, 3, 4, 1, 2), ()])
 @pytest.mark.parametrize(("name", "content"), [("f.tsv", GOOD), ("f.jsonl", '["a", "r", "b", 1]\n')])
 def test_other_than_four_columns_are_rejected(
     tmp_path: Path, header: object, columns: tuple[str | int, ...], name: str, content: str

@@ -123,7 +123,7 @@ def test_parquet_dates_and_datetimes_are_read_as_times(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("granularity", ["week", "0", "-24", "", "1.5"])
+@pytest.mark.parametrize("granularity", ["fortnight", "0", "-24", "", "1.5"])
 def test_unknown_granularity_is_rejected(tmp_path: Path, granularity: str) -> None:
     with pytest.raises(InputError, match="unknown granularity"):
         times(tmp_path, "1", granularity=granularity)
@@ -163,8 +163,7 @@ def test_granularity_integer_keeps_integers(tmp_path: Path, granularity: str) ->
 @pytest.mark.parametrize(
     ("texts", "coarser"),
     [
-        (["1400000000", "1500000001", "1400000001"], "86400"),
-        (["1400000000000", "1400864000001", "1400000000001"], "86400000"),
+        (["140000000", "240000001", "140000001"], "86400"),
         (["0", "1", "2000000"], "86400"),
         (["0", "1", "900000000000000000"], "86400000000000"),
         (["0001-01-01T01:00", "9999-01-01T00:00"], "day"),

@@ -1,31 +1,92 @@
-"""Mapping of the columns of a file to subject, relation, object and time."""
+"""Mapping of the columns of a file to subject, relation, object and time: as requested, by name, or by content.
+
+A header whose names do not settle the mapping is rejected with a proposal: a column is never chosen by its position
+alone where a file has names, and without names only if the contents agree with the order subject, relation, object,
+time.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from fitcarl.data.io.timestamps import is_time
+import numpy as np
+
+from fitcarl.data.io.roles import COLUMNS, ROLES, Role, named_columns
+from fitcarl.data.io.timestamps import is_time, looks_like_time
+from fitcarl.data.moments import form_of
 from fitcarl.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
-COLUMNS = ("subject", "relation", "object", "time")
-_ALIASES = {
-    "subject": "subject subj sub s head h source src from actor actor1 entity1",
-    "relation": "relation rel r predicate pred p relationship verb event eventtype edge",
-    "object": "object obj o tail target tgt to destination dst dest actor2 entity2 recipient",
-    "time": "time t date timestamp ts datetime day month year when tick eventdate",
-}
-"""Common names of the four columns, without case, spaces, hyphens and the suffixes ``_id`` and ``_name``."""
-_COLUMN_OF = {name: column for column, names in _ALIASES.items() for name in names.split()}
-_NO_VALUE = ("na", "nan", "nat", "n/a", "null", "none", "nil", "unknown")
+ColumnNames = Sequence[str | int] | Mapping[str, str | int]
+"""Columns of subject, relation, object and time (and end), in this order or by role; names, or positions from 1."""
+NO_VALUE = ("", "na", "nan", "nat", "n/a", "null", "none", "nil", "unknown", "-", "####-##-##")
+"""Texts that stand for a missing value."""
 _GIVE_COLUMNS = "--columns (in Python columns=) with four names or positions from 1: subject, relation, object, time"
 _CLEARLY_NAMED = 3
+_MANY = 12
+"""More distinct values than relations of a handful of facts have."""
+_OVERLAP = 0.3
+"""Share of the values of one column that occur in another from which on both contain the same entities."""
+
+
+@dataclass(frozen=True)
+class ColumnMapping:
+    """Which column of a file is what."""
+
+    positions: dict[Role, int]
+    """Role → position from 0."""
+    names: tuple[str, ...] | None
+    """All columns of the file; None if it has no header."""
+    width: int
+    relation: str | None = None
+    """The relation of all facts, if no column has it."""
+    guessed: tuple[Role, ...] = ()
+    """Roles that follow from the contents of a column and not from its name."""
+
+    def column(self, role: Role) -> str:
+        """The name of a column, or its position from 1."""
+        if role == "relation" and self.relation is not None:
+            return f"{self.relation} (the same for all facts)"
+        position = self.positions[role]
+        return f"column {position + 1}" if self.names is None else self.names[position]
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return tuple(role for role in ROLES if role in self.positions or (role == "relation" and self.relation))
+
+    def to_json(self) -> dict[str, str]:
+        """Role → name of the column, or its position from 1."""
+        return {role: self.column(role) for role in self.roles}
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Columns that are not used."""
+        used = set(self.positions.values())
+        names = self.names or [f"column {position + 1}" for position in range(self.width)]
+        return tuple(name for position, name in enumerate(names) if position not in used)
+
+    @property
+    def text(self) -> str:
+        """The mapping in one line."""
+        parts = [f"{role} = {self.column(role)}" for role in self.roles]
+        line = ", ".join(parts)
+        if self.guessed:
+            line += f" ({' and '.join(self.guessed)} by content)"
+        if self.ignored:
+            shown = ", ".join(self.ignored[:6]) + (
+                f" and {len(self.ignored) - 6} more" if len(self.ignored) > 6 else ""
+            )
+            line += f"; ignored: {shown}"
+        return line
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,87 +96,267 @@ class FactColumns:
     file: Path
     values: tuple[pl.Series, ...]
     """Four series of strings of equal length, without nulls."""
-    fields: tuple[str, ...]
-    """Names of the four columns in error messages."""
+    mapping: ColumnMapping
     line: Callable[[int], int]
     """Line of the file (record of a Parquet file), counted from 1, of a row counted from 0."""
+    end: pl.Series | None = None
+    """Strings: end of the interval that starts at the time; empty if it is open."""
+    rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    """int64 [rows]: row of the file of each row, if some were left out."""
+    incomplete: int = 0
+    """Rows that were left out because a value is missing."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the columns in error messages, followed by their names in the file if those differ."""
+        return tuple(_field_name(self.mapping, role) for role in ROLES)
+
+    def line_of(self, row: int) -> int:
+        """Line of the file of a row, also if some rows were left out."""
+        return self.line(row if self.rows is None else int(self.rows[row]))
 
     def error(self, problem: str, column: int, row: int, found: object, expected: str | None) -> InputError:
         """An InputError about one value."""
         return InputError(
-            problem, file=self.file, row=self.line(row), field=self.fields[column], found=found, expected=expected
+            problem, file=self.file, row=self.line_of(row), field=self.fields[column], found=found, expected=expected
         )
 
+    def complete(self) -> FactColumns:
+        """The rows in which subject, relation, object and time are given; the others are counted."""
+        import polars as pl
 
-def has_header(first: Sequence[str], second: Sequence[str] | None, columns: Sequence[str | int] | None) -> bool:
+        given = pl.Series([True]).new_from_index(0, len(self.values[0]))
+        for column in self.values:
+            given &= ~column.str.strip_chars().str.to_lowercase().is_in(NO_VALUE)
+        if given.all():
+            return self
+        kept = given.arg_true().to_numpy().astype(np.int64)
+        values = tuple(series.filter(given) for series in self.values)
+        end = None if self.end is None else self.end.filter(given)
+        return replace(self, values=values, end=end, rows=kept, incomplete=len(given) - len(kept))
+
+
+def _field_name(mapping: ColumnMapping, role: Role) -> str:
+    if role not in mapping.positions or mapping.names is None:
+        return role
+    name = mapping.names[mapping.positions[role]]
+    return role if name.lower() == role else f"{role} ({name})"
+
+
+def has_header(first: Sequence[str], second: Sequence[str] | None, columns: ColumnNames | None) -> bool:
     """Whether the first row of a file is a header rather than a fact.
 
-    It is a header if columns are requested by name, if it contains a known name for each of the four columns, or if its
-    time is a word and either three of the four columns have known names or the time of the second row is valid. A first
-    row with an invalid date is a fact, and an error.
+    It is a header if columns are requested by name, if three of the four columns have known names and none of its
+    values is a time, or if it has a word where the second row has a time or a number. A first row with an invalid date
+    is a fact, and an error.
     """
-    if columns is not None and not all(_position(column) for column in columns):
+    if columns is not None and any(isinstance(column, str) and not _position(column) for column in _requested(columns)):
         return True
-    if columns is None and set(COLUMNS) <= {_column_of(name) for name in first}:
+    cells = [cell.strip() for cell in first]
+    known = len(set(COLUMNS) & set(named_columns(cells)))
+    if known == len(COLUMNS) or (known >= _CLEARLY_NAMED and not any(map(is_time, cells))):
         return True
-    time = 3 if columns is None else _position(columns[3]) - 1
-    if time >= len(first):
+    if second is None:
         return False
-    word = first[time].strip()
-    if not word[:1].isalpha() or word.lower() in _NO_VALUE:
-        return False
-    if columns is None and len(COLUMNS) - len(missing_columns(first)) >= _CLEARLY_NAMED:
-        return True
-    return second is not None and is_time(second[time])
+    return any(
+        cell[:1].isalpha() and cell.lower() not in NO_VALUE and not is_time(cell) and is_time(below.strip())
+        for cell, below in zip(cells, second, strict=False)
+    ) and not any(map(is_time, cells))
 
 
-def missing_columns(names: Sequence[str]) -> list[str]:
+def missing_columns(names: Sequence[str]) -> list[Role]:
     """Those of subject, relation, object and time that none of these names stands for."""
-    found = {_column_of(name) for name in names}
+    found = named_columns(names)
     return [column for column in COLUMNS if column not in found]
 
 
-def check_columns(file: Path, columns: Sequence[str | int] | None) -> None:
-    """Raises an InputError unless four columns are requested, or none."""
-    if columns is not None and len(columns) != len(COLUMNS):
-        raise _not_four(file, columns)
+def map_columns(
+    file: Path,
+    names: Sequence[str] | None,
+    sample: Sequence[Sequence[str]],
+    columns: ColumnNames | None = None,
+    relation: str | None = None,
+) -> ColumnMapping:
+    """The mapping of a file: as requested, or by the names and the contents of its columns.
+
+    Args:
+        file: The file, for error messages.
+        names: Names of all columns; None without a header.
+        sample: Values of some rows, by column.
+        columns: The requested columns.
+        relation: The relation of all facts, if no column has it.
+
+    Raises:
+        InputError: If columns are requested that do not exist, or if the mapping does not follow; with a proposal.
+    """
+    table = _Sample(file, None if names is None else tuple(names), sample, relation)
+    if columns is not None:
+        return table.mapping(_find_requested(file, columns, names, table.width, relation))
+    return table.by_name() if names is not None else table.by_position()
 
 
-def _not_four(file: Path, columns: Sequence[str | int]) -> InputError:
-    found = ", ".join(map(str, columns))
+class _Sample:
+    """Some rows of a file and what they say about its columns."""
+
+    def __init__(
+        self, file: Path, names: tuple[str, ...] | None, columns: Sequence[Sequence[str]], relation: str | None
+    ) -> None:
+        self.file, self.names, self.relation = file, names, relation
+        self.values = [[value for value in column if value.strip().lower() not in NO_VALUE] for column in columns]
+        self.width = len(columns)
+        self.times = [
+            position
+            for position, values in enumerate(self.values)
+            if values and looks_like_time(values, names[position] if names else "")
+        ]
+
+    @property
+    def needed(self) -> list[Role]:
+        return [role for role in COLUMNS if role != "relation" or self.relation is None]
+
+    def mapping(self, positions: Mapping[Role, int], guessed: Sequence[Role] = ()) -> ColumnMapping:
+        kept = {role: positions[role] for role in ROLES if role in positions}
+        if self.relation is not None:
+            kept.pop("relation", None)
+        return ColumnMapping(kept, self.names, self.width, self.relation, tuple(guessed))
+
+    def by_name(self) -> ColumnMapping:
+        found = named_columns(cast(tuple[str, ...], self.names), self.times)
+        guessed: list[Role] = []
+        free = [position for position in self.times if position not in found.values()]
+        if "time" not in found and len(free) == 1:
+            found["time"] = free[0]
+            guessed.append("time")
+        missing = [role for role in self.needed if role not in found]
+        if missing:
+            raise self._unclear(missing, found)
+        return self.mapping(found, guessed)
+
+    def by_position(self) -> ColumnMapping:
+        order = self.needed
+        if self.width < len(order):
+            raise self._unclear(order[self.width - 1 :], {})
+        found: dict[Role, int] = {role: position for position, role in enumerate(order)}
+        if self.width == len(order) + 1 and set(self.times) == {len(order) - 1, len(order)}:
+            found["end"] = len(order)
+        time = found["time"]
+        others = [position for position in self.times if position not in (time, found.get("end"))]
+        plausible = time in self.times or (not others and all(map(is_time, self.values[time][:1])))
+        if others and not plausible:
+            raise self._unclear(["time"], {})
+        for role in order[:-1]:
+            if self._is_measure(found[role]):
+                raise self._unclear([role], {})
+        if self.relation is None and self._swapped():
+            raise self._unclear(["relation", "object"], {})
+        return self.mapping(found)
+
+    def _is_measure(self, position: int) -> bool:
+        """Whether a column contains decimal numbers, such as amounts."""
+        values = self.values[position]
+        return bool(values) and sum(form_of(value.strip()) == "decimal" for value in values) > len(values) / 2
+
+    def _swapped(self) -> bool:
+        """Whether the second column looks like the object: it has the entities of the first, and more values than the
+        third."""
+        return self._overlap(0, 1) >= _OVERLAP and len(set(self.values[1])) > max(len(set(self.values[2])), _MANY)
+
+    def _overlap(self, first: int, second: int) -> float:
+        one, two = set(self.values[first]), set(self.values[second])
+        return len(one & two) / max(min(len(one), len(two)), 1)
+
+    def _unclear(self, missing: Sequence[Role], found: Mapping[Role, int]) -> InputError:
+        shown = ", ".join(self.names) if self.names else " | ".join(column[0] for column in self.values if column)
+        roles = " and the ".join(missing)
+        problem, hint = f"cannot determine the column of the {roles}", self._proposal(found)
+        if not hint and list(missing) == ["relation"]:
+            hint = "if all facts have the same relation, name it with --relation NAME"
+        return InputError(problem, file=self.file, found=shown, expected=_GIVE_COLUMNS, hint=hint)
+
+    def _proposal(self, found: Mapping[Role, int]) -> str:
+        """A hint with a complete ``--columns``, if the contents suggest one."""
+        guess = dict(found)
+        if "time" not in guess and self.times:
+            guess["time"] = self.times[0]
+        free = [
+            position
+            for position, values in enumerate(self.values)
+            if position not in guess.values()
+            and position not in self.times
+            and values
+            and not self._is_measure(position)
+        ]
+        ends: list[Role] = [role for role in ("subject", "object") if role not in guess]
+        if len(ends) == 2 and len(free) >= 2:
+            usual = (free[0], free[min(2, len(free) - 1)])
+            pair = max(combinations(free, 2), key=lambda pair: (self._overlap(*pair), pair == usual))
+            guess["subject"], guess["object"] = pair
+        elif len(ends) == 1 and free:
+            guess[ends[0]] = max(free, key=lambda position: len(set(self.values[position])))
+        free = [position for position in free if position not in guess.values()]
+        if "relation" not in guess and self.relation is None and free:
+            guess["relation"] = min(
+                free, key=lambda position: (len(set(self.values[position])) < 2, len(set(self.values[position])))
+            )
+        missing = [role for role in self.needed if role not in guess]
+        if missing == ["relation"]:
+            return f"{self._option(guess, ('subject', 'object', 'time'))} --relation NAME reads it with one relation"
+        return "" if missing else f"possibly {self._option(guess, self.needed)}"
+
+    def _option(self, guess: Mapping[Role, int], roles: Sequence[Role]) -> str:
+        columns = [self._label(guess[role]) for role in roles]
+        return f"--columns {shlex.quote(','.join(columns))}"
+
+    def _label(self, position: int) -> str:
+        name = self.names[position] if self.names else ""
+        unique = bool(self.names) and self.names.count(name) == 1  # type: ignore[union-attr]
+        usable = unique and name == name.strip() and name and not set(name) & set(",=") and not _position(name)
+        return name if usable else str(position + 1)
+
+
+def _requested(columns: ColumnNames) -> list[str | int]:
+    return list(columns.values()) if isinstance(columns, Mapping) else list(columns)
+
+
+def check_columns(file: Path, columns: ColumnNames | None, relation: str | None = None) -> None:
+    """Raises an InputError unless the requested columns are the right number of roles, or none are requested."""
+    if columns is None:
+        return
+    if isinstance(columns, Mapping):
+        unknown = [role for role in columns if role not in ROLES]
+        if unknown:
+            expected = f"some of {', '.join(ROLES)}"
+            raise InputError("unknown role of a column", file=file, found=unknown[0], expected=expected)
+        missing = [role for role in COLUMNS if role not in columns and (role != "relation" or relation is None)]
+        if missing:
+            raise InputError(f"no column for the {' and the '.join(missing)}", file=file, expected=_GIVE_COLUMNS)
+        return
+    needed = len(COLUMNS) - (relation is not None)
+    if len(columns) not in (needed, needed + 1):
+        raise _not_different(file, columns, relation)
+
+
+def _not_different(file: Path, columns: ColumnNames, relation: str | None) -> InputError:
+    found = ", ".join(map(str, _requested(columns)))
+    if relation is not None:
+        expected = "--columns with subject, object and time, as --relation is given"
+        return InputError("not three different columns", file=file, found=found, expected=expected)
     return InputError("not four different columns", file=file, found=found, expected=_GIVE_COLUMNS)
 
 
-def find_columns(
-    file: Path, names: Sequence[str] | None, width: int, columns: Sequence[str | int] | None, ordered: bool = True
-) -> tuple[int, ...]:
-    """Positions of the four columns, from 0: as requested, by name, or (if ``ordered``) the first four.
-
-    The first four are used only if no column has a known name: if the header names only some of the four, an unnamed
-    column may be the missing one or something else, such as a weight.
-    """
-    if columns is not None:
-        positions = tuple(_find_column(file, column, names, width) for column in columns)
-        if len(set(positions)) < len(COLUMNS):
-            raise _not_four(file, columns)
-        return positions
-    found = [_column_of(name) for name in names or ()]
-    if all(found.count(column) == 1 for column in COLUMNS):
-        return tuple(found.index(column) for column in COLUMNS)
-    if ordered and not any(found) and width >= len(COLUMNS):
-        return (0, 1, 2, 3)
-    unclear = next((column for column in COLUMNS if found.count(column) != 1), COLUMNS[0])
-    raise InputError(
-        f"cannot determine the column of the {unclear}", file=file, found=", ".join(names or ()), expected=_GIVE_COLUMNS
-    )
-
-
-def field_names(positions: Sequence[int], names: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the four columns in error messages, followed by their names in the file if those differ."""
-    if names is None:
-        return COLUMNS
-    pairs = zip(COLUMNS, (names[position] for position in positions), strict=True)
-    return tuple(column if name.lower() == column else f"{column} ({name})" for column, name in pairs)
+def _find_requested(
+    file: Path, columns: ColumnNames, names: Sequence[str] | None, width: int, relation: str | None
+) -> dict[Role, int]:
+    """Positions of the requested columns."""
+    if isinstance(columns, Mapping):
+        requested = {cast(Role, role): column for role, column in columns.items()}
+    else:
+        order: list[Role] = [role for role in ROLES if role != "relation" or relation is None]
+        requested = dict(zip(order, columns, strict=False))
+    positions = {role: _find_column(file, column, names, width) for role, column in requested.items()}
+    if len(set(positions.values())) < len(positions):
+        raise _not_different(file, columns, relation)
+    return positions
 
 
 def _find_column(file: Path, column: str | int, names: Sequence[str] | None, width: int) -> int:
@@ -141,8 +382,3 @@ def _position(column: str | int) -> int:
     if isinstance(column, int):
         return max(column, 0)
     return int(column) if re.fullmatch(r"[0-9]{1,6}", column) else 0
-
-
-def _column_of(name: str) -> str | None:
-    plain = re.sub(r"[ _-](id|name)$", "", name.strip().lower())
-    return _COLUMN_OF.get(re.sub(r"[ _-]", "", plain))

@@ -12,10 +12,12 @@ Tab-separated UTF-8 without header, LF line ends; ids are row numbers counted fr
 | concepts.tsv              | entity id, concept name; optional         |
 | dropped_cross_facts.tsv   | like background.tsv; optional             |
 | cuts.tsv                  | train, valid or test; label of the first time; only for chronological splits |
+| reading.json              | columns of the source, and what became of intervals; optional |
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -31,9 +33,22 @@ from fitcarl.data.calendar import Calendar, Granularity, granularity_of_label, p
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
+from fitcarl.data.io.source import read_text
 from fitcarl.data.io.table import Table, read_table
-from fitcarl.data.io.validation import BACKGROUND, CONCEPTS, CUTS, DROPPED, ENTITIES, META, RELATIONS, TIMES, validate
+from fitcarl.data.io.validation import (
+    BACKGROUND,
+    CONCEPTS,
+    CUTS,
+    DROPPED,
+    ENTITIES,
+    META,
+    READING,
+    RELATIONS,
+    TIMES,
+    validate,
+)
 from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.reading import Reading
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 
@@ -71,9 +86,27 @@ def read_dataset(folder: str | Path) -> Dataset:
         dropped=_read_facts(read_table(dropped, width=4), calendar) if dropped.exists() else Quadruples.empty(),
         concepts=_read_concepts(concepts, entities) if concepts.exists() else Concepts.none(entities),
         cuts=_read_cuts(cuts, calendar) if cuts.exists() else None,
+        reading=read_reading(folder / READING),
     )
     validate(dataset, folder)
     return dataset
+
+
+def read_reading(file: Path) -> Reading:
+    """How the facts of a dataset were read; an empty reading if there is no such file."""
+    if not file.exists():
+        return Reading()
+    try:
+        return Reading.from_json(json.loads(read_text(file)))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        expected = "the object that `fitcarl data split` writes, or no such file"
+        raise InputError("not a description of how facts were read", file=file, expected=expected) from None
+
+
+def write_reading(file: Path, reading: Reading) -> None:
+    """Writes how facts were read, unless they were not read from columns."""
+    if reading.mapping:
+        _write_text(file, iter([json.dumps(reading.to_json(), ensure_ascii=False)]))
 
 
 def _read_names(file: Path) -> tuple[str, ...]:
@@ -111,7 +144,7 @@ def _read_calendar(file: Path) -> Calendar:
     granularity = granularity_of_label(labels[0])
     if granularity is None:
         raise table.error("not a time", 0, "label", labels[0], "an ISO date such as 2014-05-13, or an integer")
-    if granularity == "integer" and len(labels[0]) == 4 and int(labels[0]) != codes[0]:
+    if granularity == "integer" and labels[0] != str(codes[0]):
         granularity = "year"
     origin, second = (_granule(table, row, granularity, labels[row]) for row in (0, min(1, len(table) - 1)))
     step = max((second - origin) // int(ticks[1]), 1) if len(table) > 1 else 1
@@ -237,6 +270,7 @@ def _write_tables(dataset: Dataset, folder: Path) -> None:
     if dataset.cuts is not None:
         labels = zip(SPLITS, dataset.cuts.labels(calendar), strict=True)
         _write_text(folder / CUTS, (f"{split}\t{label}" for split, label in labels))
+    write_reading(folder / READING, dataset.reading)
     if len(concepts.ids):
         entities = np.repeat(np.arange(len(concepts.offsets) - 1), np.diff(concepts.offsets)).tolist()
         pairs = zip(entities, concepts.ids.tolist(), strict=True)
@@ -262,7 +296,7 @@ def _check_target(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError("a file", file=folder, expected="a folder, or a path that does not exist yet")
     present = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
-    other_files = [name for name in present if name not in (*_REQUIRED, DROPPED, CONCEPTS, CUTS)]
+    other_files = [name for name in present if name not in (*_REQUIRED, DROPPED, CONCEPTS, CUTS, READING)]
     if other_files:
         raise InputError("the folder contains other files", file=folder, found=other_files[0], expected="a new folder")
     if present and not overwrite:

@@ -1,4 +1,4 @@
-"""Readers for the four file formats of facts; each returns four columns of text."""
+"""Readers for the four file formats of facts and for tables in memory; each returns four columns of text."""
 
 from __future__ import annotations
 
@@ -13,15 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fitcarl.data.io.columns import (
-    COLUMNS,
+    ColumnMapping,
     FactColumns,
     check_columns,
-    field_names,
-    find_columns,
     has_header,
+    map_columns,
     missing_columns,
 )
-from fitcarl.data.io.table import Table, read_bytes, read_table, read_text
+from fitcarl.data.io.layouts import find_layout, recognized_layout
+from fitcarl.data.io.read_options import ReadOptions
+from fitcarl.data.io.roles import COLUMNS, ROLES, Role
+from fitcarl.data.io.separators import (
+    SEPARATOR_NAMES,
+    WHITESPACE,
+    is_quoted,
+    likely_separators,
+    parse_separator,
+    split_line,
+)
+from fitcarl.data.io.source import COMPRESSED_ENDINGS, is_stdin, read_bytes, read_text, uncompressed_name
+from fitcarl.data.io.table import Table, table_of_text
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,86 +50,139 @@ _FORMAT_OF: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-ENDINGS: tuple[str, ...] = tuple(_FORMAT_OF)
+ENDINGS: tuple[str, ...] = (*_FORMAT_OF, *COMPRESSED_ENDINGS)
 """Supported file name suffixes."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 """Days from 1970 to the years 1 and 9999, the range of ISO dates."""
 _UNITS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_SAMPLE = 2000
+"""Rows whose values decide about the columns."""
+_COMMENTS = ("#", "%")
 
 
 def format_of(path: Path, given: str | None = None) -> Format:
-    """The given format, or the format of the file name's suffix."""
+    """The given format, or the format of the file name's suffix; standard input is CSV, or TSV if it has tabs."""
     if path.is_dir():
         raise InputError("a folder", file=path, expected="a file of facts")
+    suffix = ".csv" if is_stdin(path) else uncompressed_name(path).suffix.lower()
     for format in FORMATS:
-        if format == (given or _FORMAT_OF.get(path.suffix.lower())):
+        if format == (given or _FORMAT_OF.get(suffix)):
             return format
     known = f"one of {', '.join(FORMATS)}" if given else f"a format, or a suffix of {', '.join(_FORMAT_OF)}"
     raise InputError("unknown format", file=path, found=given or path.name, expected=known)
 
 
-def read_columns(
-    path: Path, format: Format, header: bool | Literal["auto"], columns: Sequence[str | int] | None
-) -> FactColumns:
-    """Subject, relation, object and time of a file; see ``read_facts`` for the arguments."""
-    check_columns(path, columns)
+def read_columns(path: Path, options: ReadOptions) -> FactColumns:
+    """Subject, relation, object and time of a file; see ``read_facts`` for the options."""
+    if options.layout is not None:
+        options = options.with_layout(find_layout(options.layout))
+    check_columns(path, options.columns, options.relation)
+    format = format_of(path, options.format)
     if format == "parquet":
-        return _from_parquet(path, columns)
-    if format == "jsonl":
-        return _from_jsonl(path, columns)
-    return _from_table(path, format == "csv", header, columns)
+        found = _from_parquet(path, options)
+    elif format == "jsonl":
+        found = _from_jsonl(path, options)
+    else:
+        return _from_text(path, format, options)
+    return found.complete() if options.skip_incomplete else found
 
 
-def _from_table(
-    path: Path, comma: bool, header: bool | Literal["auto"], columns: Sequence[str | int] | None
-) -> FactColumns:
-    table = read_table(path, "," if comma else "\t", quoted=comma)
-    if not len(table):
+def _from_text(path: Path, format: str, options: ReadOptions) -> FactColumns:
+    """The facts of delimited text; of several possible separators, the first that gives a clear mapping."""
+    own = parse_separator(options.separator) if options.separator else likely_separators((), format)[0]
+    text = read_text(path, own, options.encoding)
+    if not text:
         raise InputError("an empty file", file=path, expected="facts: subject, relation, object, time")
-    if table.width < len(COLUMNS):
-        kind, missing = "commas" if comma else "tabs", missing_columns(table.row(0))
-        named = len(missing) <= 2  # a single known name may be a coincidence: a relation can be called r
-        problem = "too few columns" + (f", none for the {' and the '.join(missing)}" if named else "")
-        expected, hint = f"at least 4, separated by {kind}", _other_separator(table)
-        raise InputError(problem, file=path, row=1, found=table.width, expected=expected, hint=hint)
+    lines = [line.decode() for line in text[:200_000].split(b"\n", 200)[:200]]
+    data = [line for line in lines if not line.startswith(_COMMENTS)] or lines
+    problem: InputError | None = None
+    for separator in [own] if options.separator else likely_separators(data, format):
+        try:
+            return _from_table(path, text, lines, separator, options)
+        except InputError as error:
+            problem = problem or error
+    raise problem or InputError("no facts", file=path)
+
+
+def _comments(lines: Sequence[str], separator: str) -> int:
+    """Number of comment lines at the start: marked by # or %, and with another number of fields than the data."""
+    data = next((line for line in lines if not line.startswith(_COMMENTS)), None)
+    if data is None:
+        return 0
+    width = len(split_line(data, separator))
+    for count, line in enumerate(lines):
+        fields = split_line(line, separator)
+        lone_mark = separator == WHITESPACE and set(fields[:1]) <= set(_COMMENTS)
+        if not line.startswith(_COMMENTS) or (len(fields) == width and not lone_mark):
+            return count
+    return 0
+
+
+def _from_table(path: Path, text: bytes, lines: Sequence[str], separator: str, options: ReadOptions) -> FactColumns:
+    skipped = _comments(lines, separator)
+    text = text.split(b"\n", skipped)[skipped]
+    quoted = is_quoted(lines[skipped], separator)
+    if separator == WHITESPACE:
+        text = b"\n".join(b"\t".join(row.split()) for row in text.split(b"\n"))
+    table = table_of_text(path, text, "\t" if separator == WHITESPACE else separator, quoted, first_line=skipped + 1)
     first, second = table.row(0), table.row(1) if len(table) > 1 else None
-    headed = has_header(first, second, columns) if header == "auto" else header
-    names = first if headed else None
-    positions = find_columns(path, names, table.width, columns)
-    skip = int(headed)
+    if options.layout is None and (layout := recognized_layout(first)) is not None and options.columns is None:
+        options = options.with_layout(layout)
+    needed = len(COLUMNS) - (options.relation is not None)
+    if table.width < needed:
+        raise _too_narrow(table, separator, first, needed, lines[skipped])
+    unmarked = [first[0].lstrip("#% "), *first[1:]]
+    if options.header == "auto":
+        names = next((row for row in (first, unmarked) if has_header(row, second, options.columns)), None)
+    else:
+        names = unmarked if options.header else None
+    skip = int(names is not None)
     if len(table) == skip:
         raise InputError("a header without facts", file=path, row=1, expected="at least one fact below it")
-    fields = field_names(positions, names)
-    return FactColumns(path, tuple(table.columns(positions, skip)), fields, lambda row: table.line(row + skip))
+    mapping = map_columns(path, names, table.head(_SAMPLE, skip), options.columns, options.relation)
+    values = dict(zip(mapping.positions, table.columns(list(mapping.positions.values()), skip), strict=True))
+    found = _fact_columns(path, values, mapping, lambda row: table.line(row + skip))
+    return found.complete() if options.skip_incomplete else found
 
 
-def _other_separator(table: Table) -> str:
-    """A hint if the first row contains enough of another common separator."""
-    first = table.text.split(b"\n", 1)[0]
-    for mark, name, advice in (
-        (b"\t", "tabs", "read it with --format tsv"),
-        (b",", "commas", "read it with --format csv"),
-        (b";", "semicolons", "save it with commas or tabs"),
-    ):
-        if mark != table.separator.encode() and first.count(mark) >= len(COLUMNS) - 1:
-            return f"the fields seem to be separated by {name}: {advice}"
-    return ""
+def _fact_columns(path: Path, values: dict[Role, pl.Series], mapping: ColumnMapping, line: Any) -> FactColumns:
+    import polars as pl
+
+    rows = len(values["subject"])
+    if mapping.relation is not None:
+        values["relation"] = pl.Series("relation", [mapping.relation], dtype=pl.String).new_from_index(0, rows)
+    return FactColumns(path, tuple(values[role] for role in COLUMNS), mapping, line, values.get("end"))
 
 
-def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
-    text = read_text(path).decode()
+def _too_narrow(table: Table, separator: str, first: Sequence[str], needed: int, line: str) -> InputError:
+    missing = missing_columns(first)
+    named = len(missing) <= 2  # a single known name may be a coincidence: a relation can be called r
+    problem = "too few columns" + (f", none for the {' and the '.join(missing)}" if named else "")
+    expected, hint = f"at least {needed}, separated by {SEPARATOR_NAMES[separator]}", ""
+    if table.width == len(COLUMNS) - 1:
+        hint = "if all facts have the same relation, name it with --relation NAME"
+    elif table.width == 1 and any(mark in line for mark in SEPARATOR_NAMES if mark != separator):
+        hint = "for another separator use --separator"
+    return InputError(problem, file=table.file, row=table.first_line, found=table.width, expected=expected, hint=hint)
+
+
+def _from_jsonl(path: Path, options: ReadOptions) -> FactColumns:
+    text = read_text(path, encoding=options.encoding).decode()
     if not text:
         raise InputError("an empty file", file=path, expected="one JSON object per line")
     lines = text.split("\n")
     first = _record(path, 1, lines[0])
     names = list(first) if isinstance(first, dict) else None
-    positions = find_columns(path, names, len(first), columns, ordered=names is None)
-    keys: tuple[Any, ...] = positions if names is None else tuple(names[position] for position in positions)
-    fields = field_names(positions, names)
+    mapping = map_columns(path, names, _jsonl_sample(lines, first, names), options.columns, options.relation)
+    positions = list(mapping.positions.values())
+    keys: tuple[Any, ...] = tuple(positions) if names is None else tuple(names[position] for position in positions)
+    fields = dict(zip(ROLES, FactColumns(path, (), mapping, int).fields, strict=True))
+    labels = [fields[role] for role in mapping.positions]
+    optional = tuple(role == "end" or options.skip_incomplete for role in mapping.positions)
 
     # This loop dominates the cost of reading JSONL; unusual lines are handled by the slower ``_jsonl_row``.
-    decode, pick, kind, kinds = json.JSONDecoder().raw_decode, itemgetter(*keys), type(first), {str, int}
-    rows: list[tuple[str | int, ...]] = []
+    decode, pick, kind, kinds = json.JSONDecoder().raw_decode, itemgetter(*keys), type(first), {str, int, float}
+    rows: list[tuple[str | float, ...]] = []
     for number, line in enumerate(lines, start=1):
         try:
             record, end = decode(line)
@@ -126,9 +190,42 @@ def _from_jsonl(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
             usual = end == len(line) and type(record) is kind and kinds.issuperset(map(type, row))
         except (ValueError, LookupError, TypeError, RecursionError):
             usual = False
-        rows.append(row if usual else _jsonl_row(path, number, line, kind, keys, fields))
-    values = [[value if type(value) is str else str(value) for value in column] for column in zip(*rows, strict=True)]
-    return FactColumns(path, _series(path, fields, values), fields, lambda row: row + 1)
+        rows.append(row if usual else _jsonl_row(path, number, line, kind, keys, labels, optional))
+    times = [role in ("time", "end") for role in mapping.positions]
+    columns = [
+        _jsonl_texts(path, column, label, is_time)
+        for column, label, is_time in zip(zip(*rows, strict=True), labels, times, strict=True)
+    ]
+    values = dict(zip(mapping.positions, _series(path, labels, columns), strict=True))
+    return _fact_columns(path, values, mapping, lambda row: row + 1)
+
+
+def _jsonl_sample(lines: Sequence[str], first: Any, names: Sequence[str] | None) -> list[list[str]]:
+    """Values of the first records, by column."""
+    keys: Sequence[Any] = range(len(first)) if names is None else names
+    sample: list[list[str]] = [[] for _ in keys]
+    for line in lines[:_SAMPLE]:
+        try:
+            record = json.loads(line)
+            for column, key in zip(sample, keys, strict=True):
+                value = record[key]
+                if isinstance(value, str | int | float):
+                    column.append(value if isinstance(value, str) else _number_text(value))
+        except (ValueError, LookupError, TypeError, RecursionError):
+            continue
+    return sample
+
+
+def _number_text(value: float) -> str:
+    return repr(value) if isinstance(value, int) or not value.is_integer() else str(int(value))
+
+
+def _jsonl_texts(path: Path, column: Sequence[str | float], label: str, is_time: bool) -> list[str]:
+    """A column as text; decimal numbers are times only."""
+    if not is_time and (row := next((i for i, value in enumerate(column) if type(value) is float), -1)) >= 0:
+        problem, found = "a value of the wrong type", json.dumps(column[row])
+        raise InputError(problem, file=path, row=row + 1, field=label, found=found, expected="text or an integer")
+    return [value if type(value) is str else _number_text(value) for value in column]  # type: ignore[arg-type]
 
 
 def _record(path: Path, number: int, line: str) -> Any:
@@ -142,20 +239,25 @@ def _record(path: Path, number: int, line: str) -> Any:
 
 
 def _jsonl_row(
-    path: Path, number: int, line: str, kind: type, keys: Sequence[Any], fields: Sequence[str]
-) -> tuple[str | int, ...]:
-    """The four values of a line; an InputError if there are none."""
+    path: Path, number: int, line: str, kind: type, keys: Sequence[Any], fields: Sequence[str], optional: Sequence[bool]
+) -> tuple[str | float, ...]:
+    """The values of a line; an InputError if there are none."""
     record = _record(path, number, line)
     if not isinstance(record, kind):
         expected = f"a JSON {'object' if kind is dict else 'array'}, as in row 1"
         raise InputError("a record of another type", file=path, row=number, found=line, expected=expected)
-    values: list[str | int] = []
-    for key, field in zip(keys, fields, strict=True):
+    values: list[str | float] = []
+    for key, field, may_miss in zip(keys, fields, optional, strict=True):
         try:
             value = record[key]  # type: ignore[index]
         except LookupError:
-            raise InputError("no value", file=path, row=number, field=field, found=line, expected="a value") from None
-        if type(value) not in (str, int):
+            if not may_miss:
+                missing = InputError("no value", file=path, row=number, field=field, found=line, expected="a value")
+                raise missing from None
+            value = None
+        if value is None and may_miss:
+            value = ""
+        if type(value) not in (str, int, float):
             problem, found = "a value of the wrong type", json.dumps(value)
             raise InputError(problem, file=path, row=number, field=field, found=found, expected="text or an integer")
         values.append(value)
@@ -166,7 +268,7 @@ def _series(path: Path, fields: Sequence[str], values: Sequence[list[str]]) -> t
     import polars as pl
 
     try:
-        return tuple(pl.Series(name, column, dtype=pl.String) for name, column in zip(COLUMNS, values, strict=True))
+        return tuple(pl.Series(name, column, dtype=pl.String) for name, column in zip(fields, values, strict=True))
     except UnicodeEncodeError as error:
         # A JSON escape can encode an unpaired surrogate, which is not valid UTF-8.
         half = error.object
@@ -190,7 +292,7 @@ def _silent_stderr() -> Iterator[None]:
         os.close(devnull)
 
 
-def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumns:
+def _from_parquet(path: Path, options: ReadOptions) -> FactColumns:
     import polars as pl
 
     content = read_bytes(path)
@@ -201,38 +303,83 @@ def _from_parquet(path: Path, columns: Sequence[str | int] | None) -> FactColumn
     try:
         with _silent_stderr():  # polars prints long messages about some kinds of damage
             names = list(pl.read_parquet_schema(io.BytesIO(content)))
-            positions = find_columns(path, names, len(names), columns)
-            frame = pl.read_parquet(io.BytesIO(content), columns=[names[position] for position in positions])
+            sample = pl.read_parquet(io.BytesIO(content), n_rows=_SAMPLE)
+            mapping = map_frame(path, sample, options)
+            kept = [names[position] for position in mapping.positions.values()]
+            frame = pl.read_parquet(io.BytesIO(content), columns=kept)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = " ".join(str(error).split())[:160]
         raise InputError(f"a damaged Parquet file ({reason})", file=path, expected="a readable file") from None
+    return columns_of_frame(path, frame, mapping, options)
+
+
+def map_frame(path: Path, frame: pl.DataFrame, options: ReadOptions) -> ColumnMapping:
+    """The mapping of the columns of a table in memory."""
     if not len(frame):
         raise InputError("no facts", file=path, expected="at least one row")
-    fields = field_names(positions, names)
-    raw = FactColumns(path, tuple(frame[names[position]] for position in positions), fields, lambda row: row + 1)
-    return FactColumns(path, tuple(_text_of(raw, column) for column in range(len(COLUMNS))), fields, raw.line)
+    sample = [_sample_text(frame[name].head(_SAMPLE).drop_nulls()) for name in frame.columns]
+    return map_columns(path, frame.columns, sample, options.columns, options.relation)
 
 
-def _text_of(raw: FactColumns, column: int) -> pl.Series:
-    """A Parquet column as text: names and integers unchanged, dates and datetimes (in UTC) as ISO 8601."""
+def _sample_text(series: pl.Series) -> list[str]:
     import polars as pl
 
-    series = raw.values[column]
-    if series.null_count():
+    if series.dtype in (pl.Date, pl.Datetime):
+        series = series.filter(~_out_of_range(series))
+        return series.dt.strftime("%Y-%m-%d" if series.dtype == pl.Date else "%Y-%m-%dT%H:%M:%S").to_list()
+    try:
+        return [text for text in series.cast(pl.String).to_list() if text is not None]
+    except pl.exceptions.PolarsError:  # nested types and binary data are no columns of facts
+        return []
+
+
+def _out_of_range(series: pl.Series) -> pl.Series:
+    """Which dates or datetimes are outside the years 1 to 9999."""
+    kind = series.dtype
+    unit = getattr(kind, "time_unit", None)
+    days = series.to_physical() // (_UNITS_PER_DAY[unit] if unit else 1)
+    return (days < _FIRST_DAY) | (days > _LAST_DAY)
+
+
+def columns_of_frame(path: Path, frame: pl.DataFrame, mapping: ColumnMapping, options: ReadOptions) -> FactColumns:
+    """Subject, relation, object and time of a table in memory that has at least these columns."""
+    names = mapping.names or ()
+    raw = FactColumns(path, (), mapping, lambda row: row + 1)
+    values: dict[Role, pl.Series] = {
+        role: _text_of(raw, role, frame[names[position]], options.skip_incomplete or role == "end")
+        for role, position in mapping.positions.items()
+    }
+    return _fact_columns(path, values, mapping, raw.line)
+
+
+def _text_of(raw: FactColumns, role: Role, series: pl.Series, optional: bool) -> pl.Series:
+    """A column as text: names and integers unchanged, dates and datetimes (in UTC) as ISO 8601, nulls as blanks."""
+    import polars as pl
+
+    column, is_time = ROLES.index(role), role in ("time", "end")
+    if series.null_count() and not optional:
         row = int(series.is_null().arg_max() or 0)
         raise raw.error("no value", column, row, "null", "no nulls")
     kind = series.dtype
     if kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum):
-        return series.cast(pl.String)
-    if COLUMNS[column] != "time" or kind not in (pl.Date, pl.Datetime):
-        types = "text or integers" + (", dates or datetimes" if COLUMNS[column] == "time" else "")
+        return series.cast(pl.String).fill_null("")
+    if is_time and kind.is_float():
+        return pl.Series(series.name, [_float_text(value) for value in series.to_list()], dtype=pl.String)
+    if kind == pl.Null and optional:
+        return series.cast(pl.String).fill_null("")
+    if not is_time or kind not in (pl.Date, pl.Datetime):
+        types = "text or integers" + (", dates or datetimes" if is_time else "")
         raise raw.error("a column of the wrong type", column, 0, str(kind), types)
-    days = series.to_physical() // (_UNITS_PER_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1)
-    outside = (days < _FIRST_DAY) | (days > _LAST_DAY)
+    outside = _out_of_range(series)
     if outside.any():
         row = int(outside.arg_max() or 0)
-        raise raw.error("a time out of range", column, row, f"day {days[row]} since 1970", "a year from 1 to 9999")
+        found = f"{series.to_physical()[row]} {getattr(kind, 'time_unit', 'days')} since 1970"
+        raise raw.error("a time out of range", column, row, found, "a year from 1 to 9999")
     if isinstance(kind, pl.Datetime):
         in_utc = series if kind.time_zone is None else series.dt.convert_time_zone("UTC")
-        return in_utc.dt.strftime("%Y-%m-%dT%H:%M:%S%.f")
-    return series.cast(pl.String)
+        return in_utc.dt.strftime("%Y-%m-%dT%H:%M:%S%.f").fill_null("")
+    return series.cast(pl.String).fill_null("")
+
+
+def _float_text(value: float | None) -> str:
+    return "" if value is None or value != value else _number_text(value)

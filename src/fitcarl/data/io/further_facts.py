@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fitcarl.core.arrays import with_empty_groups
-from fitcarl.data.calendar import MAX_SPAN, Calendar, Granularity, parse_granule, parse_moment
+from fitcarl.data.calendar import MAX_SPAN, Calendar
 from fitcarl.data.concepts import Concepts
-from fitcarl.data.io.columns import COLUMNS
-from fitcarl.data.io.formats import format_of, read_columns
+from fitcarl.data.io.columns import FactColumns
+from fitcarl.data.io.intervals import as_events, expanded_ticks, has_end
+from fitcarl.data.io.read_options import ReadOptions
+from fitcarl.data.io.roles import COLUMNS
 from fitcarl.data.io.table import name_problem
+from fitcarl.data.io.tables import read_source
 from fitcarl.data.io.timestamps import is_time
+from fitcarl.data.moments import PRECISIONS, parse_moment, time_text
 from fitcarl.data.quadruples import Quadruples
+from fitcarl.data.reading import Reading
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
 
@@ -25,13 +29,6 @@ NamedFact = tuple[str, str, str, str]
 """Subject, relation, object and time."""
 Locate = Callable[[int, int, InputError], InputError]
 """An error about a row and a column, with its place."""
-_FINENESS: dict[Granularity, int] = {"year": 0, "month": 1, "day": 2, "hour": 3}
-_COARSE = re.compile(r"(?P<year>[0-9]{4})|(?P<month>[0-9]{4}-[0-9]{2})|(?P<day>[0-9]{4}-?[0-9]{2}-?[0-9]{2})")
-_EXAMPLE: dict[Granularity, str] = {
-    "month": "a month such as 2014-05",
-    "day": "a date such as 2014-05-13",
-    "hour": "a time such as 2014-05-13T09",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,53 +47,108 @@ class FurtherFacts:
     """Rows that were left out because their relation is unknown."""
     times_truncated: int
     """Rows whose time was finer than the granularity of the calendar."""
+    mapping: dict[str, str] | None = None
+    """Role → column of the source; None for facts that were given one by one."""
+    mapping_text: str = ""
+    """The mapping in one line."""
 
 
 def read_further_facts(
-    path: str | Path,
+    source: Any,
     vocabulary: Vocabulary,
     calendar: Calendar,
     *,
-    format: str | None = None,
-    header: bool | Literal["auto"] = "auto",
-    columns: Sequence[str | int] | None = None,
+    options: ReadOptions | None = None,
+    reading: Reading | None = None,
     skip_unknown_relations: bool = False,
 ) -> FurtherFacts:
-    """Reads facts of a TSV, CSV, Parquet or JSONL file.
+    """Reads facts of a file or a DataFrame.
 
     Args:
-        path: The file; ``format``, ``header`` and ``columns`` are those of ``read_facts``.
+        source: The file or DataFrame, as in ``read_facts``.
         vocabulary: The known names.
         calendar: The calendar, whose granularity the times must have; finer times are truncated.
-        format: As in ``read_facts``.
-        header: As in ``read_facts``.
-        columns: As in ``read_facts``.
+        options: How to read it.
+        reading: How the known facts were read: intervals are treated alike.
         skip_unknown_relations: Leave out facts with an unknown relation and count them.
 
     Raises:
         InputError: If a value is invalid; the message names file, row and field.
     """
-    source = read_columns(Path(path), format_of(Path(path), format), header, columns)
-    texts = list(zip(*(values.to_list() for values in source.values), strict=True))
+    table = read_further_columns(source, options or ReadOptions(), calendar, reading)
+    texts = list(zip(*(values.to_list() for values in table.values), strict=True))
 
     def locate(row: int, column: int, problem: InputError) -> InputError:
         header_row = row == 0 and not is_time(texts[0][3])
         hint = "for a header row use --header, for other columns --columns" if header_row else problem.hint
         return InputError(
             problem.problem,
-            file=source.file,
-            row=source.line(row),
-            field=source.fields[column],
+            file=table.file,
+            row=table.line_of(row),
+            field=table.fields[column],
             found=problem.found,
             expected=problem.expected,
             hint=hint,
         )
 
-    return _encode(texts, vocabulary, calendar, skip_unknown_relations, locate)
+    found = _encode(texts, vocabulary, calendar, skip_unknown_relations, locate)
+    return replace(found, mapping=table.mapping.to_json(), mapping_text=table.mapping.text)
+
+
+def read_further_columns(
+    source: Any, options: ReadOptions, calendar: Calendar, reading: Reading | None = None
+) -> FactColumns:
+    """Subject, relation, object and time of further facts, with intervals treated as in the known facts.
+
+    Args:
+        source: As in ``read_facts``.
+        options: How to read it.
+        calendar: The calendar of the known facts.
+        reading: How the known facts were read; without it only the start of an interval is used.
+    """
+    table = read_source(source, options)
+    if table.end is None:
+        if options.intervals is not None:
+            raise InputError("no intervals", file=table.file, field="intervals", expected="a column for the end")
+        return table
+    mode = options.intervals or (reading.intervals if reading else None) or "start"
+    if mode == "events":
+        return as_events(table)
+    if mode == "start":
+        return replace(table, end=None)
+    return _expanded(table, calendar, reading.max_expansion if reading else options.max_expansion)
+
+
+def _expanded(table: FactColumns, calendar: Calendar, at_most: int) -> FactColumns:
+    """One row per tick of each interval, with the label of the tick as its time."""
+    import polars as pl
+
+    closed = has_end(table)
+    ticks: list[NDArray[np.int64]] = []
+    for column, values in ((3, table.values[3]), (4, table.end)):
+        assert values is not None
+        numbers = []
+        for row, text in enumerate(values.to_list()):
+            try:
+                numbers.append(calendar.tick(text) if column == 3 or closed[row] else int(ticks[0][row]))
+            except InputError as error:
+                raise table.error(error.problem, column, row, error.found, error.expected) from None
+        ticks.append(np.array(numbers, dtype=np.int64))
+    start, end = ticks
+    wrong = np.flatnonzero(end < start)
+    if len(wrong):
+        row = int(wrong[0])
+        found = None if table.end is None else table.end[row]
+        raise table.error("an interval that ends before it starts", 4, row, found, "an end at or after the start")
+    row_of, tick = expanded_ticks(start, end, at_most)
+    names = tuple(values.gather(row_of) for values in table.values[:3])
+    labels = pl.Series(table.values[3].name, [calendar.label(int(number)) for number in tick], dtype=pl.String)
+    rows = row_of if table.rows is None else table.rows[row_of]
+    return replace(table, values=(*names, labels), end=None, rows=rows)
 
 
 def further_facts(
-    facts: Iterable[Sequence[str]], vocabulary: Vocabulary, calendar: Calendar, *, skip_unknown_relations: bool = False
+    facts: Iterable[Sequence[Any]], vocabulary: Vocabulary, calendar: Calendar, *, skip_unknown_relations: bool = False
 ) -> FurtherFacts:
     """Facts in memory, as ``read_further_facts`` reads them from a file."""
 
@@ -112,9 +164,13 @@ def further_facts(
 
     rows = [tuple(fact) for fact in facts]
     for number, row in enumerate(rows):
-        if len(row) != len(COLUMNS) or not all(isinstance(part, str) for part in row):
+        if len(row) != len(COLUMNS) or not all(isinstance(part, str) for part in row[:3]):
             raise InputError("not a fact", row=number + 1, found=row, expected="subject, relation, object and time")
-    return _encode(rows, vocabulary, calendar, skip_unknown_relations, locate)  # type: ignore[arg-type]
+        try:
+            rows[number] = (*row[:3], time_text(row[3]))
+        except InputError as error:
+            raise locate(number, 3, error) from None
+    return _encode(rows, vocabulary, calendar, skip_unknown_relations, locate)
 
 
 def extended_calendar(calendar: Calendar, ticks: np.ndarray) -> Calendar:
@@ -180,18 +236,19 @@ def _encode(
 def _tick(calendar: Calendar, text: str) -> tuple[int, bool]:
     """The tick of a time, and whether the time was finer than a tick."""
     text, granularity = text.strip(), calendar.granularity
-    if granularity != "integer":
-        kind = _COARSE.fullmatch(text)
-        given = "hour" if kind is None else str(kind.lastgroup)
-        if _FINENESS[given] < _FINENESS[granularity]:  # type: ignore[index]
-            raise InputError(f"a time without {granularity}", found=text, expected=_EXAMPLE[granularity])
-    granule = parse_granule(granularity, text)
-    tick, rest = divmod(granule - calendar.origin, calendar.step)
+    tick = calendar.tick(text)
+    if granularity == "integer":
+        truncated = calendar.label(tick) != text
+    else:
+        moment = parse_moment(text)
+        if PRECISIONS.index(moment.precision) < PRECISIONS.index(granularity):
+            raise InputError(
+                f"a time without {granularity}", found=text, expected=f"a time such as {calendar.label(0)}"
+            )
+        truncated = moment.start != parse_moment(calendar.label(tick)).start
     if tick < 0:
         raise InputError("before the first time of the run", found=text, expected=f"{calendar.label(0)} or later")
     if tick >= MAX_SPAN:
         expected = f"at most {MAX_SPAN:,} {calendar.unit} after {calendar.label(0)}"
         raise InputError("a time out of range", found=text, expected=expected)
-    if granularity == "integer":
-        return tick, rest != 0
-    return tick, parse_moment(text) != parse_moment(calendar.label(tick))
+    return tick, bool(truncated)

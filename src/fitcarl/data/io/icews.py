@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fitcarl.data.calendar import Calendar, granularity_of_label, parse_granule
 from fitcarl.data.facts import Facts
 from fitcarl.data.io.reader import read_concepts
-from fitcarl.data.io.table import read_text
+from fitcarl.data.io.source import read_text
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError

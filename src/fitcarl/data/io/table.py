@@ -11,46 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.data.io.separators import SEPARATOR_NAMES
+from fitcarl.data.io.source import read_text
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
 _NEWLINE, _QUOTE = 10, 34
-_BOM = b"\xef\xbb\xbf"
-
-
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a file; an InputError if it cannot be read."""
-    if path.is_dir():
-        raise InputError("a folder", file=path, expected="a file")
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", file=path, expected="an existing file") from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path, expected="a readable file") from None
-
-
-def read_text(path: Path, separator: str | None = None) -> bytes:
-    """A text file as valid UTF-8 with LF line ends, without byte-order mark and trailing blank lines."""
-    text = read_bytes(path)
-    try:
-        text.decode()
-        bad = text.find(b"\0")
-    except UnicodeDecodeError as error:
-        bad = error.start
-    if bad >= 0:
-        line = text[text.rfind(b"\n", 0, bad) + 1 : bad]
-        raise InputError(
-            "not UTF-8 text",
-            file=path,
-            row=_row_at(text, bad),
-            field=None if separator is None else str(1 + line.count(separator.encode())),
-            found=f"byte 0x{text[bad]:02x}",
-            expected="UTF-8 without NUL bytes (convert other encodings first)",
-        )
-    return text.removeprefix(_BOM).replace(b"\r\n", b"\n").rstrip(b"\r\n")
 
 
 def name_problem(name: str) -> str | None:
@@ -89,13 +57,22 @@ class Table:
     """int64 [rows], the byte of ``text`` where each row starts."""
     width: int
     """Number of fields per row."""
+    first_line: int = 1
+    """Line of the file where the text starts."""
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def line(self, row: int) -> int:
         """The line of the file, counted from 1, where a row starts."""
-        return _row_at(self.text, int(self.starts[row]))
+        return self.first_line - 1 + _row_at(self.text, int(self.starts[row]))
+
+    def head(self, rows: int, skip: int = 0) -> list[list[str]]:
+        """The fields of the first rows after ``skip``, by column."""
+        end = int(self.starts[skip + rows]) - 1 if skip + rows < len(self) else len(self.text)
+        if skip >= len(self):
+            return [[] for _ in range(self.width)]
+        return [column.to_list() for column in self._parsed(self.text[int(self.starts[skip]) : end], range(self.width))]
 
     def row(self, row: int) -> list[str]:
         """The fields of one row."""
@@ -134,18 +111,32 @@ class Table:
 
 
 def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: int | None = None) -> Table:
-    """The rows of a delimited text file; an InputError names the first row with a wrong number of fields.
+    """The rows of a delimited text file; an InputError names the first row with a wrong number of fields."""
+    return table_of_text(path, read_text(path, separator), separator, quoted, width)
+
+
+def table_of_text(
+    path: Path, text: bytes, separator: str, quoted: bool, width: int | None = None, first_line: int = 1
+) -> Table:
+    """The rows of a text; an InputError names the first row with a wrong number of fields.
 
     Row boundaries are found here and not by a parser, because error messages need line numbers of the file: parsers
     fill short rows, drop blank ones, or count records instead of lines.
+
+    Args:
+        path: The file, for error messages.
+        text: UTF-8 with LF line ends.
+        separator: One character.
+        quoted: Whether fields are quoted as in RFC 4180.
+        width: Fields per row; by default those of the first row.
+        first_line: Line of the file where the text starts.
     """
-    text = read_text(path, separator)
     if not text:
-        return Table(path, text, separator, quoted, np.empty(0, np.int64), width or 0)
+        return Table(path, text, separator, quoted, np.empty(0, np.int64), width or 0, first_line)
     characters = np.frombuffer(text, dtype=np.uint8)
     structural = (characters == ord(separator)) | (characters == _NEWLINE)
     if quoted and b'"' in text:
-        _check_quotes(path, text, characters, separator)
+        _check_quotes(path, text, characters, separator, first_line)
         structural &= np.cumsum(characters == _QUOTE, dtype=np.uint8) & 1 == 0
     marks = np.flatnonzero(structural)
     ends = np.flatnonzero(characters[marks] == _NEWLINE)
@@ -157,21 +148,21 @@ def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: i
     if len(ragged):
         row = 0 if _blank_at(text, 0) else int(ragged[0])
         if _blank_at(text, int(starts[row])):
-            line = _row_at(text, int(starts[row]))
+            line = first_line - 1 + _row_at(text, int(starts[row]))
             raise InputError("a blank line", file=path, row=line, expected="no blank line before the last row")
         count = int(fields[row])
-        kind = {"\t": "tabs", ",": "commas"}.get(separator, repr(separator))
+        kind = SEPARATOR_NAMES.get(separator, repr(separator))
         raise InputError(
             "too few fields" if count < expected else "too many fields",
             file=path,
-            row=_row_at(text, int(starts[row])),
+            row=first_line - 1 + _row_at(text, int(starts[row])),
             found=count,
             expected=f"{expected} fields separated by {kind}" + (", as in row 1" if width is None else ""),
         )
-    return Table(path, text, separator, quoted, starts, expected)
+    return Table(path, text, separator, quoted, starts, expected, first_line)
 
 
-def _check_quotes(path: Path, text: bytes, characters: NDArray[np.uint8], separator: str) -> None:
+def _check_quotes(path: Path, text: bytes, characters: NDArray[np.uint8], separator: str, first_line: int) -> None:
     """Raises unless every quotation mark opens a field, closes one, or is doubled inside a quoted field."""
     quotes = np.flatnonzero(characters == _QUOTE)
     padded = np.pad(characters, 1, constant_values=_NEWLINE)
@@ -187,6 +178,6 @@ def _check_quotes(path: Path, text: bytes, characters: NDArray[np.uint8], separa
         raise InputError(
             "a quotation mark inside an unquoted field" if first in unexpected else "an unterminated quoted field",
             file=path,
-            row=_row_at(text, first),
+            row=first_line - 1 + _row_at(text, first),
             expected='the whole field quoted and each quotation mark doubled: "say ""hello"""',
         )

@@ -15,7 +15,7 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 
 ENTITIES, RELATIONS, TIMES, BACKGROUND = "entities.tsv", "relations.tsv", "times.tsv", "background.tsv"
-DROPPED, CONCEPTS, CUTS = "dropped_cross_facts.tsv", "concepts.tsv", "cuts.tsv"
+DROPPED, CONCEPTS, CUTS, READING = "dropped_cross_facts.tsv", "concepts.tsv", "cuts.tsv", "reading.json"
 META = {split: f"meta_{split}.tsv" for split in SPLITS}
 _SEEN = -1
 

@@ -1,0 +1,166 @@
+"""Which column of a file is the subject, the relation, the object and the time, by the names of the columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Literal, get_args
+
+Role = Literal["subject", "relation", "object", "time", "end"]
+ROLES: tuple[Role, ...] = get_args(Role)
+COLUMNS: tuple[Role, ...] = ROLES[:4]
+"""The four columns of a fact; ``end`` is the last time of an interval that starts at ``time``."""
+
+_ALIASES: dict[Role, tuple[str, ...]] = {
+    "subject": (
+        "subject subj sub s head h",
+        "source src from actor actor1 entity1 sender who initiator agent from_entity source_entity",
+    ),
+    "relation": (
+        "relation rel r predicate pred p relationship property relation_type rel_type edge_type edge_label",
+        "event_type event_text event_code interaction_type transaction_type message_type action_type verb action deed",
+        "event interaction activity edge type label kind category method",
+    ),
+    "object": (
+        "object obj o tail target tgt",
+        "to destination dst dest actor2 entity2 recipient receiver whom counterpart counterparty to_entity",
+    ),
+    "time": (
+        "event_date event_time event_datetime sqldate date_of_event",
+        "time t date timestamp ts datetime time_stamp date_time",
+        "day when at occurred occurred_at occurred_on created created_at creation_date sent sent_at sent_on booked "
+        "booking_date transaction_date value_date posted posted_at start start_date start_time begin begin_date since "
+        "valid_from from_date start_year time_since_epoch unix_time unixtime unix_timestamp epoch unixts",
+        "month year week quarter tick step period season yr",
+    ),
+    "end": (
+        "end end_date end_time until valid_to valid_until to_date end_year finish finish_date stop stop_date ended",
+    ),
+}
+"""Known names of a column in tiers: a name of an earlier tier is preferred to all names of later ones."""
+_TIER_OF = {
+    alias.replace("_", ""): (role, tier)
+    for role, tiers in _ALIASES.items()
+    for tier, names in enumerate(tiers)
+    for alias in names.split()
+}
+_PAIR_LIST = """
+    subject/object head/tail source/target source/destination source/dest src/dst src/dest src/tgt
+    from/to actor1/actor2 entity1/entity2 sender/recipient sender/receiver payer/payee orig/dest
+    origin/destination originator/beneficiary ordering/beneficiary debit/credit home/away winner/loser
+    buyer/seller caller/callee caller/receiver follower/followee follower/followed exporter/importer
+    lender/borrower debtor/creditor donor/recipient attacker/victim attacker/defender initiator/target
+    who/whom author/recipient citing/cited parent/child employer/employee user/item user/product
+    customer/merchant client/server player/club player/team reporter/partner 1/2 a/b
+"""
+_PAIRS = tuple(tuple(pair.split("/")) for pair in _PAIR_LIST.split())
+"""Words that name the two ends of a fact, in the names of two columns that are equal but for them."""
+_LETTERS = ("h", "t"), ("u", "v"), ("i", "j"), ("s", "o")
+"""Names of one letter that do so."""
+_ENTITY_WORDS = (
+    *("", "name", "entity", "id", "node", "actor", "account", "user", "team", "person", "player", "party", "company"),
+    *("organization", "organisation", "org", "country", "iso3", "iso", "address", "addr", "ip", "station", "bank"),
+    *("client", "customer", "member", "agent", "page", "title", "email", "number", "phone", "code"),
+)
+"""What may stand beside these words in the name of an entity, in order of preference."""
+_SHORT = 2
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column name in lower case: ``Actor1Name`` → actor1, name."""
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.strip())
+    return [word for word in re.split(r"[^0-9a-zA-Z]+", parted.lower()) if word]
+
+
+def role_of(name: str) -> tuple[Role, int] | None:
+    """The role that a column name stands for and the tier of the name; None if it is unknown."""
+    words = words_of(name)
+    if len(words) > 1 and words[-1] in ("id", "name"):
+        words = words[:-1]
+    return _TIER_OF.get("".join(words))
+
+
+def named_columns(names: Sequence[str], times: Collection[int] = ()) -> dict[Role, int]:
+    """Positions of the columns whose role follows from their names alone.
+
+    The two ends of a fact are found together where the names form a known pair (``home_team`` and ``away_team``). A
+    role is left out if no name, or more than one of the same tier, stands for it.
+
+    Args:
+        names: Names of all columns.
+        times: Positions of columns that contain times, which are no entities or relations.
+    """
+    found: dict[Role, int] = {}
+    entities = [position for position in range(len(names)) if position not in times]
+    pairs = _pairs_of_ends(names, entities)
+    if len(pairs) == 1:
+        found["subject"], found["object"] = pairs[0]
+    for role in ROLES:
+        if role in ("subject", "object") and len(pairs) > 1:
+            continue
+        allowed = set(range(len(names))) if role in ("time", "end") else set(entities)
+        if role not in found and (position := _best(names, role, allowed - set(found.values()))) is not None:
+            found[role] = position
+    period = _pair_of_times(names, times)
+    if period is not None:
+        found["time"], found["end"] = period
+    if "end" in found and "time" not in found:
+        del found["end"]
+    return found
+
+
+def _best(names: Sequence[str], role: Role, allowed: Collection[int]) -> int | None:
+    """The only column of the first tier that has any; None if there is none, or more than one."""
+    tiers: dict[int, list[int]] = {}
+    for position in allowed:
+        known = role_of(names[position])
+        if known is not None and known[0] == role:
+            tiers.setdefault(known[1], []).append(position)
+    best = tiers[min(tiers)] if tiers else []
+    return best[0] if len(best) == 1 else None
+
+
+def _pairs_of_ends(names: Sequence[str], allowed: Sequence[int]) -> list[tuple[int, int]]:
+    """Positions of subject and object by the best pairs of names; more than one if they are equally good."""
+    words = {position: words_of(names[position]) for position in allowed}
+    found: dict[tuple[int, int], int] = {}
+    for first in allowed:
+        for second in allowed:
+            rest = _rest_of_pair(words[first], words[second]) if first != second else None
+            if rest is not None:
+                known = rest in _ENTITY_WORDS
+                found[first, second] = _ENTITY_WORDS.index(rest) if known else len(_ENTITY_WORDS)
+    best = min(found.values(), default=0)
+    return [pair for pair, order in found.items() if order == best]
+
+
+def _rest_of_pair(first: list[str], second: list[str]) -> str | None:
+    """What two names have in common if they differ in a known pair of words only; None otherwise."""
+    whole, other = "_".join(first), "_".join(second)
+    if (whole, other) in _LETTERS:
+        return ""
+    for one, two in _PAIRS:
+        short = len(one) < _SHORT
+        pattern = (
+            rf"(?<=[a-z]){one}(?![a-z0-9])|(?<=_){one}(?![a-z0-9])" if short else rf"(?<![a-z]){one}(?![0-9])|{one}$"
+        )
+        for match in re.finditer(pattern, whole):
+            if whole[: match.start()] + two + whole[match.end() :] == other:
+                return (whole[: match.start()] + whole[match.end() :]).strip("_")
+    return None
+
+
+def _pair_of_times(names: Sequence[str], times: Collection[int]) -> tuple[int, int] | None:
+    """Positions of start and end if the names of two columns with times say so."""
+    starts = ("start", "begin", "from", "since", "first", "valid_from", "beginning")
+    ends = ("end", "end", "to", "until", "last", "valid_to", "end")
+    found = []
+    for first in times:
+        for second in times:
+            one, two = "_".join(words_of(names[first])), "_".join(words_of(names[second]))
+            if any(
+                re.search(rf"(^|_){a}", one) and two == re.sub(a, b, one, count=1)
+                for a, b in zip(starts, ends, strict=True)
+            ):
+                found.append((first, second))
+    return found[0] if len(found) == 1 else None

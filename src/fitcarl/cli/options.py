@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fitcarl.cli import console
+
 if TYPE_CHECKING:
     from fitcarl.data.facts import Facts
 
@@ -25,6 +27,10 @@ Format = Annotated[str | None, typer.Option("--format", help="tsv, csv, jsonl or
 Concepts = Annotated[
     Path | None, typer.Option("--concepts", metavar="FILE", help="Concepts of entities: TSV, CSV or JSON.")
 ]
+Normalise = Annotated[
+    bool,
+    typer.Option("--normalise", help="Merge names that are equal but for case, spaces or Unicode form."),
+]
 
 
 OPTIONS = {
@@ -32,6 +38,8 @@ OPTIONS = {
     "header": "--header/--no-header",
 }
 """Parameter name → option, for the commands that take these options."""
+NORMALISE = {"normalise": "--normalise"}
+"""The same for the option that changes names after reading."""
 
 
 def read_fact_file(
@@ -55,6 +63,20 @@ def read_fact_file(
         granularity=granularity,
         concepts=concepts,
     )
+
+
+def merge_names(facts: Facts) -> Facts:
+    """Facts with similar names merged (``--normalise``); logs how many were."""
+    from fitcarl.data.similar_names import find_similar_names, merge_similar_names
+
+    groups = find_similar_names(facts)
+    merged = merge_similar_names(facts)
+    found = f"{groups.superfluous:,} name{'' if groups.superfluous == 1 else 's'} merged with a similar one"
+    examples = [f"{other!r} → {kept!r}" for kept, *others in (*groups.entities, *groups.relations) for other in others]
+    shown = f": {', '.join(examples[:3])}{', …' if len(examples) > 3 else ''}" if examples else ""
+    equal = len(facts.quadruples) - len(merged.quadruples)
+    console.log.info(f"{facts.name}: {found}{shown}; facts that became equal: {equal:,}")
+    return merged
 
 
 def parse_columns(columns: str | None) -> list[str] | None:

@@ -82,9 +82,10 @@ def train_model(
             context, _FIXED | options.OPTIONS, "is fixed when a run starts", "--resume RUN without it"
         )
     from fitcarl.config.base import folder_part
+    from fitcarl.data.io.sources import is_facts
     from fitcarl.training import api
 
-    if resume is None and not api.is_facts(str(data)):
+    if resume is None and not is_facts(str(data)):
         console.reject_options(
             context, options.OPTIONS, "applies to a file of facts only", f"an existing file, instead of {data}"
         )

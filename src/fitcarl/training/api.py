@@ -13,9 +13,9 @@ from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
-from fitcarl.data.io.formats import ENDINGS
 from fitcarl.data.io.reader import read_facts
-from fitcarl.data.io.registry import REGISTRY, load_dataset, resolve_source
+from fitcarl.data.io.registry import load_dataset, resolve_source
+from fitcarl.data.io.sources import is_facts
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
 from fitcarl.models.base import GraphContext, Preparation
@@ -159,13 +159,6 @@ def resume(
         sampler = make_task_sampler(dataset, config)
         setup = TrainingSetup(dataset, config, sampler, origin.source, origin.keep_all_facts)
         return _train(setup, folder, Callbacks(on_progress, should_stop, import_artifacts))
-
-
-def is_facts(data: str | Path) -> bool:
-    """Whether this is a file of facts, or named like one, rather than a dataset."""
-    path = Path(data).expanduser()
-    file = path.is_file() or (path.suffix.lower() in ENDINGS and not path.is_dir())
-    return file and str(data) not in REGISTRY
 
 
 def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run:

@@ -77,14 +77,14 @@ def test_small_commands_load_neither_torch_nor_numba(small_run: Path, command: l
     line = [*command, str(small_run)]
     loaded = _modules_after(f"from fitcarl.cli import run\nassert run({line!r}) == 0")
     assert "numpy" in loaded
-    assert not loaded & {"torch", "numba", "matplotlib", "pydantic"}
+    assert not loaded & {"torch", "numba", "matplotlib"}
 
 
 def test_describing_a_file_loads_neither_torch_nor_numba(tmp_path: Path) -> None:
     file = tmp_path / "facts.csv"
     file.write_text("subject,relation,object,time\na,r,b,2024-01-01\n")
     loaded = _modules_after(f"from fitcarl.cli import run\nassert run(['data', 'describe', {str(file)!r}]) == 0")
-    assert not loaded & {"torch", "numba", "matplotlib", "pydantic"}
+    assert not loaded & {"torch", "numba", "matplotlib"}
 
 
 def test_version_loads_no_heavy_module() -> None:

@@ -14,6 +14,7 @@ from fitcarl.cli import (
     bench,
     compare,
     console,
+    crossvalidate,
     data,
     demo,
     doctor,
@@ -58,6 +59,7 @@ def build_cli() -> typer.Typer:
     app.command("settings")(settings.list_settings)
     app.command("evaluate")(evaluate.evaluate_run)
     app.command("compare")(compare.compare_scorers)
+    app.command("crossvalidate")(crossvalidate.crossvalidate_facts)
     app.command("names")(names.list_names)
     app.command("predict")(predict.predict_links)
     app.command("explain")(predict.explain_answer)

@@ -37,7 +37,7 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 SplitOption = Annotated[
     str | None,
-    typer.Option("--split", help="train, valid or test. [default: test; valid for a run on plain facts]"),
+    typer.Option("--split", help="train, valid or test. [default: test; valid if there are no test entities]"),
 ]
 
 SettingOption = Annotated[

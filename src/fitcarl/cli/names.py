@@ -27,7 +27,7 @@ def list_names(
     """List the relations or entities of a run, or search them by similarity to a text."""
     if kind not in _KINDS:
         raise InputError("no such kind", field="--kind", found=kind, expected=" or ".join(_KINDS))
-    from fitcarl.predict.entities import NameSearch
+    from fitcarl.data.name_search import NameSearch
     from fitcarl.runs.names import read_run_names
 
     vocabulary, _, _ = read_run_names(run)

@@ -10,8 +10,9 @@ from threading import Lock
 from typing import Literal
 
 from fitcarl.data.calendar import Calendar
+from fitcarl.data.name_search import NameSearch
 from fitcarl.errors import InputError, did_you_mean
-from fitcarl.predict.entities import EntityIndex, NameSearch
+from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.example import Example, read_example
 from fitcarl.predict.explainer import AnswerContext, base_rate, explain_in_context
 from fitcarl.predict.explanation import Explanation

@@ -16,10 +16,20 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def data_commands() -> typer.Typer:
     app = console.group("List, describe, download and make datasets.")
     app.command("list")(list_datasets)
-    app.command("describe")(describe_data)
+    app.command("describe", epilog=console.examples(*_DESCRIBE))(describe_data)
     app.command("get")(get_dataset)
-    app.command("split")(split_file)
+    app.command("split", epilog=console.examples(*_SPLIT))(split_file)
     return app
+
+
+_DESCRIBE = (
+    "fitcarl data describe events.csv --columns home,tournament,away,date",
+    "fitcarl data describe runs/mine --json",
+)
+_SPLIT = (
+    "fitcarl data split --facts events.csv --out mine",
+    "fitcarl data split --facts events.csv --chronological --cut 0.5 --out emerging",
+)
 
 
 def list_datasets(json: Json = False) -> None:

@@ -134,7 +134,14 @@ def dataset_from_facts(
 
 
 def larger_holdout(
-    facts: Facts, shots: int, seed: int, fewest: int, *, meta_train: bool = False, chronological: bool = False
+    facts: Facts,
+    shots: int,
+    seed: int,
+    fewest: int,
+    *,
+    meta_train: bool = False,
+    chronological: bool = False,
+    emerging: bool = False,
 ) -> str:
     """Options that hold out more entities, with the numbers that they gave when tried; empty if none do.
 
@@ -147,6 +154,7 @@ def larger_holdout(
         fewest: The number of entities of the smaller group so far.
         meta_train: As for ``dataset_from_facts``.
         chronological: As for ``dataset_from_facts``.
+        emerging: Whether the entities held out so far are emerging ones; others are not proposed instead.
     """
     most, best = fewest, ""
     for share in _LARGER_SHARES:
@@ -158,6 +166,8 @@ def larger_holdout(
             except InputError:
                 continue
             valid, test = len(found.valid.entities), len(found.test.entities)
+            if (found.cuts is not None) != emerging:
+                continue
             if min(valid, test) <= most or 2 * len(found.background) < len(facts.quadruples):
                 continue
             low = "" if rule.low is None else f"--low {rule.low} "

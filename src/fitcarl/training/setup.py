@@ -172,8 +172,9 @@ def _hold_out(facts: Facts, config: Config, rule: HoldoutRule | None) -> Dataset
     sizes = {"validation": len(dataset.valid.entities), "test": len(dataset.test.entities)}
     warnings = [text for group, size in sizes.items() if (text := few_entities(group, size))]
     if warnings:
-        fewest = min(sizes.values())
-        more = larger_holdout(facts, shots, seed, fewest, meta_train=meta_train, chronological=forecast)
+        fewest, emerging = min(sizes.values()), dataset.cuts is not None
+        kind = {"meta_train": meta_train, "chronological": forecast, "emerging": emerging}
+        more = larger_holdout(facts, shots, seed, fewest, **kind)
         warnings += [f"More entities: {more}."] if more else []
     for text in warnings:
         _log.warning(text)

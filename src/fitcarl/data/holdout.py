@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +27,8 @@ _MIN_SUITABLE = 12
 _LATE = (0.7, 0.5)
 """Shares of the facts before the held-out emerging entities: the second one if too few appear after the first."""
 _MIN_EMERGING = 5
+_TEST_CUTS = (0.5, 0.6, 0.7, 0.8)
+"""Shares of the suitable emerging entities that appear before the first one for test; those are tried."""
 _LARGER_SHARES = (0.3, 0.5, 0.7)
 """Shares that are proposed if few entities are held out, in this order."""
 _STREAM = (0, 0, 1)
@@ -43,6 +46,11 @@ class HoldoutRule:
     """Share of the entities within the bounds that are held out, half for validation and half for test; by default a
     third, but at most 100 entities and 5 % of the facts for each. Of emerging entities it is the share of each group,
     the most recent ones; by default all, but at most 100."""
+
+    def __str__(self) -> str:
+        """The options of ``fitcarl train``."""
+        given = {"low": self.low, "high": self.high, "share": self.share}
+        return " ".join(f"--{name} {value:g}" for name, value in given.items() if value is not None)
 
     def bounds(self, shots: int, *, emerging: bool = False) -> tuple[int, int]:
         """Minimum and maximum number of facts of a held-out entity.
@@ -157,27 +165,31 @@ def larger_holdout(
         emerging: Whether the entities held out so far are emerging ones; others are not proposed instead.
     """
     most, best = fewest, ""
-    for share in _LARGER_SHARES:
-        for rule in (HoldoutRule(share=share), HoldoutRule(low=shots + 2, share=share)):
-            try:
-                found, _ = dataset_from_facts(
-                    facts, shots, seed, meta_train=meta_train, chronological=chronological, rule=rule
-                )
-            except InputError:
-                continue
-            valid, test = len(found.valid.entities), len(found.test.entities)
-            if (found.cuts is not None) != emerging:
-                continue
-            if min(valid, test) <= most or 2 * len(found.background) < len(facts.quadruples):
-                continue
-            low = "" if rule.low is None else f"--low {rule.low} "
-            most, best = (
-                min(valid, test),
-                f"{low}--share {share:g} gives {valid} entities for validation and {test} for test",
+    for rule in _larger_rules(shots, emerging=emerging):
+        try:
+            found, _ = dataset_from_facts(
+                facts, shots, seed, meta_train=meta_train, chronological=chronological, rule=rule
             )
-            if most >= ENOUGH_ENTITIES:
-                return best
+        except InputError:
+            continue
+        valid, test = len(found.valid.entities), len(found.test.entities)
+        same_kind = (found.cuts is not None) == emerging
+        if same_kind and min(valid, test) > most and 2 * len(found.background) >= len(facts.quadruples):
+            most, best = min(valid, test), f"{rule} gives {valid} entities for validation and {test} for test"
+        if most >= ENOUGH_ENTITIES:
+            break
     return best
+
+
+def _larger_rules(shots: int, *, emerging: bool) -> Iterator[HoldoutRule]:
+    """Rules that may hold out more entities, in the order in which they are tried."""
+    if emerging:
+        yield HoldoutRule(share=1.0)
+        yield HoldoutRule(high=4 * usual_number_of_facts(shots)[1], share=1.0)
+        return
+    for share in _LARGER_SHARES:
+        yield HoldoutRule(share=share)
+        yield HoldoutRule(low=shots + 2, share=share)
 
 
 def _at_random(facts: Facts, shots: int, rule: HoldoutRule, rng: np.random.Generator) -> HeldOut:
@@ -212,9 +224,10 @@ def _meta_train(facts: Facts, others: Ids, cuts: Cuts | None, shots: int, rng: n
 
 
 def _emerging(facts: Facts, shots: int, rule: HoldoutRule) -> tuple[HeldOut, Cuts] | None:
-    """The entities with a few facts that appeared most recently, the later half for test; None if too few appear late.
+    """The entities with a few facts that appeared most recently, the later ones for test; None if too few appear late.
 
-    The facts of validation end where the first test entity appears.
+    The facts of validation end where the first test entity appears. This time is chosen so that the smaller of the two
+    groups is as large as possible.
     """
     known, entities = facts.quadruples, len(facts.vocabulary.entities)
     bounds = rule.bounds(shots, emerging=True)
@@ -223,16 +236,20 @@ def _emerging(facts: Facts, shots: int, rule: HoldoutRule) -> tuple[HeldOut, Cut
     for late in _LATE:
         start = max(tick_at_share(times, late), int(times[0]) + 1)
         arrivals = np.sort(arrival[suitable & (arrival >= start)])
-        if len(arrivals) < 2 * _MIN_EMERGING:
-            continue
-        cut = int(arrivals[len(arrivals) // 2])
-        before = _is_suitable(known.take(known.time < cut), entities, shots, bounds)
-        valid = _most_recent(before & (arrival >= start) & (arrival < cut), arrival, rule.share)
-        test = _most_recent(suitable & (arrival >= cut), arrival, rule.share)
-        if min(len(valid), len(test)) >= _MIN_EMERGING:
-            count = facts_of_each(known, entities)
-            groups = (PseudoUnseen((group,), bounds, count) for group in (valid, test))
-            return HeldOut(*groups), Cuts(0, int(arrival[valid].min()), int(arrival[test].min()))
+        best: tuple[Ids, Ids] | None = None
+        for share in _TEST_CUTS if len(arrivals) >= 2 * _MIN_EMERGING else ():
+            cut = int(arrivals[portion(len(arrivals), share)])
+            before = _is_suitable(known.take(known.time < cut), entities, shots, bounds)
+            valid = _most_recent(before & (arrival >= start) & (arrival < cut), arrival, rule.share)
+            test = _most_recent(suitable & (arrival >= cut), arrival, rule.share)
+            if min(len(valid), len(test)) >= (_MIN_EMERGING if best is None else min(map(len, best)) + 1):
+                best = valid, test
+        if best is not None:
+            valid, test = best
+            cuts = Cuts(0, int(arrival[valid].min()), int(arrival[test].min()))
+            counts = (facts_of_each(part, entities) for part in (known.take(known.time < cuts.test), known))
+            groups = (PseudoUnseen((group,), bounds, count) for group, count in zip(best, counts, strict=True))
+            return HeldOut(*groups), cuts
     return None
 
 

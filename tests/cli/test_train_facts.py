@@ -104,3 +104,20 @@ def test_unusable_file_is_one_line_and_leaves_no_folder(
         file.write_text(content)
     assert_one_line(fitcarl("train", file, "--out", tmp_path / "run"), expected)
     assert not (tmp_path / "run").exists()
+
+
+def test_crossvalidation_tests_every_entity_once_and_resumes(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
+    small = [*("--set", "encoder.max_updates=20"), *("--set", "encoder.min_updates=1"), *("--set", "encoder.dim=16")]
+    command = ("crossvalidate", facts, "--folds", 3, "--episodes", 1, *small, "--out", tmp_path / "folds", "--json")
+    found = json.loads(fitcarl(*command).stdout)
+    assert (found["folds"], found["entities"], found["asked"]) == (3, 60, 60)
+    assert found["rows"][-1]["trained"]
+    assert len(found["rows"][-1]["mrr_by_fold"]) == 3
+    again = fitcarl(*command)
+    assert json.loads(again.stdout) == found
+    assert again.stderr.count("training") == 0
+    assert_one_line(
+        fitcarl("crossvalidate", facts, "--low", 500, "--high", 600, "--out", tmp_path / "x"), "too few ent"
+    )
+    assert_one_line(fitcarl("crossvalidate", "demo", "--no-header", "--out", tmp_path / "x"), "applies to a file")
+    assert not (tmp_path / "x").exists()

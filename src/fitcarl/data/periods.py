@@ -16,6 +16,8 @@ _FEWEST_WEEKS, _FEWEST_MONTHS, _FEWEST_YEARS = 6, 3, 8
 _MOST = 60
 """The maximum number of periods; several units are one period if there would be more."""
 _BARS = "▁▂▃▄▅▆▇█"
+_FINEST = {"hour": "day", "day": "day", "month": "month", "year": "year"}
+"""The shortest unit by granularity; the unit of others is a tick."""
 _DAYS_PER_UNIT = {"year": 365.25, "month": 30.44, "week": 7.0, "day": 1.0}
 
 
@@ -84,10 +86,10 @@ def sparkline(values: ArrayLike) -> str:
 
 def _unit(calendar: Calendar, first: int, last: int) -> str:
     """The unit of the periods, by the granularity of the calendar and the time between two ticks."""
-    if calendar.granularity == "integer":
+    finest = _FINEST.get(calendar.granularity)
+    if finest is None:
         return "tick"
     days = (last - first + 1) * calendar.days_per_tick
-    finest = {"hour": "day", "day": "day", "month": "month", "year": "year"}[calendar.granularity]
     for unit, fewest in (("year", _FEWEST_YEARS), ("month", _FEWEST_MONTHS), ("week", _FEWEST_WEEKS)):
         if days >= fewest * _DAYS_PER_UNIT[unit] or unit == finest:
             return unit

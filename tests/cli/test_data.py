@@ -27,17 +27,30 @@ def _contents(folder: Path) -> dict[str, bytes]:
 def test_split_writes_a_dataset_and_prints_its_statistics(fitcarl: Command, facts: Path, tmp_path: Path) -> None:
     outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made", "--seed", 3)
     assert outcome.code == 0
-    assert outcome.stderr.startswith("Only 3 entities for validation: the 95 % interval of an MRR is about ± .27")
-    proposal = outcome.stderr.splitlines()[2].split()
-    assert proposal[:2] == ["More", "entities:"]
-    again = fitcarl(*("data", "split", "--facts", facts, "--out", tmp_path / "more", *proposal[2:8], "--json"))
-    unseen = json.loads(again.stdout)["dataset"]["unseen"]
-    assert (str(unseen["valid"]), str(unseen["test"])) == (proposal[9], proposal[-3])
-    assert json.loads(again.stdout)["few_entities"]["test"] == unseen["test"] > 3
     assert set(_contents(tmp_path / "made")) >= FILES - {"concepts.tsv"}
     assert "720 rows, 0 exact duplicates merged, 0 facts with equal subject and object kept" in outcome.stdout
     assert "made: 66 entities, 3 relations" in outcome.stdout
     assert outcome.stdout.rstrip().endswith(f"written to {tmp_path / 'made'}")
+
+
+def test_split_warns_about_few_entities_and_proposes_options_that_work(
+    fitcarl: Command, facts: Path, tmp_path: Path
+) -> None:
+    hubs = [
+        f"hub {a}\tConsult\thub {b}\t2024-{month:02d}-01" for a in range(6) for b in range(6) for month in range(1, 13)
+    ]
+    facts.write_text("\n".join([*fact_lines(), *hubs]) + "\n")
+    outcome = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "made")
+    lines = outcome.stderr.splitlines()
+    assert lines[0].startswith("Only 3 entities for validation: the 95 % interval of an MRR is about ± .27")
+    assert lines[1].startswith("Only 3 entities for test")
+    proposal = lines[2].split()
+    assert proposal[:2] == ["More", "entities:"]
+    again = fitcarl("data", "split", "--facts", facts, "--out", tmp_path / "more", *proposal[2:8], "--json")
+    unseen = json.loads(again.stdout)["dataset"]["unseen"]
+    assert (str(unseen["valid"]), str(unseen["test"])) == (proposal[9], proposal[-3])
+    assert json.loads(again.stdout)["few_entities"]["test"] == unseen["test"] > 3
+    assert lines[-1] == "To test every suitable entity once: 'fitcarl crossvalidate'."
 
 
 def test_split_reports_duplicates_and_self_loops(fitcarl: Command, facts: Path, tmp_path: Path) -> None:

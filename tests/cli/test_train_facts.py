@@ -24,7 +24,8 @@ def test_file_of_facts_is_trained_on(facts: Path, fitcarl: Command, tmp_path: Pa
     assert lines[2] == "Only 3 entities for validation: the 95 % interval of an MRR is about ± .27 (1.96 · .24 / √n)."
     assert lines[3].startswith("Only 3 entities for test: ")
     assert lines[4] == "More entities: --share 0.3 gives 9 entities for validation and 9 for test."
-    assert lines[5] == "pseudo-unseen for training: 4 groups of 5 entities with 12 to 12 facts, held out in turn"
+    assert lines[5] == "To test every suitable entity once: 'fitcarl crossvalidate'."
+    assert lines[6] == "pseudo-unseen for training: 4 groups of 5 entities with 12 to 12 facts, held out in turn"
     assert json.loads((run / "config.json").read_text())["training"]["tasks"] == "pseudo"
     assert "|split:test|" in (sign := json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"])
     assert "|data:facts@" in sign

@@ -21,10 +21,12 @@ ICEWS14-OOG, 3-shot: .22 to .25; ICEWS18-OOG: .13 to .18."""
 
 _LOWER = (8, 6, 5)
 """Smaller minimum numbers of facts, in this order; with three support facts, two queries remain."""
-_QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9)
+_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Larger maximum numbers: quantiles of the facts of entities with the minimum number or more, in this order."""
 _MAX_UNSEEN_FACTS = 0.2
 """Share of all facts that unseen entities may have together if the maximum is raised."""
+_MAX_PROPOSED_FACTS = 0.45
+"""The same for proposals, so that about half of the facts stay in the background."""
 _SHARES = (0.5, 0.7, 1.0)
 """Shares that are proposed, in this order."""
 ROUNDING = 1e-9
@@ -92,8 +94,8 @@ def choose_bounds(counts: NDArray[np.int64], share: float, parts: Parts) -> tupl
 
     1. 10 to 25 if meta-validation and meta-test then have at least 40 entities each.
     2. Sparse data (no fewer entities with less than 10 facts than with more than 25): the minimum becomes 8, 6, then 5.
-       Then, and in dense data at once, the maximum becomes the 50, 60, 70, 80, then 90 % quantile of the number of
-       facts among entities with the minimum number or more; in dense data first with a minimum of 10, then of 5.
+       Then, and in dense data at once, the maximum becomes the 10, 20, … 90 % quantile of the number of facts among
+       entities with the minimum number or more; in dense data first with a minimum of 10, then of 5.
     3. The first of these that gives enough entities is used; if none does, the one that gives the most. A maximum above
        25 with which the unseen entities would have more than a fifth of all facts is left out.
 
@@ -127,8 +129,11 @@ def propose_options(counts: NDArray[np.int64], parts: Parts, enough: int = ENOUG
     found: list[Proposal] = []
     for share in _SHARES:
         best: Proposal | None = None
-        for low, high in (*_steps(counts), (_LOWER[-1], int(counts.max()))):
-            _, valid, test = group_sizes(int(_within(counts, (low, high)).sum()), share, parts)
+        for low, high in _steps(counts):
+            within = _within(counts, (low, high))
+            if share * counts[within].sum() > _MAX_PROPOSED_FACTS * counts.sum() / 2:
+                continue
+            _, valid, test = group_sizes(int(within.sum()), share, parts)
             if best is None or min(valid, test) > best.smallest:
                 best = Proposal(low, high, share, valid, test)
             if best.smallest >= enough:

@@ -111,7 +111,8 @@ def split_facts(
 def working_proposals(facts: Facts, seed: int, parts: tuple[float, float, float] | None) -> list[Proposal]:
     """Options that give enough evaluation entities, or else as many as possible, best first.
 
-    Each was tried: the facts were split with it, and the entities counted.
+    Each was tried: the facts were split with it, the entities counted, and at least half of the facts stay in the
+    background.
 
     Args:
         facts: The facts to split.
@@ -125,6 +126,8 @@ def working_proposals(facts: Facts, seed: int, parts: tuple[float, float, float]
         try:
             dataset = _split_at_random(facts, facts.name, seed, bounds, proposal.share, parts)
         except InputError:
+            continue
+        if 2 * len(dataset.background) < len(facts.quadruples):
             continue
         found.append(replace(proposal, valid=len(dataset.valid.entities), test=len(dataset.test.entities)))
     enough = [proposal for proposal in found if proposal.smallest >= ENOUGH_ENTITIES]

@@ -11,6 +11,8 @@ from fitcarl.data.facts import Facts
 from fitcarl.data.split import split_facts, working_proposals
 from fitcarl.errors import InputError
 
+CROSSVALIDATE = "To test every suitable entity once: 'fitcarl crossvalidate'."
+"""What else can be done if there are few entities."""
 _CUTS = (0.5, 0.3, 0.1)
 """Cuts of a chronological split that are tried, in this order."""
 _CHRONOLOGICAL_BOUNDS = ((4, 50), (4, 200))
@@ -32,7 +34,8 @@ class SplitAdvice:
     def lines(self) -> list[str]:
         """The warnings, then the proposals, one per line."""
         warnings = [few_entities("validation", self.valid), few_entities("test", self.test)]
-        return [*filter(None, warnings), *(f"More entities: {proposal}." for proposal in self.proposals)]
+        more = [f"More entities: {proposal}." for proposal in self.proposals]
+        return [*filter(None, warnings), *more, CROSSVALIDATE]
 
     def to_json(self) -> dict[str, Any]:
         widths = {"valid": half_width(max(self.valid, 1)), "test": half_width(max(self.test, 1))}

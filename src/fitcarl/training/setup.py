@@ -16,7 +16,7 @@ from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.holdout import HoldoutRule, dataset_from_facts, larger_holdout
-from fitcarl.data.split_advice import few_entities
+from fitcarl.data.split_advice import CROSSVALIDATE, few_entities
 from fitcarl.errors import InputError
 from fitcarl.tasks.sampler import TaskSampler
 from fitcarl.tasks.task import official_task
@@ -175,7 +175,7 @@ def _hold_out(facts: Facts, config: Config, rule: HoldoutRule | None) -> Dataset
         fewest, emerging = min(sizes.values()), dataset.cuts is not None
         kind = {"meta_train": meta_train, "chronological": forecast, "emerging": emerging}
         more = larger_holdout(facts, shots, seed, fewest, **kind)
-        warnings += [f"More entities: {more}."] if more else []
+        warnings += [*([f"More entities: {more}."] if more else []), CROSSVALIDATE]
     for text in warnings:
         _log.warning(text)
     return dataset

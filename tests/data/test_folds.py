@@ -40,6 +40,8 @@ def test_every_candidate_is_tested_once_and_unknown_in_its_fold(facts: Facts, me
         validate(dataset)
         assert sorted(dataset.everything) == sorted(facts.quadruples)
         assert bool(len(dataset.train)) == meta_train
+        assert len(dataset.valid.entities) > 0
+        assert set(dataset.valid.entities.tolist()) <= set(groups[(fold + 1) % 4].tolist())
         known = {*dataset.background.subject.tolist(), *dataset.background.object.tolist()}
         assert not known & {*group.tolist(), *dataset.valid.entities.tolist()}
         tested += dataset.test.entities.tolist()

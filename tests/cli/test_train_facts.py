@@ -109,7 +109,8 @@ def test_unusable_file_is_one_line_and_leaves_no_folder(
 
 def test_crossvalidation_tests_every_entity_once_and_resumes(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
     small = [*("--set", "encoder.max_updates=20"), *("--set", "encoder.min_updates=1"), *("--set", "encoder.dim=16")]
-    command = ("crossvalidate", facts, "--folds", 3, "--episodes", 1, *small, "--out", tmp_path / "folds", "--json")
+    chosen = ("--folds", 3, "--low", 12, "--high", 12, "--episodes", 1, *small, "--out", tmp_path / "folds")
+    command = ("crossvalidate", facts, *chosen, "--json")
     found = json.loads(fitcarl(*command).stdout)
     assert (found["folds"], found["entities"], found["asked"]) == (3, 60, 60)
     assert found["rows"][-1]["trained"]

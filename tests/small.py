@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fitcarl.config.presets import find_preset
+from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.io.dataset_folder import write_dataset
 from fitcarl.data.split import split_facts
 from fitcarl.synthetic import generate_world
@@ -52,7 +53,9 @@ def small(preset: str) -> tuple[str, ...]:
 
 def write_tiny(folder: Path, seed: int = 7) -> Path:
     """A dataset of the tiny world, written to a folder."""
-    write_dataset(split_facts(generate_world("tiny", seed=seed).facts, name=folder.name), folder)
+    write_dataset(
+        split_facts(generate_world("tiny", seed=seed).facts, name=folder.name, bounds=BENCHMARK_BOUNDS), folder
+    )
     return folder
 
 

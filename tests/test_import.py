@@ -53,6 +53,44 @@ def test_describing_data_does_not_load_torch() -> None:
     assert "torch" not in loaded
 
 
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a run on plain facts that its names and facts are read from."""
+    from fitcarl.graph.storage import save_graph
+    from fitcarl.graph.temporal import TemporalGraph
+    from fitcarl.runs.names import write_names
+    from fitcarl.synthetic import generate_world
+    from tests.small import write_tiny
+
+    folder = tmp_path_factory.mktemp("run")
+    facts = generate_world("tiny").facts
+    names = facts.vocabulary
+    (folder / "config.json").write_text("{}")
+    write_names(folder / "vocabulary.json", names, facts.calendar, facts.concepts)
+    save_graph(TemporalGraph.from_facts(facts.quadruples, len(names.entities), names.relation_ids), folder / "graph")
+    write_tiny(folder / "dataset")
+    return folder
+
+
+@pytest.mark.parametrize("command", [["names"], ["data", "describe"]])
+def test_small_commands_load_neither_torch_nor_numba(small_run: Path, command: list[str]) -> None:
+    line = [*command, str(small_run)]
+    loaded = _modules_after(f"from fitcarl.cli import run\nassert run({line!r}) == 0")
+    assert "numpy" in loaded
+    assert not loaded & {"torch", "numba", "matplotlib"}
+
+
+def test_describing_a_file_loads_neither_torch_nor_numba(tmp_path: Path) -> None:
+    file = tmp_path / "facts.csv"
+    file.write_text("subject,relation,object,time\na,r,b,2024-01-01\n")
+    loaded = _modules_after(f"from fitcarl.cli import run\nassert run(['data', 'describe', {str(file)!r}]) == 0")
+    assert not loaded & {"torch", "numba", "matplotlib"}
+
+
+def test_version_loads_no_heavy_module() -> None:
+    assert not _modules_after("from fitcarl.cli import run\nassert run(['--version']) == 0") & HEAVY
+
+
 def test_import_takes_less_than_0_3_seconds() -> None:
     assert _cpu_seconds("-c", "import fitcarl") < 0.3
 

@@ -12,6 +12,7 @@ import pytest
 from fitcarl.bench.explanation_controls import OURS, VisibleEdges, _draw_path, _paths_to, recent_facts
 from fitcarl.bench.explanations import measure_explanations
 from fitcarl.bench.fidelity import _leaving_one, _with_one
+from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
@@ -107,7 +108,7 @@ def test_explanations_name_more_planted_causes_than_random_facts(tmp_path: Path)
     from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.split import split_facts
 
-    write_dataset(split_facts(world.facts, name="small"), tmp_path / "small")
+    write_dataset(split_facts(world.facts, name="small", bounds=BENCHMARK_BOUNDS), tmp_path / "small")
     settings = [*SMALL, "training.validate_every=10"]
     run = train(tmp_path / "small", out=tmp_path / "run", shots=3, episodes=20, settings=settings, setting="forecast")
     found = measure_explanations(run, world, answers=2).planted

@@ -54,7 +54,8 @@ def test_facts_file_is_validated_on_emerging(events: Path, fitcarl: Command, tmp
     outcome = fitcarl("train", events, "--setting", "forecast", *common, "--out", run)
     assert outcome.code == 0
     held_out = next(line for line in outcome.stderr.splitlines() if line.startswith("held out for validation"))
-    assert " that first appear from 2023-1" in held_out
+    assert " that first appear from 2023-09-15 (test: 2023-10-16) on" in held_out
+    assert "More entities" not in outcome.stderr  # other entities than emerging ones are not proposed
     assert "|setting:forecast|" in json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"]
     assert fitcarl("train", "--resume", run, "--episodes", 3).code == 0
 

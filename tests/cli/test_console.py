@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import typer
 
 from fitcarl import __version__
-from fitcarl.cli import console
+from fitcarl.cli import RootCommands, build_cli, console
 from fitcarl.core.progress import Progress
 from fitcarl.errors import InputError
 from tests.cli.conftest import Command
@@ -71,7 +72,7 @@ def test_successful_command_returns_zero() -> None:
         ),
         (["data", "split", "--facts", "f.tsv"], "error: missing option '--out'. See fitcarl data split --help"),
         (["data", "split", "--facts", "f.tsv", "--out", "d", "--seed", "x"], "error: invalid value for '--seed'"),
-        (["data", "describe"], "error: missing argument 'DATA'. See fitcarl data describe --help"),
+        (["data", "describe"], "error: missing argument 'FILE|DATA|RUN'. See fitcarl data describe --help"),
     ],
 )
 def test_invalid_command_line_is_reported_in_one_line(fitcarl: Command, arguments: list[str], line: str) -> None:
@@ -98,12 +99,12 @@ def test_closed_pipe_is_not_an_error() -> None:
         assert process.wait(60) == 141
 
 
-@pytest.mark.parametrize("arguments", [[], ["data"]])
-def test_group_without_command_shows_its_help(fitcarl: Command, arguments: list[str]) -> None:
+@pytest.mark.parametrize(("arguments", "heading"), [([], "Start:"), (["data"], "Commands:")])
+def test_group_without_command_shows_its_help(fitcarl: Command, arguments: list[str], heading: str) -> None:
     outcome = fitcarl(*arguments)
     assert outcome.code == 0
     assert outcome.stdout == fitcarl(*arguments, "--help").stdout
-    assert "Commands:" in outcome.stdout
+    assert heading in outcome.stdout
 
 
 def test_version_is_printed(fitcarl: Command) -> None:
@@ -133,3 +134,28 @@ def test_message_is_one_line_and_keeps_other_spaces(capsys: pytest.CaptureFixtur
 def test_text_is_printed_without_markup(capsys: pytest.CaptureFixture[str]) -> None:
     console.show("[bold]x[/bold] :smile: " + "long " * 100)
     assert capsys.readouterr().out == "[bold]x[/bold] :smile: " + "long " * 100 + "\n"
+
+
+def test_help_lists_every_command_under_one_heading_in_order_of_use(fitcarl: Command) -> None:
+    placed = [name for names in RootCommands.panels.values() for name in names]
+    commands = typer.main.get_command(build_cli()).commands  # type: ignore[attr-defined]
+    assert sorted(placed) == sorted(commands)
+    text = fitcarl("--help").stdout
+    positions = [text.index(f"\n{part}") for part in ("Start:", "  demo ", "  data ", "  train ", "Use:", "  predict ")]
+    assert positions == sorted(positions)
+    assert "Commands:" not in text
+    assert "..." not in text.replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize("command", ["train", "names", "predict", "explain", "serve", "update", "evaluate", "compare"])
+def test_main_commands_show_examples_that_parse(fitcarl: Command, command: str) -> None:
+    text = fitcarl(command, "--help").stdout
+    _, _, shown = text.partition("Example")
+    lines = shown.replace("\\\n", "").splitlines()[1:]
+    assert lines
+    root = typer.main.get_command(build_cli())
+    for line in lines:
+        program, name, *words = shlex.split(line)
+        assert (program, name) == ("fitcarl", command)
+        chosen = root.commands[name]  # type: ignore[attr-defined]
+        chosen.make_context(name, words)

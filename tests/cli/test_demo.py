@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fitcarl.cli.example import WorkedExample, find_worked_example
+from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.split import split_facts
 from fitcarl.synthetic import World, generate_world
@@ -22,7 +23,7 @@ def world() -> World:
 
 @pytest.fixture(scope="module")
 def dataset(world: World) -> Dataset:
-    return split_facts(world.facts, name="demo")
+    return split_facts(world.facts, name="demo", bounds=BENCHMARK_BOUNDS)
 
 
 @pytest.fixture(scope="module")

@@ -205,7 +205,9 @@ def test_unusual_header_is_reported_with_hint(
     file = tmp_path / "new.tsv"
     file.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     ask = ["predict", run, "--facts", file, *query_options(example), "--json"]
-    assert one_line(fitcarl(*ask), "new.tsv, row 1", "for a header row", "--columns")
+    assert one_line(
+        fitcarl(*ask), "new.tsv: cannot determine the column of the relation", "--columns who,what,target,when"
+    )
     assert fitcarl(*ask, "--columns", "who,what,target,when").code == 0
 
 

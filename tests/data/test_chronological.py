@@ -244,14 +244,19 @@ def test_plain_facts_are_validated_on_the_most_recent_emerging(meta_train: bool)
     assert sorted(dataset.everything) == sorted(facts.quadruples)
     assert dataset.cuts is not None
     first = {e: min(t for s, _, o, t in facts.quadruples if e in (s, o)) for e in range(110)}
-    unseen = held_out.groups[0].tolist()
-    assert set(dataset.valid.entities.tolist()) <= set(unseen)
-    assert min(first[entity] for entity in unseen) == dataset.cuts.valid
+    assert held_out.test is not None
+    valid, test = held_out.valid.groups[0].tolist(), held_out.test.groups[0].tolist()
+    assert set(dataset.valid.entities.tolist()) <= set(valid)
+    assert set(dataset.test.entities.tolist()) <= set(test)
+    assert min(first[entity] for entity in valid) == dataset.cuts.valid
+    assert max(first[entity] for entity in valid) < dataset.cuts.test == min(first[entity] for entity in test)
+    assert min(len(valid), len(test)) >= 5
     facts_before = np.count_nonzero(facts.quadruples.time < dataset.cuts.valid)
-    assert facts_before >= 0.7 * len(facts.quadruples)
-    later = [e for e, time in first.items() if time >= dataset.cuts.valid and e not in unseen]
+    assert facts_before >= 0.5 * len(facts.quadruples)
+    later = [e for e, time in first.items() if time >= dataset.cuts.test and e not in test]
     count = {e: sum(e in (s, o) for s, _, o, _ in facts.quadruples) for e in later}
     assert all(not 3 <= number <= 40 for number in count.values())
+    assert (dataset.valid.facts.time < dataset.cuts.test).all()
     assert bool(len(dataset.train)) == meta_train
     assert (dataset.train.facts.time < dataset.cuts.valid).all()
 

@@ -96,7 +96,7 @@ def test_empty_group_has_no_facts_per_entity(small: Dataset) -> None:
 def test_description_is_json_and_an_aligned_table(small: Dataset) -> None:
     found = describe(small)
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
-    table = found.render().split("\n\n")[1].splitlines()
+    table = found.render().split("\n\n")[2].splitlines()
     assert len({len(line) for line in table}) == 1
     assert table[2].split() == ["facts", "3", "5", "2", "1"]
 

@@ -95,6 +95,48 @@ MUTANTS: tuple[Mutant, ...] = (
         "return granule - self.origin",
         ("data/test_calendar.py",),
     ),
+    Mutant(
+        "stray late facts count as traffic",
+        "data/traffic.py",
+        "return int(ticks[busy[-1] if len(busy) else -1])",
+        "return int(ticks[-1])",
+        ("data/test_traffic.py",),
+    ),
+    Mutant(
+        "a repeat at the same time counts as earlier",
+        "data/profile.py",
+        "np.mean(time[order] > first[group])",
+        "np.mean(~np.concatenate([[True], ~same]))",
+        ("data/test_profile.py",),
+    ),
+    Mutant(
+        "similar names are merged into the least frequent one",
+        "data/similar_names.py",
+        "key=lambda number: -int(frequency[number])",
+        "key=lambda number: int(frequency[number])",
+        ("data/test_similar_names.py",),
+    ),
+    Mutant(
+        "raised bounds ignore how many facts become unseen",
+        "data/bounds.py",
+        "if raised and share",
+        "if False and share",
+        ("data/test_bounds.py",),
+    ),
+    Mutant(
+        "test entities of plain facts stay in the background",
+        "data/holdout.py",
+        "divide_facts(known.take(order), [train, valid, test], entities, seed, ends)",
+        "divide_facts(known.take(order), [train, valid, test[:1]], entities, seed, ends)",
+        ("data/test_holdout.py",),
+    ),
+    Mutant(
+        "the tested entities of a fold validate it too",
+        "data/folds.py",
+        "for step in (1, 2))",
+        "for step in (0, 1))",
+        ("data/test_folds.py",),
+    ),
     # synthetic
     Mutant(
         "replies have the direction of the event they answer",

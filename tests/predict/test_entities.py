@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fitcarl.data.name_search import NameSearch
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
-from fitcarl.predict.entities import EntityIndex, NameSearch
+from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.fact import CheckedFact, Fact, make_fact
 
 NAMES = ("Police (Norway)", "Norway", "Ministry of Norwegian Trade", "Barack Obama", "Northern League", "Polio Fund")

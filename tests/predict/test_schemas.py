@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from fitcarl.core.storage import write_json
+from fitcarl.core.files import write_json
 from fitcarl.errors import InputError
 from fitcarl.predict import Answer, Example, Fact, Prediction, Query
 from fitcarl.predict.example import read_example

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fitcarl.core.files
 import fitcarl.core.storage
 from fitcarl.core.lock import FolderInUseError, lock_folder
 from fitcarl.data.facts import named_facts
@@ -193,8 +194,8 @@ def failing_at(step: int, error: BaseException, monkeypatch: pytest.MonkeyPatch)
         return call
 
     with monkeypatch.context() as patch:
-        storage = fitcarl.core.storage
-        patch.setattr(storage, "write_atomically", wrapped("write", storage.write_atomically))
+        for module in (fitcarl.core.files, fitcarl.core.storage):
+            patch.setattr(module, "write_atomically", wrapped("write", module.write_atomically))
         patch.setattr(np, "save", wrapped("save", np.save))
         patch.setattr(Path, "write_text", wrapped("write_text", Path.write_text))
         patch.setattr(Path, "mkdir", wrapped("mkdir", Path.mkdir))

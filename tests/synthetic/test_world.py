@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.split import split_facts
@@ -129,7 +130,7 @@ def test_rows_of_finds_facts_by_ids(tiny: World) -> None:
 
 
 def test_rows_of_finds_the_facts_of_a_split(tiny: World) -> None:
-    data = split_facts(tiny.facts)
+    data = split_facts(tiny.facts, bounds=BENCHMARK_BOUNDS)
     parts = [data.background, data.train.facts, data.valid.facts, data.test.facts, data.dropped]
     rows = np.concatenate([tiny.truth.rows_of(part) for part in parts])
     assert np.array_equal(np.sort(rows), np.arange(len(tiny.truth)))
@@ -167,7 +168,7 @@ def test_new_entities_appear_late_and_have_few_facts(demo: World) -> None:
 def test_demo_groups_are_large_enough_to_evaluate(demo: World) -> None:
     degree = degrees(demo)
     assert np.sum((degree >= 10) & (degree <= 25)) >= 200
-    data = split_facts(demo.facts)
+    data = split_facts(demo.facts, bounds=BENCHMARK_BOUNDS)
     assert len(data.train.entities) >= 80
     assert len(data.valid.entities) >= 10
     assert len(data.test.entities) >= 10

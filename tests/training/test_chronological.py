@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fitcarl.config.settings import configure
+from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.facts import Facts
 from fitcarl.data.quadruples import Quadruples
@@ -117,7 +118,7 @@ def test_training_part_ends_at_the_validation_cut(dataset: Dataset) -> None:
 
 
 def test_random_splits_and_completion_use_the_dataset_itself(facts: Facts, dataset: Dataset) -> None:
-    random = split_facts(facts)
+    random = split_facts(facts, bounds=BENCHMARK_BOUNDS)
     for data, setting in ((random, "forecast"), (random, "completion"), (dataset, "completion")):
         assert training_part(data, configure("plus", setting=setting)) is data
 

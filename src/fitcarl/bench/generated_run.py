@@ -10,7 +10,7 @@ import torch
 
 from fitcarl.config.schema import PlusConfig
 from fitcarl.config.settings import configure
-from fitcarl.core.storage import write_json
+from fitcarl.core.files import write_json
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.facts import Facts, named_facts
 from fitcarl.data.quadruples import Quadruples

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -14,6 +14,7 @@ from fitcarl.cli import (
     bench,
     compare,
     console,
+    crossvalidate,
     data,
     demo,
     doctor,
@@ -45,30 +46,72 @@ def run(arguments: Sequence[str]) -> int:
     return console.exit_code_of(invoke)
 
 
+class RootCommands(console.CommandGroup):
+    """The commands of ``fitcarl`` in order of use."""
+
+    panels: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Start": ("demo", "data", "train", "settings", "doctor"),
+        "Use": ("names", "predict", "explain", "serve", "update"),
+        "Measure": ("evaluate", "compare", "crossvalidate"),
+        "Research": ("tune", "ablate", "reproduce", "pretrain", "benchmark"),
+    }
+
+
 def build_cli() -> typer.Typer:
-    """The application with all commands; a new command or group is one line here."""
+    """The application with all commands; a new command or group is one line here and a name in its panel."""
     app = console.group(
-        "Predict links of new entities in a temporal knowledge graph from a few facts, and explain each prediction."
+        "Predict links of new entities in a temporal knowledge graph from a few facts, and explain each prediction.",
+        epilog=console.examples(*_FIRST),
+        cls=RootCommands,
     )
     app.callback(invoke_without_command=True)(_root)
-    app.command("demo")(demo.demo)
+    add, examples = app.command, console.examples
+    add("demo")(demo.demo)
     app.add_typer(data.data_commands(), name="data")
-    app.command("pretrain")(train.pretrain_data)
-    app.command("train")(train.train_model)
-    app.command("settings")(settings.list_settings)
-    app.command("evaluate")(evaluate.evaluate_run)
-    app.command("compare")(compare.compare_scorers)
-    app.command("names")(names.list_names)
-    app.command("predict")(predict.predict_links)
-    app.command("explain")(predict.explain_answer)
-    app.command("update")(update.update_run)
-    app.command("serve")(serve.serve_run)
-    app.command("reproduce")(reproduce.reproduce_results)
-    app.command("ablate")(ablate.ablate_preset)
-    app.command("tune")(tune.tune_settings)
+    add("train", epilog=examples(*_TRAIN))(train.train_model)
+    add("settings")(settings.list_settings)
+    add("doctor")(doctor.doctor)
+    add("names", epilog=examples(*_NAMES))(names.list_names)
+    add("predict", epilog=examples(*_PREDICT))(predict.predict_links)
+    add("explain", epilog=examples(*_EXPLAIN))(predict.explain_answer)
+    add("serve", epilog=examples(*_SERVE))(serve.serve_run)
+    add("update", epilog=examples(*_UPDATE))(update.update_run)
+    add("evaluate", epilog=examples(*_EVALUATE))(evaluate.evaluate_run)
+    add("compare", epilog=examples(*_COMPARE))(compare.compare_scorers)
+    add("crossvalidate", epilog=examples(*_CROSSVALIDATE))(crossvalidate.crossvalidate_facts)
+    add("tune")(tune.tune_settings)
+    add("ablate")(ablate.ablate_preset)
+    add("reproduce")(reproduce.reproduce_results)
+    add("pretrain")(train.pretrain_data)
     app.add_typer(bench.build(), name="benchmark")
-    app.command("doctor")(doctor.doctor)
     return app
+
+
+_FIRST = ("fitcarl demo", "fitcarl data describe events.csv", "fitcarl train events.csv --out runs/mine")
+_TRAIN = (
+    "fitcarl train events.csv --shots 3 --out runs/mine",
+    "fitcarl train icews14-oog --preset plus --setting forecast",
+)
+_NAMES = ("fitcarl names runs/mine", "fitcarl names runs/mine harbour --kind entity")
+_PREDICT = (
+    "fitcarl predict runs/mine --facts new.csv --subject 'Dockers' --relation Consult --at 2024-10-01",
+    "fitcarl predict runs/mine --facts new.csv --subject 'Dockers' --horizon 30d",
+)
+_EXPLAIN = (
+    "fitcarl explain runs/mine --answer 'City Council' --facts new.csv --subject 'Dockers' --relation Consult \\",
+    "  --at 2024-10-01",
+)
+_SERVE = ("fitcarl serve runs/mine", "fitcarl serve runs/mine --port 8080")
+_UPDATE = ("fitcarl update runs/mine --facts today.csv",)
+_EVALUATE = ("fitcarl evaluate runs/mine", "fitcarl evaluate runs/mine --setting forecast --draws 4 --json")
+_COMPARE = (
+    "fitcarl compare --run runs/mine",
+    "fitcarl compare icews14-oog --shots 3 --run runs/mine --run runs/other",
+)
+_CROSSVALIDATE = (
+    "fitcarl crossvalidate events.csv --folds 5 --shots 3 --out folds",
+    "fitcarl crossvalidate mine --low 5 --high 60 --out folds",
+)
 
 
 def _print_version(requested: bool) -> None:

@@ -16,10 +16,20 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def data_commands() -> typer.Typer:
     app = console.group("List, describe, download and make datasets.")
     app.command("list")(list_datasets)
-    app.command("describe")(describe_dataset)
+    app.command("describe", epilog=console.examples(*_DESCRIBE))(describe_data)
     app.command("get")(get_dataset)
-    app.command("split")(split_file)
+    app.command("split", epilog=console.examples(*_SPLIT))(split_file)
     return app
+
+
+_DESCRIBE = (
+    "fitcarl data describe events.csv --columns home,tournament,away,date",
+    "fitcarl data describe runs/mine --json",
+)
+_SPLIT = (
+    "fitcarl data split --facts events.csv --out mine",
+    "fitcarl data split --facts events.csv --chronological --cut 0.5 --out emerging",
+)
 
 
 def list_datasets(json: Json = False) -> None:
@@ -33,19 +43,66 @@ def list_datasets(json: Json = False) -> None:
         console.show(f"{entry['name']:<{width}}  {entry['title']}", f"{'':<{width}}  {_where(entry)}")
 
 
-def describe_dataset(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A dataset folder, or a name from 'fitcarl data list'.")],
+def describe_data(
+    context: typer.Context,
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|DATA|RUN",
+            help="A file of facts (TSV, CSV, …), a dataset folder, a name from 'fitcarl data list', or a run folder.",
+        ),
+    ],
+    concepts: options.Concepts = None,
+    columns: options.Columns = None,
+    header: options.Header = None,
+    format: options.Format = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    relation: options.Relation = None,
+    layout: options.Layout = None,
+    skip_incomplete: options.SkipIncomplete = False,
+    intervals: options.IntervalsOption = None,
+    max_expansion: options.MaxExpansion = None,
+    granularity: options.Granularity = "auto",
+    normalise: options.Normalise = False,
     json: Json = False,
 ) -> None:
-    """Show the statistics of a dataset: its size, its groups of unseen entities, and notes."""
+    """Show what facts are like: size, times, traffic, busiest names, repeats; of a dataset also its unseen entities."""
     from fitcarl.data.describe import describe
     from fitcarl.data.io.registry import load_dataset
+    from fitcarl.data.io.sources import is_facts
+    from fitcarl.data.profile import profile_facts
+    from fitcarl.runs.names import is_run, read_run_dataset, read_run_facts
 
-    description = describe(load_dataset(data))
-    if json:
-        console.show_json(description.to_json())
+    if not is_facts(data):
+        console.reject_options(
+            context,
+            options.OPTIONS | options.NORMALISE,
+            "applies to a file of facts only",
+            f"an existing file, instead of {data}",
+        )
+    how = options.read_options(
+        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
+    )
+    document: dict[str, Any]
+    if is_facts(data):
+        read = options.read_fact_file(Path(data).expanduser(), how, granularity, concepts, name=data)
+        lines = options.reading_lines(Path(data), read)[1:]  # the profile shows the columns
+        found = profile_facts(options.merge_names(read) if normalise else read)
+        document = found.to_json() | {"reading": read.reading.to_json(), "warnings": list(read.warnings)}
+        text = "\n".join([*lines, "", found.render()])
+    elif is_run(Path(data)):
+        found, dataset = profile_facts(read_run_facts(Path(data))), read_run_dataset(Path(data))
+        groups = None if dataset is None else describe(dataset)
+        document = (groups.to_json() if groups else {}) | found.to_json()
+        text = f"{data}\n\n{found.render()}" + (f"\n\n{groups.render_split()}" if groups else "")
     else:
-        console.show(description.render())
+        description = describe(load_dataset(data))
+        document, text = description.to_json(), description.render()
+    if json:
+        console.show_json(document)
+    else:
+        console.show(text)
 
 
 def get_dataset(
@@ -104,11 +161,17 @@ def split_file(
     ] = None,
     low: Annotated[
         int | None,
-        typer.Option("--low", help="Minimum number of facts of an unseen entity. [default: 10; chronological: 4]"),
+        typer.Option(
+            "--low",
+            help="Minimum number of facts of an unseen entity. [default: 10, fewer if needed; chronological: 4]",
+        ),
     ] = None,
     high: Annotated[
         int | None,
-        typer.Option("--high", help="Maximum number of facts of an unseen entity. [default: 25; chronological: 50]"),
+        typer.Option(
+            "--high",
+            help="Maximum number of facts of an unseen entity. [default: 25, more if needed; chronological: 50]",
+        ),
     ] = None,
     share: Annotated[
         float | None, typer.Option("--share", help="Share of these entities that become unseen. [default: 0.5]")
@@ -129,6 +192,7 @@ def split_file(
     intervals: options.IntervalsOption = None,
     max_expansion: options.MaxExpansion = None,
     granularity: options.Granularity = "auto",
+    normalise: options.Normalise = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset in DIR.")] = False,
     json: Json = False,
 ) -> None:
@@ -145,24 +209,26 @@ def split_file(
     from fitcarl.data.facts import Facts
     from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.io.registry import load_dataset
-    from fitcarl.data.split import default_bounds, split_facts
+    from fitcarl.data.split import split_facts
+    from fitcarl.data.split_advice import advise
 
     how = options.read_options(
         *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
     )
     part_shares = None if parts is None else parse_parts(parts)
-    default_low, default_high = default_bounds(chronological)
     if facts is None:
         console.reject_options(context, options.OPTIONS, "applies to a file of facts only", "--facts FILE")
         read = Facts.of(load_dataset(str(data)))
     else:
         read = options.read_fact_file(facts, how, granularity, concepts, name=str(facts))
+    if normalise:
+        read = options.merge_names(read)
     name = out.resolve().name
     dataset = split_facts(
         read,
         name=name,
         seed=seed,
-        bounds=(default_low if low is None else low, default_high if high is None else high),
+        bounds=_bounds(low, high, chronological),
         share=share,
         parts=part_shares,
         chronological=chronological,
@@ -170,13 +236,30 @@ def split_file(
     )
     write_dataset(dataset, out, overwrite=overwrite)
     description = describe(dataset)
+    advice = advise(read, dataset, seed=seed, parts=part_shares, chronological=chronological)
     if json:
         source = {name: getattr(read, name) for name in _IMPORT_STATISTICS}
         source |= {"mapping": read.mapping, "reading": read.reading.to_json(), "warnings": list(read.warnings)}
-        console.show_json({"folder": str(out), "source": source, "dataset": description.to_json()})
+        warning = None if advice is None else advice.to_json()
+        console.show_json(
+            {"folder": str(out), "source": source, "dataset": description.to_json(), "few_entities": warning}
+        )
     else:
         lines = [f"{data}: {read.summary}"] if facts is None else options.reading_lines(facts, read)
         console.show(*lines, "", description.render(), "", f"written to {out}")
+    for line in () if advice is None else advice.lines:
+        console.log.warning(line)
+
+
+def _bounds(low: int | None, high: int | None, chronological: bool) -> tuple[int, int] | None:
+    """The bounds that were given, completed by the usual ones; None if none were given."""
+    from fitcarl.data.bounds import BENCHMARK_BOUNDS
+    from fitcarl.data.chronological import BOUNDS
+
+    usual = BOUNDS if chronological else BENCHMARK_BOUNDS
+    if low is None and high is None:
+        return None
+    return usual[0] if low is None else low, usual[1] if high is None else high
 
 
 _IMPORT_STATISTICS = (

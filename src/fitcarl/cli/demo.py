@@ -26,6 +26,7 @@ def demo(
     """Generate a small world with known rules; train, evaluate, predict and explain on it; write a report."""
     require_extra("plot", "matplotlib", needed_by="fitcarl demo")
     from fitcarl.cli.example import find_worked_example
+    from fitcarl.data.bounds import BENCHMARK_BOUNDS
     from fitcarl.data.describe import describe
     from fitcarl.data.io.dataset_folder import write_dataset
     from fitcarl.data.split import split_facts
@@ -33,7 +34,7 @@ def demo(
     from fitcarl.synthetic import generate_world
 
     world = generate_world(seed=seed)
-    dataset = split_facts(world.facts, name="demo")
+    dataset = split_facts(world.facts, name="demo", bounds=BENCHMARK_BOUNDS)
     folder = out / "data"
     write_dataset(dataset, folder, overwrite=True)
     description = describe(dataset)

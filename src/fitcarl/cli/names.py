@@ -27,10 +27,10 @@ def list_names(
     """List the relations or entities of a run, or search them by similarity to a text."""
     if kind not in _KINDS:
         raise InputError("no such kind", field="--kind", found=kind, expected=" or ".join(_KINDS))
-    from fitcarl.predict.entities import NameSearch
-    from fitcarl.runs.layout import RunFolder
+    from fitcarl.data.name_search import NameSearch
+    from fitcarl.runs.names import read_run_names
 
-    vocabulary, _, _ = RunFolder(run).updated().read_names()
+    vocabulary, _, _ = read_run_names(run)
     names = vocabulary.relations if kind == "relation" else vocabulary.entities
     found = NameSearch(names).near(near, top or _DEFAULT_MATCHES) if near else list(names)[:top]
     if json:

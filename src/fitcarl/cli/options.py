@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from fitcarl.cli import console
 from fitcarl.data.reading import MAX_EXPANSION
 from fitcarl.errors import InputError
 
@@ -78,6 +79,10 @@ MaxExpansion = Annotated[
 Concepts = Annotated[
     Path | None, typer.Option("--concepts", metavar="FILE", help="Concepts of entities: TSV, CSV or JSON.")
 ]
+Normalise = Annotated[
+    bool,
+    typer.Option("--normalise", help="Merge names that are equal but for case, spaces or Unicode form."),
+]
 
 FILE_OPTIONS = {
     **{name: f"--{name}" for name in ("columns", "format", "separator", "encoding", "relation", "layout", "intervals")},
@@ -88,6 +93,8 @@ FILE_OPTIONS = {
 """Parameter name → option, for what ``read_options`` takes."""
 OPTIONS = {**FILE_OPTIONS, "granularity": "--granularity", "concepts": "--concepts"}
 """Parameter name → option, for the commands that take all these options."""
+NORMALISE = {"normalise": "--normalise"}
+"""The same for the option that changes names after reading."""
 
 
 def read_options(
@@ -141,6 +148,20 @@ def errors_name_options() -> Iterator[None]:
     except InputError as error:
         option = FILE_OPTIONS.get(str(error.field))
         raise (error if option is None or error.row is not None else error.about(option)) from None
+
+
+def merge_names(facts: Facts) -> Facts:
+    """Facts with similar names merged (``--normalise``); logs how many were."""
+    from fitcarl.data.similar_names import find_similar_names, merge_similar_names
+
+    groups = find_similar_names(facts)
+    merged = merge_similar_names(facts)
+    found = f"{groups.superfluous:,} name{'' if groups.superfluous == 1 else 's'} merged with a similar one"
+    examples = [f"{other!r} → {kept!r}" for kept, *others in (*groups.entities, *groups.relations) for other in others]
+    shown = f": {', '.join(examples[:3])}{', …' if len(examples) > 3 else ''}" if examples else ""
+    equal = len(facts.quadruples) - len(merged.quadruples)
+    console.log.info(f"{facts.name}: {found}{shown}; facts that became equal: {equal:,}")
+    return merged
 
 
 def parse_columns(columns: str | None) -> list[str] | dict[str, str] | None:

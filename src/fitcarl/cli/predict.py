@@ -69,7 +69,7 @@ OpenAt = Annotated[
         "--at",
         metavar="T",
         help="Time of the query: a date, or an integer if the run has integer times; with --horizon its start, "
-        "by default the time after the last known fact.",
+        "by default the time after the last one with real traffic.",
     ),
 ]
 Horizon = Annotated[

@@ -27,6 +27,8 @@ _FIXED = {
     "assignments": "--set",
 }
 """Parameters that are fixed when a run starts, with their options."""
+_FILE_OPTIONS = options.OPTIONS | options.NORMALISE | {name: f"--{name}" for name in ("low", "high", "share")}
+"""Parameters for a file of facts, with their options."""
 
 
 def train_model(
@@ -80,21 +82,38 @@ def train_model(
     max_expansion: options.MaxExpansion = None,
     granularity: options.Granularity = "auto",
     concepts: options.Concepts = None,
+    normalise: options.Normalise = False,
+    low: Annotated[
+        int | None,
+        typer.Option("--low", help="On a file: minimum number of facts of a held-out entity. [default: K + 3]"),
+    ] = None,
+    high: Annotated[
+        int | None,
+        typer.Option("--high", help="On a file: maximum number of facts of a held-out entity. [default: 40]"),
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            "--share",
+            help="On a file: share of these entities that are held out, half for validation and half for test. "
+            "[default: a third, at most 100 entities and 5 % of the facts each]",
+        ),
+    ] = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Continue a stopped run.")] = None,
 ) -> None:
     """Train a model. Ctrl-C stops cleanly; --resume continues with the same result as an uninterrupted training."""
     if data is None and resume is None:
         raise InputError("one of DATA and --resume RUN must be given", expected="'fitcarl train DATA --out RUN'")
     if resume is not None:
-        console.reject_options(
-            context, _FIXED | options.OPTIONS, "is fixed when a run starts", "--resume RUN without it"
-        )
+        console.reject_options(context, _FIXED | _FILE_OPTIONS, "is fixed when a run starts", "--resume RUN without it")
     from fitcarl.config.base import folder_part
+    from fitcarl.data.holdout import HoldoutRule
+    from fitcarl.data.io.sources import is_facts
     from fitcarl.training import api
 
-    if resume is None and not api.is_facts(str(data)):
+    if resume is None and not is_facts(str(data)):
         console.reject_options(
-            context, options.OPTIONS, "applies to a file of facts only", f"an existing file, instead of {data}"
+            context, _FILE_OPTIONS, "applies to a file of facts only", f"an existing file, instead of {data}"
         )
     if imported is not None:
         _check_embeddings(imported, preset, model, assignments or [], resume)
@@ -107,7 +126,7 @@ def train_model(
         facts = options.read_fact_file(file, how, granularity, concepts)
         for line in options.reading_lines(file, facts):
             console.log.info(line)
-        return facts
+        return options.merge_names(facts) if normalise else facts
 
     def import_artifacts(dataset: Dataset, config: Config, artifacts: Artifacts) -> None:
         if imported is not None:
@@ -138,6 +157,7 @@ def train_model(
                     setting=console.parse_setting(setting),
                     settings=assignments or (),
                     read=read,
+                    holdout=None if low is high is share is None else HoldoutRule(low, high, share),
                     import_artifacts=import_artifacts,
                     on_progress=on_progress,
                     should_stop=should_stop,

@@ -1,14 +1,12 @@
-"""Atomic files and checksummed tensors: a file is complete or absent, whenever a process is killed."""
+"""Checksummed tensors in atomic files, and the artifacts of a run."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -16,34 +14,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from fitcarl.core.files import write_atomically
 from fitcarl.errors import InputError
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Writes a temporary sibling, syncs it to disk and renames it over the file."""
-    sibling = file.with_name(f".{file.name}.{os.getpid()}.{get_ident()}")
-    try:
-        with sibling.open("wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        sibling.replace(file)
-    except BaseException:
-        sibling.unlink(missing_ok=True)
-        raise
-
-
-def write_json(file: Path, content: Any) -> None:
-    write_atomically(file, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
-
-
-def read_json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("is missing", file=file, expected="a file that `fitcarl train` writes") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read ({error})", file=file, expected="JSON") from None
 
 
 def write_tensors(file: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:

@@ -58,6 +58,11 @@ class Concepts:
         """Names of the concepts of an entity."""
         return tuple(self.names[i] for i in self.ids[self.offsets[entity] : self.offsets[entity + 1]])
 
+    def used(self) -> Concepts:
+        """Concepts that at least one entity has: a dataset folder does not store the names of others."""
+        entities = len(self.offsets) - 1
+        return Concepts.from_pairs(entities, ((e, name) for e in range(entities) for name in self.of(e)))
+
     def matrix(self) -> NDArray[np.float32]:
         """Dense C, float32 [entities, concepts]: 1 where the entity has the concept."""
         dense = np.zeros((len(self.offsets) - 1, len(self.names)), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Statistics of a dataset: the paper's Table 1, and properties that matter when results are interpreted."""
+"""Statistics of a dataset: what its facts are like, the paper's Table 1, and properties that matter for results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from fitcarl.data.calendar import GRANULARITY_UNITS, Calendar, Granularity
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
+from fitcarl.data.facts import Facts
+from fitcarl.data.profile import FactsProfile, profile_facts
 from fitcarl.data.quadruples import Quadruples
 
 SHOTS = (1, 3)
@@ -45,6 +47,8 @@ class GroupDescription:
 class Description:
     """Statistics of a dataset; equal for equal datasets."""
 
+    profile: FactsProfile
+    """What all its facts are like, regardless of the split."""
     name: str
     entities: int
     relations: int
@@ -77,19 +81,17 @@ class Description:
     """Entities of the background that first appear at or after the first cut."""
 
     def to_json(self) -> dict[str, Any]:
-        """The output of ``fitcarl data describe --json``."""
-        groups = self.groups
-        return {
+        """The output of ``fitcarl data describe --json``: the profile of all facts, and the statistics of the split.
+
+        ``facts`` are the facts of each part of the split; ``total_facts`` is the number of all of them.
+        """
+        groups, whole = self.groups, self.profile.to_json()
+        return whole | {
             "name": self.name,
             "entities": self.entities,
             "relations": self.relations,
             "times": self.times,
-            "time": {
-                "granularity": self.granularity,
-                "first": self.first_time,
-                "last": self.last_time,
-                "span": self.span,
-            },
+            "time": whole["time"] | {"first": self.first_time, "last": self.last_time, "span": self.span},
             "unseen": {split: group.unseen for split, group in groups.items()},
             "facts": {"background": self.background_facts} | {split: group.facts for split, group in groups.items()},
             "dropped_facts": self.dropped_facts,
@@ -112,13 +114,18 @@ class Description:
         }
 
     def render(self) -> str:
-        """Human-readable text: one table with a column per group, then notes."""
+        """Human-readable text: the profile, one table with a column per group, then notes."""
         unit = GRANULARITY_UNITS[self.granularity]
         title = (
             f"{self.name}: {self.entities:,} entities, {self.relations:,} relations, "
             f"{self.times:,} {unit} from {self.first_time} to {self.last_time}"
         )
-        return "\n".join([title, "", *_aligned_table(self._rows()), "", "Notes", *(f"  {n}" for n in self._notes())])
+        return "\n\n".join([title, self.profile.render(), self.render_split()])
+
+    def render_split(self) -> str:
+        """The part of the text about the groups of unseen entities: the table and the notes."""
+        notes = "\n".join(["Notes", *(f"  {note}" for note in self._notes())])
+        return "\n".join(_aligned_table(self._rows())) + "\n\n" + notes
 
     def __str__(self) -> str:
         return self.render()
@@ -198,6 +205,7 @@ def describe(dataset: Dataset) -> Description:
     unseen = _members(len(known), *(dataset.meta(split).entity_of_fact for split in SPLITS))
     used = _members(len(dataset.vocabulary.relations), dataset.background.relation)
     return Description(
+        profile=profile_facts(Facts.of(dataset)),
         name=dataset.name,
         entities=len(dataset.vocabulary.entities),
         relations=len(dataset.vocabulary.relations),

@@ -66,6 +66,8 @@ def select_pseudo_unseen(
     max_entities: int = 400,
     share: float = 0.1,
     name: str | None = None,
+    bounds: tuple[int, int] | None = None,
+    strict: bool = False,
 ) -> PseudoUnseen:
     """Selects groups of entities with few facts, like those of official meta-train splits.
 
@@ -80,6 +82,8 @@ def select_pseudo_unseen(
         max_entities: Maximum number of entities per group.
         share: Maximum share of all facts that a group with more than one entity may have.
         name: Name of the facts for error messages.
+        bounds: Minimum and maximum number of facts that an entity should have; the usual ones by default.
+        strict: Never select an entity with another number of facts.
 
     Returns:
         The groups.
@@ -88,8 +92,8 @@ def select_pseudo_unseen(
         InputError: No entity can be held out.
     """
     count = facts_of_each(facts, entities)
-    usual = usual_number_of_facts(shots)
-    drawn = _eligible(count, shots, usual, groups * _MIN_GROUP_SIZE, rng)
+    usual = bounds or usual_number_of_facts(shots)
+    drawn = _eligible(count, shots, usual, 0 if strict else groups * _MIN_GROUP_SIZE, rng)
     parts = [drawn[number::groups] for number in range(min(groups, len(drawn)))]
     parts = [_within(part, count, max_entities, share * len(facts)) for part in parts]
     parts = [part for part in parts if _can_be_hidden(facts, part, entities, shots)]

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.data.bounds import (
+    BENCHMARK_BOUNDS,
+    BENCHMARK_PARTS,
+    BENCHMARK_SHARE,
+    ENOUGH_ENTITIES,
+    ROUNDING,
+    Proposal,
+    choose_bounds,
+    group_sizes,
+    propose_options,
+)
 from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.chronological import BOUNDS, PARTS, split_chronologically
 from fitcarl.data.dataset import Dataset
@@ -15,9 +28,9 @@ from fitcarl.data.groups import check_parts, divide_facts, first_rows
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 
-_BOUNDS, _SHARE, _PARTS = (10, 25), 0.5, (0.8, 0.1, 0.1)
+_log = logging.getLogger(__name__)
+
 _LARGEST_SEED = 2**32 - 1
-_ROUNDING = 1e-9  # so that 0.29 of 100 is 29 although 0.29 * 100 is slightly less in binary
 
 
 def split_facts(
@@ -34,9 +47,9 @@ def split_facts(
 ) -> Dataset:
     """Makes a dataset from facts: by the recipe of the published benchmarks, or by the arrival of new entities.
 
-    With the defaults it rebuilds ICEWS14-OOG and ICEWS0515-OOG from their raw facts, order included, and with ``swap``
-    ICEWS18-OOG. The result depends on the order of the facts and on the seed, but not on the ids of entities and
-    relations.
+    With the bounds 10 and 25 it rebuilds ICEWS14-OOG and ICEWS0515-OOG from their raw facts, order included, and with
+    ``swap`` ICEWS18-OOG. The result depends on the order of the facts and on the seed, but not on the ids of entities
+    and relations.
 
     1. The facts are shuffled.
     2. The seed is set again, and the unseen entities are drawn. They are divided into meta-train, meta-validation and
@@ -51,8 +64,9 @@ def split_facts(
         facts: The facts.
         name: Name of the dataset; by default the name of the facts.
         seed: Random seed.
-        bounds: Minimum and maximum number of facts of an unseen entity, None for no maximum; by default 10 and 25, in a
-            chronological split 4 and 50.
+        bounds: Minimum and maximum number of facts of an unseen entity, None for no maximum; by default 10 and 25 if
+            that gives enough entities, otherwise chosen by the data (``fitcarl.data.bounds.choose_bounds``) and logged;
+            in a chronological split 4 and 50.
         share: Share of the entities within the bounds that become unseen; 0.5 by default. Not for a chronological
             split.
         parts: Shares of meta-train, meta-validation and meta-test among the unseen entities; by default 0.8, 0.1 and
@@ -70,10 +84,9 @@ def split_facts(
         InputError: An option is invalid, or there are too few facts or entities.
     """
     _check_kind(chronological, share, swap, parts, cut)
-    bounds = bounds or default_bounds(chronological)
-    share = _SHARE if share is None else share
-    parts = parts or (PARTS if chronological else _PARTS)
-    _check_options(seed, bounds, share, parts)
+    share = BENCHMARK_SHARE if share is None else share
+    parts = parts or (PARTS if chronological else BENCHMARK_PARTS)
+    _check_options(seed, bounds or BENCHMARK_BOUNDS, share, parts)
     if facts.calendar.span > MAX_SPAN:
         raise InputError(
             "the time span is too long",
@@ -82,21 +95,92 @@ def split_facts(
             expected=f"at most {MAX_SPAN}: use a coarser --granularity (86400 converts seconds to days)",
         )
     name = facts.name if name is None else name
+    bounds = bounds or default_bounds(facts, share, parts, chronological=chronological)
     if chronological:
         return split_chronologically(facts, name=name, seed=seed, bounds=bounds, parts=parts, cut=cut)
+    try:
+        return _split_at_random(facts, name, seed, bounds, share, parts, swap=swap)
+    except InputError as error:
+        found = working_proposals(facts, seed, parts)
+        hint = found[0].describe() if found else ""
+        raise InputError(
+            error.problem, file=error.file, found=error.found, expected=error.expected, hint=hint
+        ) from None
+
+
+def working_proposals(facts: Facts, seed: int, parts: tuple[float, float, float] | None) -> list[Proposal]:
+    """Options that give enough evaluation entities, or else as many as possible, best first.
+
+    Each was tried: the facts were split with it, the entities counted, and at least half of the facts stay in the
+    background.
+
+    Args:
+        facts: The facts to split.
+        seed: Seed of the split.
+        parts: Shares of the three groups; None for the default.
+    """
+    parts = parts or BENCHMARK_PARTS
+    found = []
+    for proposal in propose_options(entity_frequency(facts), parts):
+        bounds = proposal.low, proposal.high
+        try:
+            dataset = _split_at_random(facts, facts.name, seed, bounds, proposal.share, parts)
+        except InputError:
+            continue
+        if 2 * len(dataset.background) < len(facts.quadruples):
+            continue
+        found.append(replace(proposal, valid=len(dataset.valid.entities), test=len(dataset.test.entities)))
+    enough = [proposal for proposal in found if proposal.smallest >= ENOUGH_ENTITIES]
+    return enough or sorted(found, key=lambda proposal: -proposal.smallest)[:1]
+
+
+def _split_at_random(
+    facts: Facts,
+    name: str,
+    seed: int,
+    bounds: tuple[int, int | None],
+    share: float,
+    parts: tuple[float, float, float],
+    *,
+    swap: bool = False,
+) -> Dataset:
     shuffled = facts.quadruples.take(np.random.RandomState(seed).permutation(len(facts.quadruples)))
     groups = _draw_groups(facts, shuffled, seed, bounds, share, parts)
     if swap:
         groups = [groups[0], groups[2], groups[1]]
-
     found = divide_facts(shuffled, groups, len(facts.vocabulary.entities), seed)
     check_parts(found, facts.name, "more facts, a smaller share or other bounds")
     return found.dataset(facts, name)
 
 
-def default_bounds(chronological: bool = False) -> tuple[int, int | None]:
-    """Minimum and maximum number of facts of an unseen entity, by the kind of split; None for no maximum."""
-    return BOUNDS if chronological else _BOUNDS
+def default_bounds(
+    facts: Facts, share: float | None, parts: tuple[float, float, float] | None, *, chronological: bool = False
+) -> tuple[int, int]:
+    """Minimum and maximum number of facts of an unseen entity if none are given; logs bounds other than 10 and 25.
+
+    Args:
+        facts: The facts to split.
+        share: Share of the entities within the bounds that become unseen; None for the default.
+        parts: Shares of the three groups; None for the default.
+        chronological: Whether the split is chronological.
+    """
+    if chronological:
+        return BOUNDS
+    counts = entity_frequency(facts)
+    share, parts = BENCHMARK_SHARE if share is None else share, parts or BENCHMARK_PARTS
+    chosen = choose_bounds(counts, share, parts)
+    if chosen != BENCHMARK_BOUNDS:
+        usual, now = (_test_entities(counts, bounds, share, parts) for bounds in (BENCHMARK_BOUNDS, chosen))
+        _log.info(
+            f"{facts.name}: unseen entities have {chosen[0]} to {chosen[1]} facts (--low {chosen[0]} --high "
+            f"{chosen[1]}): {now} for test, instead of {usual} with 10 to 25"
+        )
+    return chosen
+
+
+def entity_frequency(facts: Facts) -> NDArray[np.int64]:
+    """int64 [entities], number of facts per entity; a self-loop counts twice."""
+    return _frequency(facts.quadruples, len(facts.vocabulary.entities))
 
 
 def _draw_groups(
@@ -119,19 +203,25 @@ def _draw_groups(
             found=f"{fewer} with fewer facts and {more} with more",
             expected="other bounds (--low, --high)",
         )
-    count = _portion(len(candidates), share)
-    train, valid = _portion(count, parts[0]), _portion(count, parts[1])
+    train, valid, test = group_sizes(len(candidates), share, parts)
     # The rounding remainder goes to test, so only train and valid can be empty.
-    if min(train, valid, count - train - valid) < 1:
-        needed = math.ceil(math.ceil(1 / min(parts[:2]) - _ROUNDING) / share - _ROUNDING)
+    if min(train, valid, test) < 1:
+        needed = math.ceil(math.ceil(1 / min(parts[:2]) - ROUNDING) / share - ROUNDING)
         raise InputError(
             "too few entities for three groups",
             file=facts.name,
             found=f"{len(candidates)} with {low} to {high} facts",
             expected=f"at least {needed} for a share of {share:g} in parts {'/'.join(f'{part:g}' for part in parts)}",
         )
-    drawn = np.random.RandomState(seed).choice(candidates, count, replace=False)
+    drawn = np.random.RandomState(seed).choice(candidates, train + valid + test, replace=False)
     return [drawn[:train], drawn[train : train + valid], drawn[train + valid :]]
+
+
+def _test_entities(
+    counts: NDArray[np.int64], bounds: tuple[int, int], share: float, parts: tuple[float, float, float]
+) -> int:
+    candidates = int(np.count_nonzero((counts >= bounds[0]) & (counts <= bounds[1])))
+    return group_sizes(candidates, share, parts)[2]
 
 
 def _frequency(facts: Quadruples, entities: int) -> NDArray[np.int64]:
@@ -148,10 +238,6 @@ def _eligible_entities(facts: Quadruples, eligible: NDArray[np.bool_]) -> Ids:
     ends = ends[eligible[ends]]
     candidates: Ids = ends[np.sort(first_rows(ends, len(eligible))[eligible])]
     return candidates
-
-
-def _portion(count: int, share: float) -> int:
-    return int(count * share + _ROUNDING)
 
 
 def _check_kind(

@@ -15,7 +15,7 @@ import numpy as np
 from fitcarl.config.presets import DEFAULT_PRESET
 from fitcarl.config.schema import FeaturesConfig
 from fitcarl.config.settings import configure
-from fitcarl.core.storage import write_atomically, write_json
+from fitcarl.core.files import write_atomically, write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset, resolve_source
 from fitcarl.errors import InputError, did_you_mean

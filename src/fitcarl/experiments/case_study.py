@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.storage import write_atomically, write_json
+from fitcarl.core.files import write_atomically, write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import named_facts
 from fitcarl.data.io.registry import load_dataset, resolve_source

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fitcarl.core.storage import write_json
+from fitcarl.core.files import write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import named_facts
 from fitcarl.evaluation.protocol import evaluate_scorer

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from fitcarl.config.schema import Config
 from fitcarl.config.settings import configure, flatten
-from fitcarl.core.storage import read_json
+from fitcarl.core.files import read_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.experiments.sharing import lock_path

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fitcarl.core.storage import write_json
+from fitcarl.core.files import write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.evaluation.report import Report
 from fitcarl.evaluation.slices import TIMES

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.settings import configure, flatten
-from fitcarl.core.storage import read_json, write_atomically, write_json
+from fitcarl.core.files import read_json, write_atomically, write_json
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.report import Report
 from fitcarl.experiments.ablate import ABLATIONS

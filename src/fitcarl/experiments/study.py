@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fitcarl.config.base import Config
 from fitcarl.config.presets import find_preset, preset_name
 from fitcarl.config.settings import configure
-from fitcarl.core.storage import write_json
+from fitcarl.core.files import write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import InputError
 from fitcarl.experiments.search_spaces import DEFAULT_STUDY, Choice, SearchSpace, find_search_space

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from fitcarl.core.storage import write_atomically, write_json
+from fitcarl.core.files import write_atomically, write_json
 from fitcarl.data.dataset import SPLITS
 from fitcarl.data.describe import describe
 from fitcarl.data.io.registry import load_dataset

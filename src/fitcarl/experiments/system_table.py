@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fitcarl.core.storage import read_json, write_atomically
+from fitcarl.core.files import read_json, write_atomically
 from fitcarl.errors import InputError
 from fitcarl.evaluation.formatting import format_metric
 from fitcarl.experiments.sharing import exclusive

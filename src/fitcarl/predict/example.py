@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fitcarl.core.storage import read_json
+from fitcarl.core.files import read_json
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact, make_fact
 from fitcarl.predict.query import Query

@@ -13,8 +13,9 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.io.frames import is_frame
 from fitcarl.data.io.read_options import ReadKeywords, ReadOptions
 from fitcarl.data.moments import AnyTime
+from fitcarl.data.name_search import NameSearch
 from fitcarl.errors import InputError, did_you_mean
-from fitcarl.predict.entities import EntityIndex, NameSearch
+from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.example import Example, read_example
 from fitcarl.predict.explainer import AnswerContext, base_rate, explain_in_context
 from fitcarl.predict.explanation import Explanation
@@ -146,7 +147,7 @@ class Predictor:
         Args:
             subject: Subject of the query; the object is predicted.
             relation: Relation of the query; without one, relation, direction and entity are predicted together.
-            at: Time of the query; with a horizon, its first time (by default the one after the last known fact).
+            at: Time of the query; with a horizon, its first time (by default the one after the last busy time).
             top: Maximum number of answers.
             object: Object of the query instead of a subject; the subject is predicted.
             paths: Maximum number of paths per answer.
@@ -281,8 +282,12 @@ class Predictor:
         return bool(known and self.run.context.graph.contains(row)[0])
 
     def next_time(self, facts: Iterable[CheckedFact] = ()) -> str:
-        """The time after the last fact of the background and of ``facts``: the start of a horizon by default."""
-        last = max([self.run.context.graph.time_range[1], *(fact.tick for fact in facts)])
+        """The time after the last busy time of the background and the last of ``facts``: where a horizon starts.
+
+        Args:
+            facts: Facts besides those of the background.
+        """
+        last = max([self.run.last_busy_tick, *(fact.tick for fact in facts)])
         return self.calendar.label(last + 1)
 
     def suggest(self, text: str, kind: Literal["entity", "relation"] = "entity", limit: int = 8) -> list[str]:

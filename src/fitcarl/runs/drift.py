@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
-from fitcarl.core.storage import read_json
+from fitcarl.core.files import read_json
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.vocabulary import Vocabulary

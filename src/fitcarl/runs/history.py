@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from fitcarl.core.storage import read_json, write_json
+from fitcarl.core.files import read_json, write_json
 from fitcarl.errors import InputError
 
 _VERSION = 1

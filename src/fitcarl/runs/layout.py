@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -12,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from pydantic import ValidationError
 from torch import nn
@@ -20,8 +18,9 @@ from torch import nn
 import fitcarl
 from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.schema import Config, parse_config
+from fitcarl.core.files import read_json, write_json
 from fitcarl.core.parallel import thread_count
-from fitcarl.core.storage import Artifacts, read_json, read_tensors, write_atomically, write_json, write_tensors
+from fitcarl.core.storage import Artifacts, read_tensors, write_tensors
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
@@ -34,8 +33,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.open_queries.fitting import OpenModels
 from fitcarl.runs.example import make_example
 from fitcarl.runs.history import read_history
-
-_A_RUN = "a folder that `fitcarl train` wrote"
+from fitcarl.runs.names import check_run, latest_file, read_names, write_names
 
 
 @dataclass(frozen=True)
@@ -184,15 +182,11 @@ class RunFolder:
 
     def _latest(self, name: str) -> Path:
         """A file of the last update, or the one that training wrote if the update did not replace it."""
-        replaced = self.path / self.update / name
-        return replaced if self.update and replaced.exists() else self.path / name
+        return latest_file(self.path, self.update, name)
 
     def check(self) -> None:
         """Raises an InputError unless this is a run folder, finished or not."""
-        if not self.path.is_dir():
-            raise InputError("no such run", file=self.path, expected=_A_RUN)
-        if not self.config.is_file():
-            raise InputError("is not a run, as it has no config.json", file=self.path, expected=_A_RUN)
+        check_run(self.path)
 
     def read_config(self) -> Config:
         self.check()
@@ -221,10 +215,7 @@ class RunFolder:
     def read_names(self) -> tuple[Vocabulary, Calendar, Concepts]:
         """Names, calendar and concepts."""
         self.check()
-        try:
-            return _names_from_json(read_json(self.vocabulary))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise InputError("is damaged", file=self.vocabulary, expected="names, calendar and concepts") from None
+        return read_names(self.vocabulary)
 
     def save_weights(self, module: nn.Module) -> None:
         write_tensors(self.weights, dict(module.named_parameters()))
@@ -289,46 +280,6 @@ def environment() -> dict[str, Any]:
         "loop_threads": thread_count(),
         **{package: version(package) for package in packages},
     }
-
-
-def write_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> None:
-    """Writes names, calendar and concepts."""
-    content = json.dumps(_names_to_json(vocabulary, calendar, concepts), ensure_ascii=False)  # long lists: no indent
-    write_atomically(file, (content + "\n").encode())
-
-
-def _names_to_json(vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> dict[str, Any]:
-    return {
-        "entities": vocabulary.entities,
-        "relations": vocabulary.relations,
-        "calendar": {
-            "granularity": calendar.granularity,
-            "origin": calendar.origin,
-            "step": calendar.step,
-            "codes": calendar.codes.tolist(),
-            "ticks": calendar.ticks.tolist(),
-        },
-        "concepts": {"names": concepts.names, "offsets": concepts.offsets.tolist(), "ids": concepts.ids.tolist()},
-    }
-
-
-def _names_from_json(names: dict[str, Any]) -> tuple[Vocabulary, Calendar, Concepts]:
-    times, concepts = names["calendar"], names["concepts"]
-    return (
-        Vocabulary(tuple(names["entities"]), tuple(names["relations"])),
-        Calendar(
-            times["granularity"],
-            times["origin"],
-            times["step"],
-            np.array(times["codes"], dtype=np.int64),
-            np.array(times["ticks"], dtype=np.int32),
-        ),
-        Concepts(
-            tuple(concepts["names"]),
-            np.array(concepts["offsets"], dtype=np.int64),
-            np.array(concepts["ids"], dtype=np.int32),
-        ),
-    )
 
 
 def _graph_of_all_facts(dataset: Dataset) -> TemporalGraph:

@@ -17,6 +17,7 @@ from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.dataset_folder import read_reading
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.reading import Reading
+from fitcarl.data.traffic import last_busy_tick
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
@@ -132,6 +133,12 @@ class Run:
         if saved is not None:
             return saved
         return fit_open_models(self.context.graph, self.config.shots, self.calendar.half_life, self.config.seed)
+
+    @cached_property
+    def last_busy_tick(self) -> int:
+        """The last tick with real traffic in its background; stray facts with later times do not count."""
+        times = self.context.graph.base.time
+        return last_busy_tick(times) if len(times) else 0
 
     def dataset(self) -> Dataset:
         """The dataset it was trained on.

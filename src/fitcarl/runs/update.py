@@ -14,9 +14,9 @@ import numpy as np
 
 import fitcarl
 from fitcarl.core.arrays import sha256_of_arrays
+from fitcarl.core.files import read_json
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import OnProgress, Progress
-from fitcarl.core.storage import read_json
 from fitcarl.data.facts import named_facts
 from fitcarl.data.io.frames import is_frame
 from fitcarl.data.io.further_facts import (
@@ -34,7 +34,8 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.runs.drift import Drift, measure_drift
 from fitcarl.runs.history import UpdateRecord, read_history, write_history
-from fitcarl.runs.layout import RunFolder, write_names
+from fitcarl.runs.layout import RunFolder
+from fitcarl.runs.names import write_names
 from fitcarl.runs.run import Run
 
 _UNFINISHED = ".unfinished"

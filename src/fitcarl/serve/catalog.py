@@ -70,7 +70,7 @@ class Catalog:
             facts=int(self._facts_of_relation.sum()),
             updates=len(run.updates),
             first_time=calendar.label(0),
-            last_time=calendar.label(calendar.span - 1),
+            last_time=calendar.label(run.last_busy_tick),
             granularity=calendar.granularity,
             version=fitcarl.__version__,
             signature="|".join(f"{key}:{value}" for key, value in signature.items()),

@@ -14,12 +14,11 @@ from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
-from fitcarl.data.io.benchmark_folder import is_benchmark_folder
-from fitcarl.data.io.formats import ENDINGS
+from fitcarl.data.holdout import HoldoutRule
 from fitcarl.data.io.frames import Frame, is_frame
 from fitcarl.data.io.reader import read_facts
-from fitcarl.data.io.registry import REGISTRY, load_dataset, resolve_source
-from fitcarl.data.io.source import is_stdin
+from fitcarl.data.io.registry import load_dataset, resolve_source
+from fitcarl.data.io.sources import is_facts
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
 from fitcarl.models.base import GraphContext, Preparation
@@ -59,14 +58,15 @@ def train(
     episodes: int | None = None,
     settings: Iterable[str] = (),
     read: Callable[[Any], Facts] = read_facts,
+    holdout: HoldoutRule | None = None,
     import_artifacts: ImportArtifacts | None = None,
     on_progress: OnProgress = ignore_progress,
     should_stop: ShouldStop = never_stop,
 ) -> Run:
     """Trains a model in a new run folder. The same seed gives the same weights.
 
-    Plain facts have no unseen entities: some entities are held out for validation, others are held out in turn for
-    training, and the trained run uses all facts.
+    Plain facts have no unseen entities: some entities are held out for validation and others for test, further ones are
+    held out in turn for training, and the trained run uses all facts.
 
     Args:
         data: A registered name, a dataset folder, a file of facts, a DataFrame of facts (pandas, polars, pyarrow,
@@ -81,6 +81,7 @@ def train(
         episodes: Maximum number of episodes.
         settings: Assignments such as ``"training.learning_rate=0.0005"``.
         read: Reads a file of facts whose columns or timestamps are not detected automatically.
+        holdout: Which entities of plain facts are held out for validation and test.
         import_artifacts: Writes artifacts from elsewhere, such as published embeddings, before the model prepares.
         on_progress: Called after every episode and during preparation.
         should_stop: Polled after every episode and during preparation.
@@ -102,8 +103,10 @@ def train(
     source = data if isinstance(data, Dataset | Facts) else _open(data, read)
     if source is data and isinstance(source, Dataset):
         validate(source, source.name)  # datasets read from a folder are already validated
+    if holdout is not None and isinstance(source, Dataset):
+        raise InputError("applies to plain facts only", field="holdout", expected="facts, or a dataset without it")
     in_memory = source is data or is_frame(data)
-    setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)))
+    setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)), holdout)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         _check_new(folder)  # another process may have trained here in the meantime
@@ -165,13 +168,6 @@ def resume(
         sampler = make_task_sampler(dataset, config)
         setup = TrainingSetup(dataset, config, sampler, origin.source, origin.keep_all_facts)
         return _train(setup, folder, Callbacks(on_progress, should_stop, import_artifacts))
-
-
-def is_facts(data: str | Path) -> bool:
-    """Whether this is a file of facts, or named like one, rather than a dataset."""
-    path = Path(data).expanduser()
-    file = path.is_file() or (path.suffix.lower() in ENDINGS and not path.is_dir())
-    return (file or is_stdin(path) or is_benchmark_folder(path)) and str(data) not in REGISTRY
 
 
 def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run:

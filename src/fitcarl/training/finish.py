@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fitcarl.core.storage import write_json
+from fitcarl.core.files import write_json
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.open_queries.event_index import EventIndex

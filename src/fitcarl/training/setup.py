@@ -15,7 +15,8 @@ from fitcarl.core.storage import Artifacts
 from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
-from fitcarl.data.holdout import dataset_from_facts
+from fitcarl.data.holdout import HoldoutRule, dataset_from_facts, larger_holdout
+from fitcarl.data.split_advice import CROSSVALIDATE, few_entities
 from fitcarl.errors import InputError
 from fitcarl.tasks.sampler import TaskSampler
 from fitcarl.tasks.task import official_task
@@ -62,15 +63,21 @@ class TrainingSetup:
         return training_part(self.dataset, self.config)
 
 
-def prepare_data(data: Dataset | Facts, config: Config, source: str) -> TrainingSetup:
+def prepare_data(data: Dataset | Facts, config: Config, source: str, rule: HoldoutRule | None = None) -> TrainingSetup:
     """A setup from a dataset or from plain facts; without a meta-train split, the settings are adapted.
+
+    Args:
+        data: The dataset or the facts.
+        config: All settings.
+        source: Where the data came from.
+        rule: Which entities of plain facts are held out for validation and test.
 
     Raises:
         InputError: If nothing can be trained on the data.
     """
     if isinstance(data, Facts) or not len(data.train):
         config = config.without_meta_train()
-    dataset = _hold_out(data, config) if isinstance(data, Facts) else data
+    dataset = _hold_out(data, config, rule) if isinstance(data, Facts) else data
     sampler = make_task_sampler(dataset, config)
     return TrainingSetup(dataset, config, sampler, source, keep_all_facts=isinstance(data, Facts))
 
@@ -136,13 +143,12 @@ def log_task_source(setup: TrainingSetup) -> None:
         _log.info("pseudo-unseen for training: %s, held out in turn%s", setup.sampler.pseudo_unseen, both)
 
 
-def _hold_out(facts: Facts, config: Config) -> Dataset:
+def _hold_out(facts: Facts, config: Config, rule: HoldoutRule | None) -> Dataset:
     """Plain facts as a dataset with held-out entities; logs what was done."""
     meta_train = config.task_source in ("meta", "both")
     forecast = config.setting == "forecast"
-    dataset, held_out = dataset_from_facts(
-        facts, config.shots, config.seed, meta_train=meta_train, chronological=forecast
-    )
+    shots, seed = config.shots, config.seed
+    dataset, held_out = dataset_from_facts(facts, shots, seed, meta_train=meta_train, chronological=forecast, rule=rule)
     names, times = facts.vocabulary, facts.calendar
     _log.info(
         f"{facts.name}: {len(facts.quadruples):,} facts of {len(names.entities):,} entities, "
@@ -151,14 +157,25 @@ def _hold_out(facts: Facts, config: Config) -> Dataset:
     if len(facts.quadruples) < facts.rows or facts.times_truncated or facts.concept_rows:
         _log.info(f"{facts.name}: {facts.summary}")
     if dataset.cuts is not None:
-        since = times.label(dataset.cuts.valid)
-        note = f" that first appear from {since} on, and training uses facts before that"
+        valid, test = (times.label(tick) for tick in (dataset.cuts.valid, dataset.cuts.test))
+        note = f" that first appear from {valid} (test: {test}) on, and training uses facts before {valid}"
     else:
         note = ", chosen at random because too few first appear late in the data" if forecast else ""
+    again = len(dataset.valid) + len(dataset.test)
     _log.info(
-        f"held out for validation: {held_out}{note}; the trained run uses their {len(dataset.valid):,} facts again"
+        f"held out for validation: {held_out.valid}; for test: {held_out.test or 'none, too few are suitable'}{note}; "
+        f"the trained run uses their {again:,} facts again"
     )
     if len(dataset.train):
         train = dataset.train
         _log.info(f"held out for training: {len(train.entities):,} entities with {len(train):,} facts")
+    sizes = {"validation": len(dataset.valid.entities), "test": len(dataset.test.entities)}
+    warnings = [text for group, size in sizes.items() if (text := few_entities(group, size))]
+    if warnings:
+        fewest, emerging = min(sizes.values()), dataset.cuts is not None
+        kind = {"meta_train": meta_train, "chronological": forecast, "emerging": emerging}
+        more = larger_holdout(facts, shots, seed, fewest, **kind)
+        warnings += [*([f"More entities: {more}."] if more else []), CROSSVALIDATE]
+    for text in warnings:
+        _log.warning(text)
     return dataset

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fitcarl.core.storage import write_atomically
+from fitcarl.core.files import write_atomically
 
 _log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ import torch
 from fitcarl.config.schema import LanConfig, MeanConfig
 from fitcarl.config.settings import configure
 from fitcarl.core.storage import Artifacts
+from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.io.dataset_folder import write_dataset
 from fitcarl.data.quadruples import Quadruples
@@ -39,7 +40,7 @@ SHOTS = 2
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return split_facts(generate_world("tiny", seed=7).facts, name="tiny")
+    return split_facts(generate_world("tiny", seed=7).facts, name="tiny", bounds=BENCHMARK_BOUNDS)
 
 
 def prepared(name: str, dataset: Dataset, *settings: str) -> AggregationModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.split import split_facts
 from fitcarl.models.base import GraphContext
@@ -14,7 +15,7 @@ from fitcarl.tasks.task import Task, official_task
 
 @pytest.fixture(scope="session")
 def dataset() -> Dataset:
-    return split_facts(generate_world("tiny").facts, name="tiny")
+    return split_facts(generate_world("tiny").facts, name="tiny", bounds=BENCHMARK_BOUNDS)
 
 
 @pytest.fixture(scope="session")

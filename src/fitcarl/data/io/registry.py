@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fitcarl.core.cache import cache_dir
 from fitcarl.core.progress import OnProgress
+from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.dataset_folder import read_dataset, write_dataset
 from fitcarl.data.io.download import DownloadError, fetch, file_sha256
@@ -217,7 +218,7 @@ def download_dataset(
         raise InputError("already exists", file=folder, expected="a new or empty folder, or --overwrite")
     if entry.files:
         raw = _raw_files(entry, source, FILT if base_url is None else base_url, on_progress)
-        dataset = split_facts(read_icews(raw, name), swap=entry.swap)
+        dataset = split_facts(read_icews(raw, name), bounds=BENCHMARK_BOUNDS, swap=entry.swap)
     else:
         dataset = _generate_dataset(name)
     write_dataset(dataset, folder, overwrite=overwrite)
@@ -227,7 +228,7 @@ def download_dataset(
 def _generate_dataset(name: str) -> Dataset:
     """A generated dataset. The generator is in a later layer, so it is imported by name on demand."""
     module, _, function = _GENERATORS[name].partition(":")
-    return split_facts(getattr(import_module(module), function)().facts, name=name)
+    return split_facts(getattr(import_module(module), function)().facts, name=name, bounds=BENCHMARK_BOUNDS)
 
 
 def _raw_files(

@@ -100,7 +100,7 @@ def warm_up(predictor: Predictor) -> None:
         _answer_and_explain(predictor, example.query, example.facts)
         return
     busiest = int(np.argmax(np.diff(predictor.run.context.graph.base.offsets)))
-    last = predictor.calendar.label(predictor.calendar.span - 1)
+    last = predictor.next_time()
     _answer_and_explain(predictor, Query(predictor.entities[busiest], None, predictor.relations[0], last), ())
 
 

@@ -10,8 +10,9 @@ from fitcarl.models.open_queries.event_index import EventIndex
 from fitcarl.models.open_queries.history import Histories
 from fitcarl.models.open_queries.relation_model import most_probable
 from fitcarl.models.open_queries.time_model import TimeInputs, intervals
+from fitcarl.predict.batch import AnsweredBatch, EncodedQuery, VisibleFacts, named_relation
 from fitcarl.predict.parsing import MAX_DISTANCE
-from fitcarl.predict.planner import AnsweredBatch, EncodedQuery, QueryPlanner, VisibleFacts, named_relation
+from fitcarl.predict.planner import QueryPlanner
 from fitcarl.predict.prediction import Answer, Prediction, RelationShare, TimeInterval, TimePrediction
 from fitcarl.predict.query import Query
 from fitcarl.runs.open_answers import RELATION_MASS

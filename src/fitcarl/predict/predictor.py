@@ -18,7 +18,7 @@ from fitcarl.predict.explanation import Explanation
 from fitcarl.predict.fact import AnyFact, CheckedFact, Fact, make_fact, make_facts
 from fitcarl.predict.open_queries import answer_any_relation, predict_time
 from fitcarl.predict.parsing import FactParser
-from fitcarl.predict.planner import QueryPlanner, answer_batches
+from fitcarl.predict.planner import QueryPlanner
 from fitcarl.predict.prediction import Prediction
 from fitcarl.predict.query import Query
 from fitcarl.predict.views import GraphViewCache
@@ -185,7 +185,7 @@ class Predictor:
         """Answers ``queries`` as ``answer`` does; ``facts`` are distinct facts that ``check`` returned."""
         planner = self.planner(facts)
         found = {index: answer_any_relation(planner, query) for index, query in enumerate(queries) if query.is_open}
-        for batch in answer_batches(planner, queries):
+        for batch in planner.answer_in_batches(queries):
             for row, index in enumerate(batch.indices):
                 query = queries[index]
                 answers = tuple(batch.top_answers(row, query.top, query.paths))

@@ -55,7 +55,7 @@ def test_merged_limits_equal_a_graph_without_later_facts(
 def _answer_apart(planner: QueryPlanner, query: Query) -> list[tuple[str, float, list[str]]]:
     ids = planner.encode(0, query)
     batch = planner.answer(planner.visible_facts(query, ids), [ids], [query])
-    answers = batch.top_answers(0, query.top, query.paths)
+    answers = batch.top_answers(0, query)[0]
     return [(answer.entity, answer.score, [path.text for path in answer.paths]) for answer in answers]
 
 

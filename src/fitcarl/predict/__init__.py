@@ -4,6 +4,7 @@ from fitcarl.predict.example import Example
 from fitcarl.predict.explanation import Evidence, Explanation, FactEffect
 from fitcarl.predict.fact import Fact
 from fitcarl.predict.prediction import Answer, Prediction, RelationShare, TimeInterval, TimePrediction
+from fitcarl.predict.predictions import Predictions
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
 from fitcarl.scoring.path import ExplanationPath
@@ -17,6 +18,7 @@ __all__ = [
     "Fact",
     "FactEffect",
     "Prediction",
+    "Predictions",
     "Predictor",
     "Query",
     "RelationShare",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from fitcarl.evaluation.calibration import Calibration
 from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.probabilities import shares
-from fitcarl.predict.query import Direction
+from fitcarl.predict.query import Direction, Query
 from fitcarl.runs.run import Run
 from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scores import Scores
@@ -73,12 +73,14 @@ class AnsweredBatch:
     def calibration(self) -> Calibration | None:
         return self.run.calibration_for(self.setting)
 
-    def top_answers(self, row: int, top: int, paths: int) -> Iterator[Answer]:
-        """The best answers to the query in a row of the batch, each with at most ``paths`` paths."""
+    def top_answers(self, row: int, query: Query) -> tuple[tuple[Answer, ...], float | None]:
+        """The best answers to the query in a row of the batch, and the share of the best one; None if there is none."""
         entity, score, share = self.ranked(row)
-        explanations = self.paths(row, entity[:top].tolist(), paths)
-        for rank, found in enumerate(explanations):
-            yield self.make_answer(row, rank, int(entity[rank]), float(score[rank]), float(share[rank]), found)
+        best = float(share[0]) if len(share) else None
+        count = min(query.top, int(np.count_nonzero(share >= query.min_share)))
+        explanations = self.paths(row, entity[:count].tolist(), query.paths)
+        listed = zip(entity.tolist(), score.tolist(), share.tolist(), explanations, strict=False)
+        return tuple(self.make_answer(row, rank, *found) for rank, found in enumerate(listed)), best
 
     def answer_for(self, row: int, entity: int, paths: int) -> Answer | None:
         """One entity as an answer; None if it has no score."""

@@ -61,6 +61,17 @@ class QueryPlanner:
         directed = relation if query.object is None else self.run.vocabulary.relation_ids.inverse(relation)
         return EncodedQuery(index, entity, directed, self.parser.tick(query.at, "at"))
 
+    def check(self, query: Query) -> None:
+        """Raises an InputError if a query cannot be answered; nothing is scored.
+
+        Args:
+            query: The query.
+        """
+        ids = self.encode(0, query)
+        visible = self.visible_facts(query, ids)
+        if self._first_time(ids.entity) >= visible.before or (visible.hidden and not self._has_facts(ids, visible)):
+            raise self._no_known_facts(query)
+
     def visible_facts(self, query: Query, ids: EncodedQuery) -> VisibleFacts:
         """Which facts a query may use."""
         hidden = frozenset(self._excluded(query.without)) if query.without else frozenset()
@@ -115,7 +126,7 @@ class QueryPlanner:
         observed = self._visible(visible.hidden)
         graph = view.graph.with_facts(observed.take(observed.time < visible.before))
         queried = {ids.entity: ids.time for ids in batch}
-        others = self._other_new_entities(graph, set(queried))
+        others = {} if self._takes_own_support else self._other_new_entities(graph, set(queried))
         support = supports(graph, list((queried | others).items()), visible.before)
         known = set(support.entity_of_fact.tolist())
         for ids in batch:
@@ -123,11 +134,9 @@ class QueryPlanner:
                 raise self._no_known_facts(queries[ids.index])
         return view, graph, support
 
-    def answer(
-        self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query], keep: bool = True
-    ) -> AnsweredBatch:
+    def answer(self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]) -> AnsweredBatch:
         """Scores queries that use the same facts in one batch."""
-        return self._answered(visible, batch, self._score(visible, batch, queries, keep))
+        return self._answered(visible, batch, self._score(visible, batch, queries))
 
     def answer_in_batches(self, queries: Sequence[Query]) -> Iterator[AnsweredBatch]:
         """Scores queries in as few batches as memory allows; those without a relation are left out.
@@ -140,7 +149,7 @@ class QueryPlanner:
             if query.relation is not None:
                 ids = self.encode(index, query)
                 groups.setdefault(self.visible_facts(query, ids), []).append(ids)
-        if not isinstance(self.run.model.scorer(), PerQueryScorer):
+        if not self._takes_own_support:
             for visible, group in groups.items():
                 for low in range(0, len(group), _MAX_QUERIES):
                     yield self.answer(visible, group[low : low + _MAX_QUERIES], queries)
@@ -200,6 +209,11 @@ class QueryPlanner:
         found = task.queries, scored.scores, visible.setting
         return AnsweredBatch(self.run, self.entities, [ids.index for ids in batch], *found, paths)
 
+    @cached_property
+    def _takes_own_support(self) -> bool:
+        """Whether the model takes the support facts of each query, and none of other entities."""
+        return isinstance(self.run.model.scorer(), PerQueryScorer)
+
     @property
     def _new_names(self) -> dict[int, str]:
         return {number: name for name, number in self.entities.new.items()}
@@ -217,6 +231,31 @@ class QueryPlanner:
         if query.as_of is not None:
             before = min(before, self._as_of(query, ids) + 1)
         return before if before <= self._last_time else NO_LIMIT
+
+    def _first_time(self, entity: int) -> int:
+        """The tick of the first fact of an entity; ``NO_LIMIT`` if it has none."""
+        base, first = self._background.base, self._first_observed.get(entity, NO_LIMIT)
+        if self._known(entity) and base.offsets[entity] < base.offsets[entity + 1]:
+            first = min(first, int(base.time[base.offsets[entity]]))
+        return first
+
+    @cached_property
+    def _first_observed(self) -> dict[int, int]:
+        """Entity → tick of the first of the given facts that mention it."""
+        first: dict[int, int] = {}
+        for subject, _, object, tick in self.observed:
+            for entity in (subject, object):
+                first[entity] = min(first.get(entity, NO_LIMIT), tick)
+        return first
+
+    def _has_facts(self, ids: EncodedQuery, visible: VisibleFacts) -> bool:
+        """Whether an entity has facts that are visible, if some are hidden."""
+        parts = [self.observed.take((self.observed.subject == ids.entity) | (self.observed.object == ids.entity))]
+        if self._known(ids.entity):
+            own = edges_of(self._background.base, ids.entity)
+            parts.append(own.in_real_direction(self.run.vocabulary.relation_ids))
+        rows = (row for part in parts for row in part)
+        return any(row[3] < visible.before and row not in visible.hidden for row in rows)
 
     @cached_property
     def _last_time(self) -> int:

@@ -1,0 +1,84 @@
+"""Answers to queries over the facts of one call, and to tables of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import get_args
+
+from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.errors import InputError
+from fitcarl.predict.open_queries import answer_any_relation, horizon_of, predict_time
+from fitcarl.predict.planner import QueryPlanner
+from fitcarl.predict.prediction import Prediction
+from fitcarl.predict.predictions import OnError
+from fitcarl.predict.query import Query
+from fitcarl.predict.questions import QueryRow, checked
+
+ROWS = 2048
+"""Rows of a table of queries that are answered at once, which bounds memory."""
+
+
+def answer_queries(planner: QueryPlanner, queries: Sequence[Query]) -> list[Prediction]:
+    """Answers queries over the facts of a planner.
+
+    Args:
+        planner: The planner of a call.
+        queries: Queries; those that use the same facts are scored together.
+    """
+    found = {index: answer_any_relation(planner, query) for index, query in enumerate(queries) if query.is_open}
+    for batch in planner.answer_in_batches(queries):
+        for row, index in enumerate(batch.indices):
+            query = queries[index]
+            answers, best = batch.top_answers(row, query)
+            when = None if query.horizon is None else predict_time(planner, query, query.horizon)
+            found[index] = Prediction(query, answers, planner.run.config.setting, when=when, best_share=best)
+    return [found[index] for index in range(len(queries))]
+
+
+def check_rows(
+    planner: QueryPlanner, rows: Sequence[QueryRow], errors: OnError, file: Path | None = None
+) -> list[QueryRow]:
+    """Checks all rows of a table of queries; those that cannot be answered get an error.
+
+    Args:
+        planner: The planner of the call.
+        rows: The rows.
+        errors: Whether to ``raise`` the first error.
+        file: The file that errors name.
+
+    Raises:
+        InputError: The first error, if ``errors`` is ``raise``.
+    """
+    if errors not in get_args(OnError):
+        raise InputError("unknown value", field="errors", found=errors, expected="raise, skip or return")
+
+    def check(query: Query) -> None:
+        planner.check(query)
+        if query.horizon is not None:
+            horizon_of(planner.run, query.horizon)
+
+    found = checked(rows, check, file)
+    first = next((row.error for row in found if row.error is not None), None)
+    if first is not None and errors == "raise":
+        raise first
+    return found
+
+
+def answer_rows(
+    planner: QueryPlanner, rows: Sequence[QueryRow], on_progress: OnProgress | None = None
+) -> Iterator[Prediction | None]:
+    """Answers checked rows of a table, some at a time; None for rows with an error.
+
+    Args:
+        planner: The planner of the call.
+        rows: Rows of a table of queries.
+        on_progress: Called after every batch of queries.
+    """
+    for low in range(0, len(rows), ROWS):
+        chunk = rows[low : low + ROWS]
+        queries = [row.query for row in chunk if row.error is None and row.query is not None]
+        found = iter(answer_queries(planner, queries))
+        yield from (next(found) if row.error is None else None for row in chunk)
+        if on_progress is not None:
+            on_progress(Progress("queries", low + len(chunk), len(rows), "queries"))

@@ -18,6 +18,7 @@ from fitcarl.cli import (
     demo,
     doctor,
     evaluate,
+    explain,
     names,
     predict,
     reproduce,
@@ -60,7 +61,7 @@ def build_cli() -> typer.Typer:
     app.command("compare")(compare.compare_scorers)
     app.command("names")(names.list_names)
     app.command("predict")(predict.predict_links)
-    app.command("explain")(predict.explain_answer)
+    app.command("explain")(explain.explain_answer)
     app.command("update")(update.update_run)
     app.command("serve")(serve.serve_run)
     app.command("reproduce")(reproduce.reproduce_results)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import InputError
 from fitcarl.predict.open_queries import answer_any_relation, horizon_of, predict_time
 from fitcarl.predict.planner import QueryPlanner
 from fitcarl.predict.prediction import Prediction
-from fitcarl.predict.predictions import OnError
+from fitcarl.predict.predictions import OnError, Predictions, frame_schema
 from fitcarl.predict.query import Query
 from fitcarl.predict.questions import QueryRow, checked
+
+if TYPE_CHECKING:
+    import polars as pl
 
 ROWS = 2048
 """Rows of a table of queries that are answered at once, which bounds memory."""
@@ -82,3 +85,29 @@ def answer_rows(
         yield from (next(found) if row.error is None else None for row in chunk)
         if on_progress is not None:
             on_progress(Progress("queries", low + len(chunk), len(rows), "queries"))
+
+
+def answer_frames(
+    planner: QueryPlanner,
+    rows: Sequence[QueryRow],
+    table: Sequence[QueryRow],
+    with_errors: bool,
+    on_progress: OnProgress | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Tables of answers to checked rows, some rows at a time; at least one table, possibly empty.
+
+    Args:
+        planner: The planner of the call.
+        rows: Rows of a table of queries.
+        table: All rows of the table, if ``rows`` are a part of them; they decide the types of columns.
+        with_errors: Whether there is a column ``error``, and a row for each query that cannot be answered.
+        on_progress: Called after every batch of queries.
+    """
+    import polars as pl
+
+    schema = frame_schema(table, with_errors)
+    predictions = answer_rows(planner, rows, on_progress)
+    for low in range(0, max(len(rows), 1), ROWS):
+        chunk = tuple(rows[low : low + ROWS])
+        found = Predictions(chunk, tuple(next(predictions) for _ in chunk), with_errors)
+        yield found.to_frame() if chunk else pl.DataFrame(schema=schema)

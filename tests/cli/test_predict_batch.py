@@ -205,3 +205,44 @@ def test_table_has_a_column_of_concepts_only_if_there_are_some(
     assert shown.code == 0
     assert "answer" in shown.stdout
     assert "concept" not in shown.stdout
+
+
+def test_score_writes_and_prints(
+    run: Path, new: Path, example: dict[str, Any], tmp_path: Path, fitcarl: Command
+) -> None:
+    predictor = Predictor.load(run)
+    names = ("subject", "relation", "object", "time")
+    events = [(example["subject"], example["relation"], entity, example["at"]) for entity in predictor.entities[:30]]
+    pl.DataFrame(events, schema=names, orient="row").write_csv(tmp_path / "events.csv")
+    command = ["score", run, "--facts", new, "--events", tmp_path / "events.csv"]
+    done = fitcarl(*command, "--out", tmp_path / "s.csv", "--against-validation")
+    assert done.code == 0, done.stderr
+    assert f"scores of 30 facts written to {tmp_path / 's.csv'}" in done.stderr
+    found = read(tmp_path / "s.csv")
+    assert found.columns == ["event", *names, "share", "rank", "candidates", "percentile", "validation_percentile"]
+    assert found["object"].to_list() == list(predictor.entities[:30])
+    assert found["validation_percentile"].null_count() == 0
+    listed = json.loads(fitcarl(*command, "--json").stdout)
+    assert [row["rank"] for row in listed] == found["rank"].to_list()
+    shown = fitcarl(*command).stdout
+    assert "percentile" in shown
+    assert "10 more; --out writes all of them" in shown
+    assert one_line(fitcarl(*command, "--out", tmp_path / "s.csv"), "exists already")
+    assert one_line(fitcarl(*command, "--predict", "both"), "--predict")
+
+
+def test_embeddings_and_similar(run: Path, tmp_path: Path, fitcarl: Command) -> None:
+    loaded = Predictor.load(run).run
+    for suffix in ("parquet", "csv", "jsonl"):
+        done = fitcarl("embeddings", run, "--out", tmp_path / f"e.{suffix}")
+        assert done.code == 0, done.stderr
+        assert "answer rows of the support encoder" in done.stderr
+        found = read(tmp_path / f"e.{suffix}")
+        first = found.row(0)
+        vector = first[1:] if suffix == "csv" else first[1]
+        assert list(vector) == pytest.approx(loaded.embedding(first[0]).tolist(), rel=1e-4)
+    name = found["entity"][0]
+    similar = json.loads(fitcarl("similar", run, name, "--top", 3, "--json").stdout)["similar"]
+    assert [(row["entity"], row["similarity"]) for row in similar] == loaded.nearest(name, 3)
+    assert similar[0]["entity"] in fitcarl("similar", run, name).stdout
+    assert one_line(fitcarl("similar", run, "No such entity"), "unknown entity")

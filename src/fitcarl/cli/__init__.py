@@ -17,11 +17,13 @@ from fitcarl.cli import (
     data,
     demo,
     doctor,
+    embeddings,
     evaluate,
     explain,
     names,
     predict,
     reproduce,
+    score,
     serve,
     settings,
     train,
@@ -62,6 +64,9 @@ def build_cli() -> typer.Typer:
     app.command("names")(names.list_names)
     app.command("predict")(predict.predict_links)
     app.command("explain")(explain.explain_answer)
+    app.command("score")(score.score_facts)
+    app.command("embeddings")(embeddings.write_embeddings)
+    app.command("similar")(embeddings.show_similar)
     app.command("update")(update.update_run)
     app.command("serve")(serve.serve_run)
     app.command("reproduce")(reproduce.reproduce_results)

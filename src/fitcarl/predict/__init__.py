@@ -1,5 +1,6 @@
 """Predictions with explanations, by name, from a trained run and facts about new entities."""
 
+from fitcarl.predict.event_scores import EventScore, EventScores
 from fitcarl.predict.example import Example
 from fitcarl.predict.explanation import Evidence, Explanation, FactEffect
 from fitcarl.predict.fact import Fact
@@ -11,6 +12,8 @@ from fitcarl.scoring.path import ExplanationPath
 
 __all__ = [
     "Answer",
+    "EventScore",
+    "EventScores",
     "Evidence",
     "Example",
     "Explanation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -39,6 +40,18 @@ def answer_queries(planner: QueryPlanner, queries: Sequence[Query]) -> list[Pred
     return [found[index] for index in range(len(queries))]
 
 
+def check_query(planner: QueryPlanner, query: Query) -> None:
+    """Raises an InputError if a query cannot be answered; nothing is scored.
+
+    Args:
+        planner: The planner of the call.
+        query: The query.
+    """
+    planner.check(query)
+    if query.horizon is not None:
+        horizon_of(planner.run, query.horizon)
+
+
 def check_rows(
     planner: QueryPlanner, rows: Sequence[QueryRow], errors: OnError, file: Path | None = None
 ) -> list[QueryRow]:
@@ -56,12 +69,7 @@ def check_rows(
     if errors not in get_args(OnError):
         raise InputError("unknown value", field="errors", found=errors, expected="raise, skip or return")
 
-    def check(query: Query) -> None:
-        planner.check(query)
-        if query.horizon is not None:
-            horizon_of(planner.run, query.horizon)
-
-    found = checked(rows, check, file)
+    found = checked(rows, partial(check_query, planner), file)
     first = next((row.error for row in found if row.error is not None), None)
     if first is not None and errors == "raise":
         raise first

@@ -9,11 +9,16 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.config.base import Setting
 from fitcarl.core.progress import OnProgress
 from fitcarl.data.calendar import Calendar
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.answering import answer_queries, answer_rows, check_rows
 from fitcarl.predict.entities import EntityIndex, NameSearch
+from fitcarl.predict.event_scores import End, EventScores, parse_events, score_events
 from fitcarl.predict.example import Example, read_example
 from fitcarl.predict.explainer import AnswerContext, base_rate, explain_in_context
 from fitcarl.predict.explanation import Explanation
@@ -25,6 +30,7 @@ from fitcarl.predict.predictions import OnError, Predictions
 from fitcarl.predict.query import Query
 from fitcarl.predict.questions import parse_queries
 from fitcarl.predict.views import GraphViewCache
+from fitcarl.runs.evaluate import validation_shares
 from fitcarl.runs.run import Run
 
 
@@ -42,6 +48,7 @@ class Predictor:
         self._views = GraphViewCache(run.model, run.context)
         self._observed: dict[CheckedFact, None] = {}
         self._lock = Lock()
+        self._validation: dict[Setting, NDArray[np.float64]] = {}
 
     @classmethod
     def load(cls, run: str | Path | Run) -> Predictor:
@@ -233,6 +240,47 @@ class Predictor:
     def answer_checked(self, queries: Sequence[Query], facts: Sequence[CheckedFact]) -> list[Prediction]:
         """Answers ``queries`` as ``answer`` does; ``facts`` are distinct facts that ``check`` returned."""
         return answer_queries(self.planner(facts), queries)
+
+    def score(
+        self,
+        events: Any,
+        facts: Iterable[AnyFact] | None = None,
+        *,
+        predict: End = "object",
+        errors: OnError = "raise",
+        hindsight: bool = False,
+        against_validation: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> EventScores:
+        """Scores given facts: how likely each was as the answer to its own query. A fact is not visible to its scoring.
+
+        Args:
+            events: A data frame or a sequence of mappings with the columns subject, relation, object and time and, if
+                wanted, id; or a sequence of tuples.
+            facts: Facts about new or known entities; by default the observed facts.
+            predict: The end that is predicted from the other one: ``object`` or ``subject``.
+            errors: For facts that cannot be scored: ``raise``, ``skip`` or ``return``, as in ``ask_many``.
+            hindsight: Use facts at and after the time of each fact too.
+            against_validation: Also compare each share with those of the true answers of meta-validation, which needs
+                the dataset of the run and takes some seconds.
+            on_progress: Called after every batch of facts.
+
+        Returns:
+            Share, rank and percentile of each fact; ``to_frame()`` is a table of them.
+
+        Raises:
+            InputError: With the number of the row, if a fact cannot be scored and ``errors`` is ``raise``.
+        """
+        rows = parse_events(events, predict, {"hindsight": hindsight})
+        validation = self.validation_shares("completion" if hindsight else "forecast") if against_validation else None
+        planner = self.planner(self._given(facts))
+        return score_events(planner, rows, errors, predict, validation, on_progress=on_progress)
+
+    def validation_shares(self, setting: Setting) -> NDArray[np.float64]:
+        """The shares of the true answers of meta-validation in a ``setting``, ascending; computed once."""
+        if setting not in self._validation:
+            self._validation[setting] = validation_shares(self.run, setting)
+        return self._validation[setting]
 
     def explain(self, query: Query, entity: str, facts: Iterable[AnyFact] | None = None, paths: int = 3) -> Explanation:
         """Explains one entity as an answer: evidence, measured effects of facts, and paths.

@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fitcarl.predict import Predictor
+from tests.serve.conftest import Serve
 
 UNKNOWN = {"subject": "a", "relation": "No such", "object": "b", "time": "2024-01-01"}
 

@@ -132,7 +132,7 @@ def named_relation(vocabulary: Vocabulary, directed: int) -> tuple[str, Directio
     return vocabulary.relations[ids.base(directed)], "in" if ids.is_inverse(directed) else "out"
 
 
-def as_columns(batch: Sequence[EncodedQuery], before: int | Sequence[int]) -> Queries:
+def query_columns(batch: Sequence[EncodedQuery], before: int | Sequence[int]) -> Queries:
     """Encoded queries as columns; ``before`` is their limit, or the limit of each."""
     columns = ([getattr(ids, name) for ids in batch] for name in ("entity", "relation", "time"))
     entity, relation, time = (np.array(column, dtype=np.int32) for column in columns)

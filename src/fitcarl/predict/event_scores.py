@@ -18,7 +18,7 @@ from fitcarl.predict.batch import AnsweredBatch
 from fitcarl.predict.planner import QueryPlanner
 from fitcarl.predict.predictions import OnError, RowError
 from fitcarl.predict.query import Query
-from fitcarl.predict.questions import Columns, QueryRow, as_columns, check_names, locate, read_columns, row_ids
+from fitcarl.predict.questions import Columns, QueryRow, check_names, columns_of, locate, read_query_columns, row_ids
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,7 +94,7 @@ def read_events(file: Path, predict: End, options: Mapping[str, Any], format: st
         options: Fields of all queries.
         format: The format; by default by the suffix.
     """
-    return _rows(read_columns(file, _KNOWN, format_of(file, format)), predict, options)
+    return _rows(read_query_columns(file, _KNOWN, format_of(file, format)), predict, options)
 
 
 def parse_events(given: Any, predict: End, options: Mapping[str, Any]) -> list[QueryRow]:
@@ -108,7 +108,7 @@ def parse_events(given: Any, predict: End, options: Mapping[str, Any]) -> list[Q
     if isinstance(given, Sequence):
         named = (dict(zip(_FACT, row, strict=False)) if isinstance(row, tuple | list) else row for row in given)
         given = list(named)
-    return _rows(as_columns(given, _KNOWN), predict, options)
+    return _rows(columns_of(given, _KNOWN), predict, options)
 
 
 def _rows(columns: Columns, predict: End, options: Mapping[str, Any]) -> list[QueryRow]:

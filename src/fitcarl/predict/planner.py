@@ -14,7 +14,7 @@ from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.per_query import Evaluated, PerQueryScorer
-from fitcarl.predict.batch import OPEN, AnsweredBatch, EncodedQuery, VisibleFacts, as_columns
+from fitcarl.predict.batch import OPEN, AnsweredBatch, EncodedQuery, VisibleFacts, query_columns
 from fitcarl.predict.counterfactuals import Counterfactuals
 from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.explainer import AnswerContext
@@ -171,7 +171,7 @@ class QueryPlanner:
         """Scores queries of one setting from which the same facts are hidden; each has its own limit."""
         view = self.views.get(len(self.entities.new), self._in_background(hidden))
         graph = view.graph.with_facts(self._visible(hidden))
-        asked = as_columns([ids for ids, _ in limited], [before for _, before in limited])
+        asked = query_columns([ids for ids, _ in limited], [before for _, before in limited])
         support = supports_of_queries(graph, asked)
         for (ids, _), count in zip(limited, support.counts.tolist(), strict=True):
             if not count:
@@ -196,7 +196,7 @@ class QueryPlanner:
         """Scores a batch of queries. The observed facts are added to the graph here, once for the whole batch: the
         scorer's own ``with_facts`` of the support, which is part of this graph, returns the graph unchanged."""
         view, graph, support = self.prepare(visible, batch, queries, keep)
-        task = Task(support, as_columns(batch, visible.before))
+        task = Task(support, query_columns(batch, visible.before))
         scorer = view.model.with_graph(graph).scorer(_max_delta(graph, task.queries), self._new_names)
         return _ScoredTask(graph, task, scorer, scorer.score(task, task.queries))
 

@@ -97,7 +97,7 @@ def read_queries(file: Path, options: QueryOptions, format: str | None = None) -
     Raises:
         InputError: If the file cannot be read, or a required column is missing.
     """
-    return _parse(read_columns(file, COLUMNS, format_of(file, format)), options)
+    return _parse(read_query_columns(file, COLUMNS, format_of(file, format)), options)
 
 
 def parse_queries(given: Any, options: QueryOptions) -> list[QueryRow]:
@@ -115,7 +115,7 @@ def parse_queries(given: Any, options: QueryOptions) -> list[QueryRow]:
         given = list(given)
         if all(isinstance(row, Query) for row in given):
             return [QueryRow(number, number, query) for number, query in enumerate(given, 1)]
-    return _parse(as_columns(given, COLUMNS), options)
+    return _parse(columns_of(given, COLUMNS), options)
 
 
 def is_frame(given: Any) -> bool:
@@ -123,7 +123,7 @@ def is_frame(given: Any) -> bool:
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "collect_schema")
 
 
-def as_columns(given: Any, known: Sequence[str]) -> Columns:
+def columns_of(given: Any, known: Sequence[str]) -> Columns:
     """The known columns of a data frame or of a sequence of mappings.
 
     Args:
@@ -144,7 +144,7 @@ def as_columns(given: Any, known: Sequence[str]) -> Columns:
     return _from_records(rows, known, None)
 
 
-def read_columns(file: Path, known: Sequence[str], format: Format) -> Columns:
+def read_query_columns(file: Path, known: Sequence[str], format: Format) -> Columns:
     """The known columns of a file with a header.
 
     Args:

@@ -18,7 +18,7 @@ from fitcarl.predict.batch import AnsweredBatch
 from fitcarl.predict.planner import QueryPlanner
 from fitcarl.predict.predictions import OnError, RowError
 from fitcarl.predict.query import Query
-from fitcarl.predict.questions import Columns, QueryRow, check_names, columns_of, locate, read_query_columns, row_ids
+from fitcarl.predict.questions import Columns, QueryRow, check_names, given_columns, locate, read_query_columns, row_ids
 
 if TYPE_CHECKING:
     import polars as pl
@@ -108,7 +108,7 @@ def parse_events(given: Any, predict: End, options: Mapping[str, Any]) -> list[Q
     if isinstance(given, Sequence):
         named = (dict(zip(_FACT, row, strict=False)) if isinstance(row, tuple | list) else row for row in given)
         given = list(named)
-    return _rows(columns_of(given, _KNOWN), predict, options)
+    return _rows(given_columns(given, _KNOWN), predict, options)
 
 
 def _rows(columns: Columns, predict: End, options: Mapping[str, Any]) -> list[QueryRow]:

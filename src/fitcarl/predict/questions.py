@@ -115,7 +115,7 @@ def parse_queries(given: Any, options: QueryOptions) -> list[QueryRow]:
         given = list(given)
         if all(isinstance(row, Query) for row in given):
             return [QueryRow(number, number, query) for number, query in enumerate(given, 1)]
-    return _parse(columns_of(given, COLUMNS), options)
+    return _parse(given_columns(given, COLUMNS), options)
 
 
 def is_frame(given: Any) -> bool:
@@ -123,7 +123,7 @@ def is_frame(given: Any) -> bool:
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "collect_schema")
 
 
-def columns_of(given: Any, known: Sequence[str]) -> Columns:
+def given_columns(given: Any, known: Sequence[str]) -> Columns:
     """The known columns of a data frame or of a sequence of mappings.
 
     Args:

@@ -148,6 +148,8 @@ def test_interrupted_command_leaves_nothing(
     [
         (["--out", "a.csv"], "--out"),
         (["--shard", "1/2"], "--shard"),
+        (["--errors", "skip"], "--errors"),
+        (["--overwrite"], "--overwrite"),
         (["--questions", "q.csv"], "--out"),
         (["--questions", "q.csv", "--out", "a.xlsx"], "unknown format"),
         (["--questions", "q.csv", "--out", "no/such/a.csv"], "no such folder"),

@@ -80,8 +80,9 @@ class BatchOptions:
             single: Options of a single query, and their values.
         """
         if questions is None:
-            for option, given in (("--out", out), ("--shard", shard), ("--overwrite", overwrite or None)):
-                if given is not None:
+            changed = {"--out": out, "--shard": shard, "--overwrite": overwrite, "--errors": errors != "raise"}
+            for option, given in changed.items():
+                if given:
                     raise InputError("option of a file of queries", field=option, expected="--questions FILE as well")
             return None
         for option, value in single.items():

@@ -481,8 +481,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the query entity is an answer to itself",
-        "predict/planner.py",
-        "others = entity != self.task.queries.entity[row]",
+        "predict/batch.py",
+        "others = entity != self.queries.entity[row]",
         "others = entity >= 0",
         ("predict",),
     ),

@@ -65,7 +65,7 @@ def time_ask(
     Each new entity copies three facts and the query (a fourth fact without one entity) from a background entity, under
     a new name; these facts stay in the background.
     """
-    with _one_thread():
+    with one_thread():
         began = perf_counter()
         predictor = Predictor.load(run)
         load = perf_counter() - began
@@ -168,7 +168,7 @@ def past_cases(run: Run, cases: Sequence[tuple[list[Fact], Query]], seed: int) -
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Limits all libraries to one thread."""
     torch_threads, loops = torch.get_num_threads(), os.environ.get("FITCARL_THREADS")
     torch.set_num_threads(1)

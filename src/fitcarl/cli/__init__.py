@@ -18,10 +18,13 @@ from fitcarl.cli import (
     data,
     demo,
     doctor,
+    embeddings,
     evaluate,
+    explain,
     names,
     predict,
     reproduce,
+    score,
     serve,
     settings,
     train,
@@ -51,7 +54,7 @@ class RootCommands(console.CommandGroup):
 
     panels: ClassVar[Mapping[str, Sequence[str]]] = {
         "Start": ("demo", "data", "train", "settings", "doctor"),
-        "Use": ("names", "predict", "explain", "serve", "update"),
+        "Use": ("names", "predict", "explain", "score", "similar", "embeddings", "serve", "update"),
         "Measure": ("evaluate", "compare", "crossvalidate"),
         "Research": ("tune", "ablate", "reproduce", "pretrain", "benchmark"),
     }
@@ -73,7 +76,10 @@ def build_cli() -> typer.Typer:
     add("doctor")(doctor.doctor)
     add("names", epilog=examples(*_NAMES))(names.list_names)
     add("predict", epilog=examples(*_PREDICT))(predict.predict_links)
-    add("explain", epilog=examples(*_EXPLAIN))(predict.explain_answer)
+    add("explain", epilog=examples(*_EXPLAIN))(explain.explain_answer)
+    add("score")(score.score_facts)
+    add("similar")(embeddings.show_similar)
+    add("embeddings")(embeddings.write_embeddings)
     add("serve", epilog=examples(*_SERVE))(serve.serve_run)
     add("update", epilog=examples(*_UPDATE))(update.update_run)
     add("evaluate", epilog=examples(*_EVALUATE))(evaluate.evaluate_run)

@@ -27,6 +27,7 @@ def build() -> typer.Typer:
     app.command("evaluate")(benchmark_evaluate)
     app.command("profile")(benchmark_profile)
     app.command("ask")(benchmark_ask)
+    app.command("batch")(benchmark_batch)
     app.command("explain")(benchmark_explain)
     app.command("serve")(benchmark_serve)
     app.command("update")(benchmark_update)
@@ -132,6 +133,22 @@ def benchmark_ask(
             result = time_ask(run, questions, top, paths, on_progress=bar)
         else:
             result = time_generated(facts or 0, questions, top, paths, on_progress=bar)
+    _show(asdict(result), json)
+
+
+def benchmark_batch(
+    run: Run,
+    questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="Number of queries.")] = 10_000,
+    entities: Annotated[int, typer.Option("--entities", metavar="N", min=1, help="Number of new entities.")] = 1_000,
+    top: Annotated[int, typer.Option("--top", min=1, help="Answers per query.")] = 10,
+    paths: Annotated[int, typer.Option("--paths", min=0, help="Paths per answer.")] = 1,
+    json: Json = False,
+) -> None:
+    """Time a table of queries about many new entities at many dates, on one thread, and compare with single queries."""
+    from fitcarl.bench.batch import time_batch
+
+    with console.progress() as bar:
+        result = time_batch(run, questions, entities, top, paths, on_progress=bar)
     _show(asdict(result), json)
 
 

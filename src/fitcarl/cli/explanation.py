@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fitcarl.cli.predict import path_lines
+from fitcarl.cli.prediction import path_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -130,7 +130,7 @@ def read_fact_file(
     """Reads a file of facts with these options."""
     from fitcarl.data.io.reader import read_facts
 
-    with errors_name_options():
+    with errors_name_file_options():
         return read_facts(file, name=name, granularity=granularity, concepts=concepts, **how)
 
 
@@ -141,7 +141,7 @@ def reading_lines(file: Path, facts: Facts) -> list[str]:
 
 
 @contextmanager
-def errors_name_options() -> Iterator[None]:
+def errors_name_file_options() -> Iterator[None]:
     """Errors about an argument of ``read_facts`` name the option of the command line."""
     try:
         yield

@@ -56,7 +56,7 @@ def update_run(
     how = options.read_options(
         *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
     )
-    with options.errors_name_options(), console.progress() as bar:
+    with options.errors_name_file_options(), console.progress() as bar:
         done = update(
             run,
             facts,

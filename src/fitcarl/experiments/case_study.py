@@ -21,7 +21,7 @@ from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import CHUNK, hide_answers, rank_task
 from fitcarl.evaluation.slices import answer_in_support
 from fitcarl.experiments.reproduce import ReproductionPlan, table_systems
-from fitcarl.predict.planner import named_relation
+from fitcarl.predict.batch import named_relation
 from fitcarl.predict.prediction import Answer
 from fitcarl.predict.query import Query
 from fitcarl.reporting.html import html_page, html_paragraph, html_table, inline_svg

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
 from fitcarl.data.dataset import MetaSet
-from fitcarl.data.quadruples import Ids, Quadruples, Row
-from fitcarl.data.vocabulary import Vocabulary
+from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.errors import InputError, did_you_mean
-from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.per_query import Evaluated, PerQueryScorer
+from fitcarl.predict.batch import OPEN, AnsweredBatch, EncodedQuery, VisibleFacts, query_columns
 from fitcarl.predict.counterfactuals import Counterfactuals
 from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.explainer import AnswerContext
 from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.parsing import FactParser
-from fitcarl.predict.prediction import Answer
-from fitcarl.predict.probabilities import shares
-from fitcarl.predict.query import NO_KNOWN_FACTS, Direction, Query
+from fitcarl.predict.query import NO_KNOWN_FACTS, Query
 from fitcarl.predict.views import GraphView, GraphViewCache
-from fitcarl.runs.nearest_facts import MAX_SUPPORT, edges_of, nearest_facts, supports
+from fitcarl.runs.nearest_facts import MAX_SUPPORT, edges_of, nearest_facts, supports, supports_of_queries
 from fitcarl.runs.run import Run
 from fitcarl.scoring.counterfactual import Counterfactual, CounterfactualScorer
 from fitcarl.scoring.evidence import EvidenceScorer
@@ -33,116 +31,8 @@ from fitcarl.scoring.scorer import Explainer
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import NO_LIMIT, Queries, Task
 
-OPEN = -1
-"""Relation of a query that leaves it open."""
-
-
-@dataclass(frozen=True)
-class VisibleFacts:
-    """Which facts a query may use; queries with equal values are answered in one batch."""
-
-    setting: Setting
-    """Shares are calibrated for it."""
-    before: int
-    """Only facts strictly before this tick are used; ``NO_LIMIT`` for all."""
-    hidden: frozenset[Row]
-    """Facts that are left out: those of ``without`` and, with hindsight, those that state the answer."""
-    focus: tuple[int, int] | None
-    """(entity, tick) if the support depends on the tick: with hindsight, and more than ``MAX_SUPPORT`` facts."""
-
-
-@dataclass(frozen=True)
-class EncodedQuery:
-    """A query by its ids."""
-
-    index: int
-    """Position among the queries of the call."""
-    entity: int
-    relation: int
-    """Inverse relation if the object is given; ``OPEN`` if no relation is given."""
-    time: int
-
-
-@dataclass(frozen=True, eq=False)
-class AnsweredBatch:
-    """Scored queries that use the same facts."""
-
-    run: Run
-    entities: EntityIndex
-    indices: list[int]
-    """Positions of the batch's queries among the queries of the call."""
-    graph: TemporalGraph
-    """The background with the observed facts."""
-    task: Task
-    scorer: Explainer
-    scores: Scores
-    calibration: Calibration | None
-
-    def top_answers(self, row: int, top: int, paths: int) -> Iterator[Answer]:
-        """The best answers to the query in a row of the batch, each with at most ``paths`` paths."""
-        entity, score, share = self.ranked(row)
-        explanations = self.paths(row, entity[:top].tolist(), paths)
-        for rank, found in enumerate(explanations):
-            yield self.make_answer(row, rank, int(entity[rank]), float(score[rank]), float(share[rank]), found)
-
-    def answer_for(self, row: int, entity: int, paths: int) -> Answer | None:
-        """One entity as an answer; None if it has no score."""
-        listed, score, share = self.ranked(row)
-        found = np.flatnonzero(listed == entity)
-        if not len(found):
-            return None
-        rank = int(found[0])
-        [explanations] = self.paths(row, [entity], paths)
-        return self.make_answer(row, rank, entity, float(score[rank]), float(share[rank]), explanations)
-
-    def ranked(self, row: int) -> tuple[Ids, NDArray[np.float64], NDArray[np.float64]]:
-        """Entities, scores and shares of all answers to a query, best first, without the query entity itself."""
-        part = slice(int(self.scores.offsets[row]), int(self.scores.offsets[row + 1]))
-        entity, score = self.scores.entity[part], self.scores.score[part]
-        others = entity != self.task.queries.entity[row]
-        entity, score = entity[others], score[others]
-        order = np.lexsort((entity, -score))
-        return entity[order], score[order], shares(score[order], self.calibration)
-
-    def make_answer(
-        self, row: int, rank: int, entity: int, score: float, share: float, paths: list[ExplanationPath]
-    ) -> Answer:
-        """An entity as an answer to the query in a row; ``rank`` counts from 0."""
-        known = entity < len(self.run.vocabulary.entities)
-        concepts = self.run.concepts.of(entity) if known else ()
-        relation, direction = named_relation(self.run.vocabulary, int(self.task.queries.relation[row]))
-        name = self.entities.vocabulary.entities[entity]
-        return Answer(rank + 1, name, score, share, concepts, tuple(paths), relation, direction)
-
-    def paths(self, row: int, entities: list[int], limit: int) -> list[list[ExplanationPath]]:
-        """The most probable paths to each entity, at most ``limit`` each."""
-        if not limit:
-            return [[] for _ in entities]
-        query, calendar = self.task.queries.take(slice(row, row + 1)), self.run.calendar
-        found = self.scorer.explain(self.task, query, entities, self.entities.vocabulary, calendar, limit)
-        asked = int(query.time[0])
-
-        def is_later(time: str) -> bool:
-            return calendar.tick(time) > asked
-
-        return [[path.marked(is_later) for path in paths] for paths in found]
-
-
-def named_relation(vocabulary: Vocabulary, directed: int) -> tuple[str, Direction]:
-    """The name of a directed relation, and the role of the query entity in its facts."""
-    ids = vocabulary.relation_ids
-    return vocabulary.relations[ids.base(directed)], "in" if ids.is_inverse(directed) else "out"
-
-
-def answer_batches(planner: QueryPlanner, queries: Sequence[Query]) -> list[AnsweredBatch]:
-    """Answers queries over the same facts in as few batches as possible; those without a relation are left out."""
-    batches: dict[VisibleFacts, list[EncodedQuery]] = {}
-    for index, query in enumerate(queries):
-        if query.relation is None:
-            continue
-        ids = planner.encode(index, query)
-        batches.setdefault(planner.visible_facts(query, ids), []).append(ids)
-    return [planner.answer(visible, batch, queries) for visible, batch in batches.items()]
+_MAX_QUERIES = 256
+"""Queries per batch of a model that does not bound the memory of a batch itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,9 +61,20 @@ class QueryPlanner:
         directed = relation if query.object is None else self.run.vocabulary.relation_ids.inverse(relation)
         return EncodedQuery(index, entity, directed, self.parser.tick(query.at, "at"))
 
+    def check(self, query: Query) -> None:
+        """Raises an InputError if a query cannot be answered; nothing is scored.
+
+        Args:
+            query: The query.
+        """
+        ids = self.encode(0, query)
+        visible = self.visible_facts(query, ids)
+        if self._first_time(ids.entity) >= visible.before or (visible.hidden and not self._has_facts(ids, visible)):
+            raise self._no_known_facts(query)
+
     def visible_facts(self, query: Query, ids: EncodedQuery) -> VisibleFacts:
         """Which facts a query may use."""
-        hidden = frozenset(self._excluded(query.without))
+        hidden = frozenset(self._excluded(query.without)) if query.without else frozenset()
         before = self._visible_before(query, ids)
         if not query.hindsight:
             return VisibleFacts(query.setting, before, hidden, None)
@@ -187,19 +88,19 @@ class QueryPlanner:
         """The answered query, and what is needed to explain an entity as its answer."""
         ids = self.encode(0, query)
         visible = self.visible_facts(query, ids)
-        batch = self.answer(visible, [ids], [query])
-        graph, asked = batch.graph, batch.task.queries
-        listed = entity in batch.scores.entity.tolist()
-        scorer, entities = batch.scorer, self.entities.vocabulary
-        sources = scorer.evidence(batch.task, asked, entity) if listed and isinstance(scorer, EvidenceScorer) else []
-        support = batch.task.support.facts.take(batch.task.support.entity_of_fact == ids.entity)
+        scored = self._score(visible, [ids], [query])
+        graph, task, scorer, asked = scored.graph, scored.task, scored.scorer, scored.task.queries
+        batch = self._answered(visible, [ids], scored)
+        listed, entities = entity in batch.scores.entity.tolist(), self.entities.vocabulary
+        sources = scorer.evidence(task, asked, entity) if listed and isinstance(scorer, EvidenceScorer) else []
+        support = task.support.facts.take(task.support.entity_of_fact == ids.entity)
 
         def support_without(hidden: frozenset[Row]) -> Quadruples:
             return nearest_facts(graph, ids.entity, ids.time, visible.before, hidden)
 
         def score(variants: Sequence[Counterfactual]) -> Scores:
             if isinstance(scorer, CounterfactualScorer):
-                return scorer.score_counterfactuals(batch.task, asked, variants)
+                return scorer.score_counterfactuals(task, asked, variants)
             return Scores.concat([self._score_without(visible, ids, query, variant.hidden) for variant in variants])
 
         answers = Counterfactuals(score, support_without, ids.entity, entity, batch.calibration)
@@ -210,7 +111,7 @@ class QueryPlanner:
         """The scores of a query without some facts, on a graph that does not have them."""
         fewer = replace(visible, hidden=visible.hidden | frozenset(hidden))
         try:
-            return self.answer(fewer, [ids], [query], keep=False).scores
+            return self._score(fewer, [ids], [query], keep=False).scores
         except InputError:  # nothing is known about the entity any more
             return Scores.empty(1)
 
@@ -222,33 +123,100 @@ class QueryPlanner:
         ``keep`` tells whether a view without facts is kept for further queries.
         """
         view = self.views.get(len(self.entities.new), self._in_background(visible.hidden), keep)
-        graph = view.graph.with_facts(self._visible(visible))
+        observed = self._visible(visible.hidden)
+        graph = view.graph.with_facts(observed.take(observed.time < visible.before))
         queried = {ids.entity: ids.time for ids in batch}
-        others = self._other_new_entities(graph, set(queried))
+        others = {} if self._takes_own_support else self._other_new_entities(graph, set(queried))
         support = supports(graph, list((queried | others).items()), visible.before)
+        known = set(support.entity_of_fact.tolist())
         for ids in batch:
-            if not (support.entity_of_fact == ids.entity).any():
+            if ids.entity not in known:
                 raise self._no_known_facts(queries[ids.index])
         return view, graph, support
 
-    def answer(
+    def answer(self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query]) -> AnsweredBatch:
+        """Scores queries that use the same facts in one batch."""
+        return self._answered(visible, batch, self._score(visible, batch, queries))
+
+    def answer_in_batches(self, queries: Sequence[Query]) -> Iterator[AnsweredBatch]:
+        """Scores queries in as few batches as memory allows; those without a relation are left out.
+
+        All queries are encoded before the first one is scored. A model that takes the support facts of each query
+        scores queries with different limits together.
+        """
+        groups: dict[VisibleFacts, list[EncodedQuery]] = {}
+        for index, query in enumerate(queries):
+            if query.relation is not None:
+                ids = self.encode(index, query)
+                groups.setdefault(self.visible_facts(query, ids), []).append(ids)
+        if not self._takes_own_support:
+            for visible, group in groups.items():
+                for low in range(0, len(group), _MAX_QUERIES):
+                    yield self.answer(visible, group[low : low + _MAX_QUERIES], queries)
+            return
+        merged: dict[tuple[Setting, frozenset[Row]], list[tuple[EncodedQuery, int]]] = {}
+        for visible, group in groups.items():
+            together = merged.setdefault((visible.setting, visible.hidden), [])
+            together += [(ids, visible.before) for ids in group]
+        for (setting, hidden), limited in merged.items():
+            yield from self._answer_together(setting, hidden, limited, queries)
+
+    def _answer_together(
+        self,
+        setting: Setting,
+        hidden: frozenset[Row],
+        limited: Sequence[tuple[EncodedQuery, int]],
+        queries: Sequence[Query],
+    ) -> Iterator[AnsweredBatch]:
+        """Scores queries of one setting from which the same facts are hidden; each has its own limit."""
+        view = self.views.get(len(self.entities.new), self._in_background(hidden))
+        graph = view.graph.with_facts(self._visible(hidden))
+        asked = query_columns([ids for ids, _ in limited], [before for _, before in limited])
+        support = supports_of_queries(graph, asked)
+        for (ids, _), count in zip(limited, support.counts.tolist(), strict=True):
+            if not count:
+                raise self._no_known_facts(queries[ids.index])
+        scorer = view.model.with_graph(graph).scorer(_max_delta(graph, asked), self._new_names)
+        assert isinstance(scorer, PerQueryScorer)
+        names = self.entities.vocabulary, self.run.calendar
+        for rows, evaluated in scorer.evaluate(support, asked):
+            indices = [limited[row][0].index for row in rows.tolist()]
+
+            def paths(
+                row: int, entities: list[int], limit: int, found: Evaluated = evaluated
+            ) -> list[list[ExplanationPath]]:
+                return found.explain(row, entities, *names, limit)
+
+            found = asked.take(rows), evaluated.scores, setting
+            yield AnsweredBatch(self.run, self.entities, indices, *found, paths)
+
+    def _score(
         self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query], keep: bool = True
-    ) -> AnsweredBatch:
+    ) -> _ScoredTask:
         """Scores a batch of queries. The observed facts are added to the graph here, once for the whole batch: the
         scorer's own ``with_facts`` of the support, which is part of this graph, returns the graph unchanged."""
         view, graph, support = self.prepare(visible, batch, queries, keep)
-        columns = ([getattr(ids, name) for ids in batch] for name in ("entity", "relation", "time"))
-        entity, relation, time = (np.array(column, dtype=np.int32) for column in columns)
-        limits = np.full_like(entity, visible.before)
-        task = Task(support, Queries(entity, relation, time, np.full_like(entity, -1), limits))
-        first, last = graph.time_range
-        max_delta = max(last, int(time.max())) - min(first, int(time.min()))
-        names = {number: name for name, number in self.entities.new.items()}
-        scorer = view.model.with_graph(graph).scorer(max_delta, names)
-        scores = scorer.score(task, task.queries)
-        calibration = self.run.calibration_for(visible.setting)
-        indices = [ids.index for ids in batch]
-        return AnsweredBatch(self.run, self.entities, indices, graph, task, scorer, scores, calibration)
+        task = Task(support, query_columns(batch, visible.before))
+        scorer = view.model.with_graph(graph).scorer(_max_delta(graph, task.queries), self._new_names)
+        return _ScoredTask(graph, task, scorer, scorer.score(task, task.queries))
+
+    def _answered(self, visible: VisibleFacts, batch: list[EncodedQuery], scored: _ScoredTask) -> AnsweredBatch:
+        task, names = scored.task, (self.entities.vocabulary, self.run.calendar)
+
+        def paths(row: int, entities: list[int], limit: int) -> list[list[ExplanationPath]]:
+            return scored.scorer.explain(task, task.queries.take(slice(row, row + 1)), entities, *names, limit)
+
+        found = task.queries, scored.scores, visible.setting
+        return AnsweredBatch(self.run, self.entities, [ids.index for ids in batch], *found, paths)
+
+    @cached_property
+    def _takes_own_support(self) -> bool:
+        """Whether the model takes the support facts of each query, and none of other entities."""
+        return isinstance(self.run.model.scorer(), PerQueryScorer)
+
+    @property
+    def _new_names(self) -> dict[int, str]:
+        return {number: name for name, number in self.entities.new.items()}
 
     @property
     def _background(self) -> TemporalGraph:
@@ -262,8 +230,36 @@ class QueryPlanner:
         before = NO_LIMIT if query.hindsight else ids.time
         if query.as_of is not None:
             before = min(before, self._as_of(query, ids) + 1)
-        last = max(self._background.time_range[1], int(self.observed.time.max(initial=0)))
-        return before if before <= last else NO_LIMIT
+        return before if before <= self._last_time else NO_LIMIT
+
+    def _first_time(self, entity: int) -> int:
+        """The tick of the first fact of an entity; ``NO_LIMIT`` if it has none."""
+        base, first = self._background.base, self._first_observed.get(entity, NO_LIMIT)
+        if self._known(entity) and base.offsets[entity] < base.offsets[entity + 1]:
+            first = min(first, int(base.time[base.offsets[entity]]))
+        return first
+
+    @cached_property
+    def _first_observed(self) -> dict[int, int]:
+        """Entity → tick of the first of the given facts that mention it."""
+        first: dict[int, int] = {}
+        for subject, _, object, tick in self.observed:
+            for entity in (subject, object):
+                first[entity] = min(first.get(entity, NO_LIMIT), tick)
+        return first
+
+    def _has_facts(self, ids: EncodedQuery, visible: VisibleFacts) -> bool:
+        """Whether an entity has facts that are visible, if some are hidden."""
+        parts = [self.observed.take((self.observed.subject == ids.entity) | (self.observed.object == ids.entity))]
+        if self._known(ids.entity):
+            own = edges_of(self._background.base, ids.entity)
+            parts.append(own.in_real_direction(self.run.vocabulary.relation_ids))
+        rows = (row for part in parts for row in part)
+        return any(row[3] < visible.before and row not in visible.hidden for row in rows)
+
+    @cached_property
+    def _last_time(self) -> int:
+        return max(self._background.time_range[1], int(self.observed.time.max(initial=0)))
 
     def _as_of(self, query: Query, ids: EncodedQuery) -> int:
         text, label = str(query.as_of), self.run.calendar.label
@@ -298,10 +294,11 @@ class QueryPlanner:
         contained = self._background.contains(Quadruples.from_rows(rows))
         return frozenset(row for row, found in zip(rows, contained, strict=True) if found)
 
-    def _visible(self, visible: VisibleFacts) -> Quadruples:
-        """The observed facts that may be used."""
-        keep = np.array([row not in visible.hidden for row in self.observed], dtype=np.bool_)
-        return self.observed.take(keep & (self.observed.time < visible.before))
+    def _visible(self, hidden: frozenset[Row]) -> Quadruples:
+        """The observed facts that are not hidden."""
+        if not hidden:
+            return self.observed
+        return self.observed.take(np.array([row not in hidden for row in self.observed], dtype=np.bool_))
 
     def _other_new_entities(self, graph: TemporalGraph, queried: set[int]) -> dict[int, int]:
         """Entity → last tick of the other entities that only observed facts mention; their latest facts are used."""
@@ -318,3 +315,19 @@ class QueryPlanner:
         field = "subject" if query.object is None else "object"
         expected = "at least one fact about it" if query.hindsight else "an earlier fact about it, or hindsight"
         return InputError(problem, field=field, found=query.entity, expected=expected, hint=hint)
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoredTask:
+    """Queries that use the same facts, with their scores."""
+
+    graph: TemporalGraph
+    """The background with the observed facts."""
+    task: Task
+    scorer: Explainer
+    scores: Scores
+
+
+def _max_delta(graph: TemporalGraph, queries: Queries) -> int:
+    first, last = graph.time_range
+    return max(last, int(queries.time.max())) - min(first, int(queries.time.min()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,13 @@ class Prediction:
     """Probability of the relations whose entities were not scored, if the relation is open."""
     when: TimePrediction | None = None
     """When the next such fact occurs, if the query has a horizon."""
+    best_share: float | None = None
+    """Share of the best answer, even if it is below ``min_share``; None if the model has no answer at all."""
+
+    @property
+    def unlisted(self) -> float:
+        """Probability of everything that is not among the answers: 1 minus their shares."""
+        return max(0.0, 1.0 - math.fsum(answer.share for answer in self.answers))
 
     @property
     def setting(self) -> Setting:

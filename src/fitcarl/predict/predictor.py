@@ -9,23 +9,32 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fitcarl.config.base import Setting
+from fitcarl.core.progress import OnProgress
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.io.frames import is_frame
 from fitcarl.data.io.read_options import ReadKeywords, ReadOptions
 from fitcarl.data.moments import AnyTime
 from fitcarl.data.name_search import NameSearch
 from fitcarl.errors import InputError, did_you_mean
+from fitcarl.predict.answering import answer_queries, answer_rows, check_rows
 from fitcarl.predict.entities import EntityIndex
+from fitcarl.predict.event_scores import End, EventScores, parse_events, score_events
 from fitcarl.predict.example import Example, read_example
 from fitcarl.predict.explainer import AnswerContext, base_rate, explain_in_context
 from fitcarl.predict.explanation import Explanation
 from fitcarl.predict.fact import AnyFact, CheckedFact, Fact, make_fact, make_facts
-from fitcarl.predict.open_queries import answer_any_relation, predict_time
 from fitcarl.predict.parsing import FactParser
-from fitcarl.predict.planner import QueryPlanner, answer_batches
+from fitcarl.predict.planner import QueryPlanner
 from fitcarl.predict.prediction import Prediction
+from fitcarl.predict.predictions import OnError, Predictions
 from fitcarl.predict.query import Query, query_time
+from fitcarl.predict.questions import parse_queries
 from fitcarl.predict.views import GraphViewCache
+from fitcarl.runs.evaluate import validation_shares
 from fitcarl.runs.run import Run
 
 
@@ -43,6 +52,7 @@ class Predictor:
         self._views = GraphViewCache(run.model, run.context)
         self._observed: dict[CheckedFact, None] = {}
         self._lock = Lock()
+        self._validation: dict[Setting, NDArray[np.float64]] = {}
 
     @classmethod
     def load(cls, run: str | Path | Run) -> Predictor:
@@ -139,6 +149,7 @@ class Predictor:
         as_of: AnyTime | None = None,
         hindsight: bool = False,
         horizon: str | None = None,
+        min_share: float = 0.0,
     ) -> Prediction:
         """Answers one query over the background and the observed facts.
 
@@ -155,20 +166,65 @@ class Predictor:
             as_of: Use only facts up to this time, which is not later than ``at``.
             hindsight: Use facts at and after ``at`` too; path steps later than ``at`` are marked.
             horizon: A duration such as ``30d``: predict also when the next such fact occurs.
+            min_share: Answers with a smaller share are left out.
 
         Raises:
             InputError: If a name or a time is unknown, or nothing is known about the entity.
         """
-        with self._lock:
-            facts = tuple(self._observed)
+        facts = self._given(None)
         if at is None:
             if horizon is None:
                 raise InputError("missing argument", field="at", expected="a time, or a horizon")
             at = self.next_time(facts)
         known_until = None if as_of is None else query_time(as_of, "as_of")
         asked = subject, object, relation, query_time(at, "at"), top, paths
-        query = Query(*asked, make_facts(without), known_until, hindsight, horizon)
+        query = Query(*asked, make_facts(without), known_until, hindsight, horizon, min_share)
         return self.answer_checked([query], facts)[0]
+
+    def ask_many(
+        self,
+        queries: Any,
+        *,
+        facts: Iterable[AnyFact] | Any | None = None,
+        errors: OnError = "raise",
+        top: int = 10,
+        paths: int = 1,
+        without: Iterable[AnyFact] = (),
+        as_of: AnyTime | None = None,
+        hindsight: bool = False,
+        horizon: str | None = None,
+        min_share: float = 0.0,
+        on_progress: OnProgress | None = None,
+    ) -> Predictions:
+        """Answers a table of queries; queries that share facts share work. All are checked before any is answered.
+
+        Args:
+            queries: A data frame (polars, pandas, pyarrow or any other with the Arrow stream protocol) or a sequence of
+                mappings, with the columns subject, relation, object and at and, if wanted, as_of, horizon and id; or
+                a sequence of ``Query`` objects, which the options below do not change.
+            facts: Facts about new or known entities; by default the observed facts.
+            errors: For queries that cannot be answered: ``raise`` the first error, ``skip`` them, or ``return`` them as
+                rows of the frame. The result lists them in ``errors`` in both cases.
+            top: Maximum number of answers per query.
+            paths: Maximum number of paths per answer; the frame shows the best one.
+            without: Facts that are treated as unknown.
+            as_of: Use only facts up to this time, where a row has none of its own.
+            hindsight: Use facts at and after the time of a query too.
+            horizon: A duration such as ``30d``, where a row has none of its own.
+            min_share: Answers with a smaller share are left out.
+            on_progress: Called after every batch of queries.
+
+        Returns:
+            The predictions; ``to_frame()`` is a table of all answers.
+
+        Raises:
+            InputError: With the number of the row, if a query cannot be answered and ``errors`` is ``raise``.
+        """
+        options = {"top": top, "paths": paths, "without": make_facts(without), "hindsight": hindsight}
+        options |= {"as_of": as_of, "horizon": horizon, "min_share": min_share}
+        planner = self.planner(self._given(facts))
+        rows = check_rows(planner, parse_queries(queries, options), errors)
+        return Predictions(tuple(rows), tuple(answer_rows(planner, rows, on_progress)), errors == "return")
 
     def answer(self, queries: Sequence[Query], facts: Iterable[AnyFact]) -> list[Prediction]:
         """Answers queries over the background and the given facts; observed facts are not used.
@@ -184,15 +240,48 @@ class Predictor:
 
     def answer_checked(self, queries: Sequence[Query], facts: Sequence[CheckedFact]) -> list[Prediction]:
         """Answers ``queries`` as ``answer`` does; ``facts`` are distinct facts that ``check`` returned."""
-        planner = self.planner(facts)
-        found = {index: answer_any_relation(planner, query) for index, query in enumerate(queries) if query.is_open}
-        for batch in answer_batches(planner, queries):
-            for row, index in enumerate(batch.indices):
-                query = queries[index]
-                answers = tuple(batch.top_answers(row, query.top, query.paths))
-                when = None if query.horizon is None else predict_time(planner, query, query.horizon)
-                found[index] = Prediction(query, answers, self.run.config.setting, when=when)
-        return [found[index] for index in range(len(queries))]
+        return answer_queries(self.planner(facts), queries)
+
+    def score(
+        self,
+        events: Any,
+        facts: Iterable[AnyFact] | None = None,
+        *,
+        predict: End = "object",
+        errors: OnError = "raise",
+        hindsight: bool = False,
+        against_validation: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> EventScores:
+        """Scores given facts: how likely each was as the answer to its own query. A fact is not visible to its scoring.
+
+        Args:
+            events: A data frame or a sequence of mappings with the columns subject, relation, object and time and, if
+                wanted, id; or a sequence of tuples.
+            facts: Facts about new or known entities; by default the observed facts.
+            predict: The end that is predicted from the other one: ``object`` or ``subject``.
+            errors: For facts that cannot be scored: ``raise``, ``skip`` or ``return``, as in ``ask_many``.
+            hindsight: Use facts at and after the time of each fact too.
+            against_validation: Also compare each share with those of the true answers of meta-validation, which needs
+                the dataset of the run and takes some seconds.
+            on_progress: Called after every batch of facts.
+
+        Returns:
+            Share, rank and percentile of each fact; ``to_frame()`` is a table of them.
+
+        Raises:
+            InputError: With the number of the row, if a fact cannot be scored and ``errors`` is ``raise``.
+        """
+        rows = parse_events(events, predict, {"hindsight": hindsight})
+        validation = self.validation_shares("completion" if hindsight else "forecast") if against_validation else None
+        planner = self.planner(self._given(facts))
+        return score_events(planner, rows, errors, predict, validation, on_progress=on_progress)
+
+    def validation_shares(self, setting: Setting) -> NDArray[np.float64]:
+        """The shares of the true answers of meta-validation in a ``setting``, ascending; computed once."""
+        if setting not in self._validation:
+            self._validation[setting] = validation_shares(self.run, setting)
+        return self._validation[setting]
 
     def explain(self, query: Query, entity: str, facts: Iterable[AnyFact] | None = None, paths: int = 3) -> Explanation:
         """Explains one entity as an answer: evidence, measured effects of facts, and paths.
@@ -209,12 +298,7 @@ class Predictor:
         Raises:
             InputError: If a name is unknown, the relation is open, or nothing is known about the query entity.
         """
-        if facts is None:
-            with self._lock:
-                checked = tuple(self._observed)
-        else:
-            checked = self._checked(facts)
-        return self.explain_checked(query, entity, checked, paths)
+        return self.explain_checked(query, entity, self._given(facts), paths)
 
     def explain_checked(self, query: Query, entity: str, facts: Sequence[CheckedFact], paths: int = 3) -> Explanation:
         """Explains an entity as ``explain`` does.
@@ -317,6 +401,25 @@ class Predictor:
             facts = self.read(facts)
         return tuple(dict.fromkeys(self.check(fact) for fact in facts))
 
+    def _given(self, facts: Iterable[AnyFact] | None) -> tuple[CheckedFact, ...]:
+        """Facts of a call, checked; the observed facts if there are none."""
+        if facts is not None:
+            return self._checked(facts)
+        with self._lock:
+            return tuple(self._observed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes: the run folder, which is loaded there, and the observed facts."""
+        folder, as_trained = self.run.folder.path.resolve(), not self.run.updates
+        return _load_with_facts, (str(folder), as_trained, self._given(None))
+
     def planner(self, facts: Sequence[CheckedFact]) -> QueryPlanner:
         """The planner of a call with these ``facts``, which ``check`` returned."""
         return QueryPlanner.of(self.run, self._views, self.parser, facts)
+
+
+def _load_with_facts(folder: str, as_trained: bool, facts: Sequence[CheckedFact]) -> Predictor:
+    """The predictor that was sent to another process."""
+    predictor = Predictor(Run.load(folder, as_trained=as_trained))
+    predictor._observed.update(dict.fromkeys(facts))
+    return predictor

@@ -56,6 +56,8 @@ class Query:
     """Whether facts at and after the time of the query are used too; otherwise the query is a forecast."""
     horizon: str | None = None
     """A duration from ``at`` on, such as ``30d``: when does the next such fact occur? None to ask about ``at`` only."""
+    min_share: float = 0.0
+    """Answers with a smaller share are left out."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "at", query_time(self.at, "at"))
@@ -81,6 +83,9 @@ class Query:
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 expected = f"an integer, at least {least}"
                 raise InputError("invalid number", field=name, found=str(value), expected=expected)
+        share = self.min_share
+        if not isinstance(share, int | float) or isinstance(share, bool) or not 0 <= share <= 1:
+            raise InputError("invalid share", field="min_share", found=str(share), expected="a number from 0 to 1")
 
     @property
     def entity(self) -> str:

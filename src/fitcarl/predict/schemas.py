@@ -60,6 +60,8 @@ class QuerySchema(JsonModel):
     """Whether facts at and after the time of the query are used too; otherwise the query is a forecast."""
     horizon: str | None
     """A duration from ``at`` on, such as ``30d``, to ask when the next such fact occurs; null otherwise."""
+    min_share: float
+    """Answers with a smaller share are left out."""
 
     def to_query(self) -> Query:
         """The query; an InputError unless exactly one of subject and object is given."""
@@ -75,6 +77,7 @@ class QuerySchema(JsonModel):
             as_of=self.as_of,
             hindsight=self.hindsight,
             horizon=self.horizon,
+            min_share=self.min_share,
         )
 
 
@@ -167,6 +170,10 @@ class PredictionSchema(JsonModel):
     trained_for: Setting
     """The setting that the run was trained for."""
     answers: tuple[AnswerSchema, ...]
+    unlisted: float
+    """Probability of everything that is not among the answers."""
+    best_share: float | None
+    """Share of the best answer, even if it is below ``min_share``; null if the model has no answer at all."""
     relations: tuple[RelationShareSchema, ...]
     """The most probable relations, if the relation is open; empty otherwise."""
     left_out: float

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.schema import Config
@@ -13,8 +14,9 @@ from fitcarl.core.progress import OnProgress
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.io.validation import validate
+from fitcarl.data.quadruples import Ids
 from fitcarl.errors import InputError
-from fitcarl.evaluation.calibration import Calibration, fit_calibration
+from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration, fit_calibration
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import draw_tasks, evaluate_scorer, hide_answers
 from fitcarl.evaluation.reliability import filter_known_answers
@@ -176,6 +178,39 @@ def calibrate(
         seed: Seed of the resampling and of the choice of queries.
         max_queries: Queries of all draws that are used.
     """
+    return fit_calibration(*_validation_scores(scorer, dataset, shots, setting, draws, seed, max_queries))
+
+
+def validation_shares(run: Run, setting: Setting, max_queries: int = _OTHER_QUERIES) -> NDArray[np.float64]:
+    """The shares that a run gives to the true answers of meta-validation, ascending; 0 for unlisted ones.
+
+    These are the queries of the official draw that shares are calibrated on, or some of them.
+
+    Args:
+        run: The run.
+        setting: What the queries may use.
+        max_queries: Queries that are used.
+
+    Raises:
+        InputError: If the dataset is not there any more, or has no such queries.
+    """
+    run = as_trained(run)
+    dataset, shots = check_fits(run, None), run.config.shots
+    if not len(official_task(dataset.valid, shots, dataset.vocabulary.relation_ids, setting).queries):
+        problem = f"meta-validation has no queries in the setting {setting}"
+        raise InputError(problem, file=run.source, expected="a dataset with such queries")
+    arguments = dataset, shots, setting, 0, run.config.seed, max_queries
+    scores, answer = _validation_scores(run.scorer_for(dataset), *arguments)
+    shares = (run.calibration_for(setting) or UNCALIBRATED).shares(scores)
+    correct = shares.entity == answer[shares.query]
+    found = np.bincount(shares.query[correct], weights=shares.score[correct], minlength=len(answer))
+    return np.sort(found)
+
+
+def _validation_scores(
+    scorer: Scorer, dataset: Dataset, shots: int, setting: Setting, draws: int, seed: int, max_queries: int
+) -> tuple[Scores, Ids]:
+    """Scores of queries of meta-validation without other true answers, and the true answers."""
     known = KnownAnswers.of(dataset)
     tasks = draw_tasks(dataset.valid, shots, dataset.vocabulary.relation_ids, draws, seed, setting)
     rng = np.random.default_rng(seed)
@@ -194,7 +229,7 @@ def calibrate(
             remaining_scores -= len(scores.entity)
             if remaining_scores <= 0:
                 break
-    return fit_calibration(Scores.concat(listed), np.concatenate(answer))
+    return Scores.concat(listed), np.concatenate(answer)
 
 
 def provenance(run: Run, dataset: Dataset, split: Split, shots: int, setting: Setting) -> dict[str, str]:

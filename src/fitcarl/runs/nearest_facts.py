@@ -10,7 +10,8 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples, Row
 from fitcarl.graph.kernels import visible_edges
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
-from fitcarl.tasks.task import NO_LIMIT
+from fitcarl.models.support import SupportFacts
+from fitcarl.tasks.task import NO_LIMIT, Queries
 
 MAX_SUPPORT = 50
 """Maximum number of support facts per entity. New entities rarely have more; known ones may have thousands."""
@@ -21,6 +22,22 @@ def supports(graph: TemporalGraph, entities: Sequence[tuple[int, int]], before: 
     parts = [nearest_facts(graph, entity, tick, before) for entity, tick in entities]
     owner = np.repeat([entity for entity, _ in entities], [len(part) for part in parts]).astype(np.int32)
     return MetaSet(owner, Quadruples.concat(parts))
+
+
+def supports_of_queries(graph: TemporalGraph, queries: Queries) -> SupportFacts:
+    """The support facts of each query; queries of an entity that see the same facts share one lookup."""
+    found: dict[tuple[int, ...], Quadruples] = {}
+    rows = []
+    visible = [part.count_before(queries.entity, queries.visible_before) for part in (graph.base, graph.overlay)]
+    columns = np.stack([queries.entity, queries.time, queries.visible_before, *visible], axis=1)
+    for entity, tick, before, *counts in columns.tolist():
+        # The nearest facts are the latest ones unless the query sees facts at or after its own time.
+        key = entity, *counts, tick if before > tick else -1
+        if key not in found:
+            facts = nearest_facts(graph, entity, tick, before)
+            found[key] = facts.seen_from(np.full(len(facts), entity, dtype=np.int32), graph.relations)
+        rows.append(found[key])
+    return SupportFacts.from_rows(rows)
 
 
 def nearest_facts(

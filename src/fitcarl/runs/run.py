@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
 from fitcarl.config.schema import Config
@@ -19,11 +20,12 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.reading import Reading
 from fitcarl.data.traffic import last_busy_tick
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.errors import InputError
+from fitcarl.errors import InputError, did_you_mean
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.storage import open_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
+from fitcarl.models.entity_vectors import EntityVectors, HasEntityVectors
 from fitcarl.models.open_queries.fitting import OpenModels, fit_open_models
 from fitcarl.models.registry import trainable_class
 from fitcarl.runs.history import UpdateRecord, read_history
@@ -139,6 +141,53 @@ class Run:
         """The last tick with real traffic in its background; stray facts with later times do not count."""
         times = self.context.graph.base.time
         return last_busy_tick(times) if len(times) else 0
+
+    @cached_property
+    def entity_vectors(self) -> EntityVectors:
+        """The vectors of its entities.
+
+        Raises:
+            InputError: If the model has none.
+        """
+        if not isinstance(self.model, HasEntityVectors):
+            problem = f"the model {self.config.model} has no vectors of entities"
+            raise InputError(problem, file=self.folder.path, expected="a run of plus or of a model with embeddings")
+        return self.model.entity_vectors()
+
+    def embedding(self, entity: str) -> NDArray[np.float32]:
+        """The vector of a known entity; ``entity_vectors.kind`` says what it is.
+
+        Args:
+            entity: Name of the entity.
+
+        Raises:
+            InputError: If the entity has no vector, or the model has none.
+        """
+        return self.entity_vectors.rows[self._with_vector(entity)].copy()
+
+    def nearest(self, entity: str, n: int = 10) -> list[tuple[str, float]]:
+        """The most similar other entities by the cosine of their vectors, most similar first.
+
+        Args:
+            entity: Name of the entity.
+            n: Maximum number of entities.
+
+        Raises:
+            InputError: If the entity has no vector, or the model has none.
+        """
+        found = self.entity_vectors.nearest(self._with_vector(entity), n)
+        return [(self.vocabulary.entities[other], similarity) for other, similarity in found]
+
+    def _with_vector(self, entity: str) -> int:
+        """The id of an entity that has a vector."""
+        known, index = self.entity_vectors.known, self.vocabulary.entity_index.get(entity)
+        if index is None:
+            hint = did_you_mean(entity, self.vocabulary.entities)
+            raise InputError("unknown entity", field="entity", found=entity, expected="an entity of the run", hint=hint)
+        if not known[index]:
+            expected = "an entity that the model was trained on"
+            raise InputError("an entity without a trained vector", field="entity", found=entity, expected=expected)
+        return index
 
     def dataset(self) -> Dataset:
         """The dataset it was trained on.

@@ -66,8 +66,9 @@ def _kind(schema: Mapping[str, Any]) -> str:
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'
-    if "anyOf" in schema:
-        return " or ".join(_kind(option) for option in schema["anyOf"])
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            return " or ".join(_kind(option) for option in schema[union])
     if schema.get("type") == "array":
         return f"list of {_kind(schema['items'])}"
     return escape(str(schema.get("type", "")))

@@ -20,7 +20,7 @@ from fitcarl.serve.access import AccessPolicy
 from fitcarl.serve.errors import ApiError
 from fitcarl.serve.middleware import Middleware
 from fitcarl.serve.routes import router
-from fitcarl.serve.schemas import error_responses
+from fitcarl.serve.schemas import MANY, ONE, error_responses
 from fitcarl.serve.service import Service
 from fitcarl.serve.static import StaticFile, StaticFiles
 
@@ -118,6 +118,7 @@ def _from_validation(error: dict[str, Any]) -> ApiError:
     if error["type"] == "json_invalid":
         return ApiError(400, f"the body is not JSON: {error['ctx']['error']} at character {error['loc'][-1]}")
     part, *inside = (str(key) for key in error["loc"])
+    inside = inside[inside[:1] in ([ONE], [MANY]) :]
     field = ".".join(inside) or None
     problem = error["msg"].removeprefix("Value error, ")
     return ApiError(422, f"{field or part}: {problem}", field)

@@ -22,6 +22,8 @@ class Limits:
     """Time to receive a request body; slower ones fail with 408."""
     facts_per_request: int = 200
     """Facts in one request, including those of ``without``; more fail with 422."""
+    queries_per_request: int = 100
+    """Queries in one list; more fail with 422."""
     facts_per_update: int = 10_000
     """Facts in one update of the background; more fail with 422. ``body_bytes`` bounds them, too."""
     facts_per_actor: int = 1_000

@@ -7,6 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from fitcarl.errors import InputError
+from fitcarl.predict.fact import Fact
+from fitcarl.predict.query import Query as PredictQuery
 from fitcarl.predict.schemas import ExampleSchema, ExplanationSchema, PredictionSchema
 from fitcarl.serve import schemas
 from fitcarl.serve.api_docs import render
@@ -127,12 +130,25 @@ async def forget_fact(service: ServiceDependency, identity: str) -> schemas.Remo
     return schemas.RemovedResponse(removed=await service.forget_fact(identity))
 
 
-@router.post("/predict", response_model=PredictionSchema, tags=["queries"], **_WITH_BODY)
-async def predict(service: ServiceDependency, body: schemas.PredictRequest) -> Response:
-    """Answer a query from the stored facts about its entity and the facts of the request: ranked answers with
-    calibrated probabilities and paths."""
-    facts = [fact.to_fact() for fact in body.facts]
-    return Response(await service.predict(body.to_query(), facts), media_type=_JSON)
+@router.post("/predict", response_model=PredictionSchema | list[PredictionSchema], tags=["queries"], **_WITH_BODY)
+async def predict(service: ServiceDependency, body: schemas.PredictBody) -> Response:
+    """Answer a query, or each of a list of queries, from the stored facts about its entity and the facts of the
+    request: ranked answers with calibrated probabilities and paths. A list gets a list of predictions in the same
+    order, or, if one of its queries is invalid, an error whose field begins with the index of that query."""
+    if isinstance(body, schemas.PredictRequest):
+        return Response(await service.predict(*_query_and_facts(body)), media_type=_JSON)
+    found = await service.predict_many([_query_and_facts(query, index) for index, query in enumerate(body)])
+    return Response(b"[" + b",".join(found) + b"]", media_type=_JSON)
+
+
+def _query_and_facts(body: schemas.PredictRequest, index: int | None = None) -> tuple[PredictQuery, list[Fact]]:
+    """The query of a request and its facts; ``index`` is its place in a list."""
+    try:
+        return body.to_query(), [fact.to_fact() for fact in body.facts]
+    except InputError as error:
+        if index is None:
+            raise
+        raise ApiError(422, f"query {index}: {error}", ".".join(filter(None, (str(index), error.field)))) from None
 
 
 @router.post("/explain", response_model=ExplanationSchema, tags=["queries"], **_WITH_BODY)

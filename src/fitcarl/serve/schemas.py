@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
 from fitcarl.config.base import Setting
 from fitcarl.data.calendar import Granularity
@@ -100,6 +100,17 @@ class PredictRequest(QuerySchema):
     """Use facts at and after ``at`` too; otherwise only facts strictly before ``at`` are used."""
     horizon: Annotated[str, Field(pattern=_ONE_LINE, max_length=_MAX_TIME_LENGTH)] | None = None
     """A duration such as ``30d``: predict also when the next such fact occurs."""
+    min_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Answers with a smaller share are left out."""
+
+
+ONE, MANY = "query", "queries"
+"""Tags of the two forms of a request to predict; they are left out of the paths of fields."""
+PredictBody = Annotated[
+    Annotated[PredictRequest, Tag(ONE)] | Annotated[tuple[PredictRequest, ...], Field(min_length=1), Tag(MANY)],
+    Discriminator(lambda body: MANY if isinstance(body, list | tuple) else ONE),
+]
+"""One query, or a list of queries."""
 
 
 class ExplainRequest(PredictRequest):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 
 from fitcarl.core.lock import FolderInUseError
 from fitcarl.errors import InputError
+from fitcarl.predict.answering import check_query
 from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
@@ -26,7 +27,11 @@ from fitcarl.serve.workers.jobs import InvalidInputError, Job, LocalWorker, Work
 
 NameKind = Literal["entity", "relation"]
 
+Result = TypeVar("Result")
+
 _EXECUTOR_THREADS = 4
+_QUERIES_AT_ONCE = 16
+"""Queries of one list that wait for an answer at the same time, so that a list does not fill the queue."""
 _MAX_SUGGESTIONS = 5
 _NAME_FIELDS: Mapping[str, NameKind] = {
     "subject": "entity",
@@ -196,6 +201,39 @@ class Service:
         """The prediction as JSON, from the stored facts about the query entity and ``facts``, which are not stored."""
         return await self._run(Job(query), facts)
 
+    async def predict_many(self, requests: Sequence[tuple[Query, Sequence[Fact]]]) -> list[bytes]:
+        """The predictions for several queries with their facts, as JSON; all are checked before any is answered."""
+        self._check_count("queries", len(requests), self.limits.queries_per_request)
+        self._batcher.check_capacity()
+        known = [await self._in_list(index, self._checked(*request)) for index, request in enumerate(requests)]
+        turns = asyncio.Semaphore(max(1, min(_QUERIES_AT_ONCE, self.limits.waiting // 4)))
+
+        async def answer(query: Query, facts: Sequence[CheckedFact]) -> bytes:
+            async with turns:
+                return await self._answer(Job(query), facts)
+
+        jobs = (answer(query, facts) for (query, _), facts in zip(requests, known, strict=True))
+        return list(await asyncio.gather(*(self._in_list(index, job) for index, job in enumerate(jobs))))
+
+    @staticmethod
+    async def _in_list(index: int, result: Awaitable[Result]) -> Result:
+        """A result for one query of a list; errors name its index."""
+        try:
+            return await result
+        except ApiError as error:
+            field = ".".join(filter(None, (str(index), error.field)))
+            raise ApiError(error.status, f"query {index}: {error.message}", field, error.suggestions) from None
+
+    async def _checked(self, query: Query, facts: Sequence[Fact]) -> tuple[CheckedFact, ...]:
+        """The facts for a query, which can be answered."""
+        self._check_query(query, facts)
+        known = await self._known_facts(query, facts)
+        try:
+            check_query(self._predictor.planner(known), query)
+        except InputError as error:
+            raise await self._api_error(InvalidInputError.from_error(error)) from None
+        return known
+
     async def explain(self, query: Query, entity: str, facts: Sequence[Fact]) -> bytes:
         """The explanation of one entity as an answer, as JSON."""
         self._check_length("entity", entity)
@@ -211,9 +249,11 @@ class Service:
     async def _run(self, job: Job, facts: Sequence[Fact]) -> bytes:
         self._batcher.check_capacity()  # before any other work
         self._check_query(job.query, facts)
-        known = await self._known_facts(job.query, facts)
+        return await self._answer(job, await self._known_facts(job.query, facts))
+
+    async def _answer(self, job: Job, facts: Sequence[CheckedFact]) -> bytes:
         try:
-            return await self._batcher.run(job, known)
+            return await self._batcher.run(job, facts)
         except InvalidInputError as error:
             raise await self._api_error(error) from None
 

@@ -147,7 +147,7 @@ def test_contributions_to_an_entity_that_only_paths_lead_to_add_up(model: PlusMo
     found = 0
     for number in range(0, len(asked.queries), 3):
         query = one(asked, number)
-        actions, _ = scorer._evaluate(asked.support, query)
+        actions = scorer._evaluate(asked.support, query).actions
         scores = scorer.score(asked, query)
         for place in np.flatnonzero(~np.isin(scores.entity, actions.candidates.entity))[:5]:
             sources = scorer.evidence(asked, query, int(scores.entity[place]))
@@ -165,7 +165,8 @@ def test_contribution_of_a_typical_family_is_zero_and_base_is_a_typical_candidat
     scorer, query = model.scorer(), one(asked, 1)
     scores = scorer.score(asked, query)
     best = int(scores.entity[np.argmax(scores.score)])
-    actions, log_probs = scorer._evaluate(asked.support, query)
+    evaluated = scorer._evaluate(asked.support, query)
+    actions, log_probs = evaluated.actions, evaluated.log_probs
     typical = torch.from_numpy(actions.candidates.features).mean(0, keepdim=True)
     listed = int(np.flatnonzero(actions.candidates.entity == best)[0])
     with torch.no_grad():

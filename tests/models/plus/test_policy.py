@@ -12,8 +12,8 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.models.base import Episode, GraphContext
 from fitcarl.models.plus.action_features import ActionFeatures, action_features
 from fitcarl.models.plus.candidates import Shortlist
+from fitcarl.models.plus.outcomes import Outcomes
 from fitcarl.models.plus.policy import log_likelihood
-from fitcarl.models.plus.scorer import Outcomes
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.tasks.task import Queries, Task, sampled_task

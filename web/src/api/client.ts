@@ -56,7 +56,7 @@ export const api = {
   storedFacts: (name: string, signal?: AbortSignal): Promise<EntityFacts> =>
     call("GET /v1/actors/{name}", { parameter: name, signal }),
   predict: (query: QueryRequest, signal?: AbortSignal): Promise<Prediction> =>
-    call("POST /v1/predict", { body: query, signal }),
+    call("POST /v1/predict", { body: query, signal }) as Promise<Prediction>, // a list only answers a list
   explain: (query: QueryRequest, entity: string, signal?: AbortSignal): Promise<Explanation> =>
     call("POST /v1/explain", { body: { ...query, entity }, signal }),
   observe: (facts: readonly Fact[]): Promise<Reply<"POST /v1/observe">> => call("POST /v1/observe", { body: { facts } }),

@@ -83,6 +83,7 @@ export interface ExplainRequest {
   readonly facts?: readonly FactRequest[];
   readonly hindsight?: boolean;
   readonly horizon?: string | null;
+  readonly min_share?: number;
   readonly object?: string | null;
   readonly paths?: number;
   readonly relation: string;
@@ -192,6 +193,7 @@ export interface PredictRequest {
   readonly facts?: readonly FactRequest[];
   readonly hindsight?: boolean;
   readonly horizon?: string | null;
+  readonly min_share?: number;
   readonly object?: string | null;
   readonly paths?: number;
   readonly relation?: string | null;
@@ -202,11 +204,13 @@ export interface PredictRequest {
 
 export interface PredictionSchema {
   readonly answers: readonly AnswerSchema[];
+  readonly best_share: number | null;
   readonly left_out: number;
   readonly query: QuerySchema;
   readonly relations: readonly RelationShareSchema[];
   readonly setting: "completion" | "forecast";
   readonly trained_for: "completion" | "forecast";
+  readonly unlisted: number;
   readonly when: TimePredictionSchema | null;
 }
 
@@ -215,6 +219,7 @@ export interface QuerySchema {
   readonly at: string;
   readonly hindsight: boolean;
   readonly horizon: string | null;
+  readonly min_share: number;
   readonly object: string | null;
   readonly paths: number;
   readonly relation: string | null;
@@ -301,6 +306,6 @@ export interface Operations {
   readonly "GET /v1/metrics": { readonly body: undefined; readonly reply: string };
   readonly "GET /v1/model": { readonly body: undefined; readonly reply: ModelResponse };
   readonly "POST /v1/observe": { readonly body: ObserveRequest; readonly reply: ObserveResponse };
-  readonly "POST /v1/predict": { readonly body: PredictRequest; readonly reply: PredictionSchema };
+  readonly "POST /v1/predict": { readonly body: PredictRequest | readonly PredictRequest[]; readonly reply: PredictionSchema | readonly PredictionSchema[] };
   readonly "GET /v1/relations": { readonly body: undefined; readonly reply: RelationsResponse };
 }

@@ -1,6 +1,6 @@
 /** Names for the JSON shapes of the service. The shapes themselves are generated from openapi.json (`schema.ts`). */
 
-import type { Operations } from "./schema";
+import type { Operations, PredictionSchema, PredictRequest } from "./schema";
 
 export type Operation = keyof Operations;
 /** JSON body of a request. */
@@ -18,8 +18,8 @@ export type StoredFact = EntityFacts["facts"][number];
 /** A fact without an id, with the time as text. */
 export type Fact = Example["facts"][number];
 
-export type QueryRequest = Body<"POST /v1/predict"> & { readonly relation: string };
-export type Prediction = Reply<"POST /v1/predict">;
+export type QueryRequest = PredictRequest & { readonly relation: string };
+export type Prediction = PredictionSchema;
 export type Answer = Prediction["answers"][number];
 export type Path = Answer["paths"][number];
 export type Step = Path["steps"][number];

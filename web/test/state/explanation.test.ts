@@ -34,7 +34,7 @@ function explanation(parts: Partial<Explanation>): Explanation {
   const query = { subject: "Ann", relation: "Consult", object: null, at: "2024-06-01", top: 10, paths: 3, without: [] };
   return {
     ...empty,
-    query: { ...query, as_of: null, hindsight: false, horizon: null },
+    query: { ...query, as_of: null, hindsight: false, horizon: null, min_share: 0 },
     entity: "Bob",
     rank: 1,
     score: -1,

@@ -24,6 +24,7 @@ from fitcarl.data.io.layouts import find_layout, recognized_layout
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.roles import COLUMNS, ROLES, Role
 from fitcarl.data.io.separators import (
+    OWN,
     SEPARATOR_NAMES,
     WHITESPACE,
     is_quoted,
@@ -89,7 +90,7 @@ def read_columns(path: Path, options: ReadOptions) -> FactColumns:
 
 def _from_text(path: Path, format: str, options: ReadOptions) -> FactColumns:
     """The facts of delimited text; of several possible separators, the first that gives a clear mapping."""
-    own = parse_separator(options.separator) if options.separator else likely_separators((), format)[0]
+    own = parse_separator(options.separator) if options.separator else OWN[format]
     text = read_text(path, own, options.encoding)
     if not text:
         raise InputError("an empty file", file=path, expected="facts: subject, relation, object, time")

@@ -21,6 +21,8 @@ _BY_NAME = {
     "whitespace": WHITESPACE,
 }
 _ORDER = {"csv": (",", ";", "\t", "|", WHITESPACE), "tsv": ("\t", ",", ";", "|", WHITESPACE)}
+OWN = {format: separators[0] for format, separators in _ORDER.items()}
+"""The separator of a format."""
 _FEWEST = 3
 """Columns of a file of facts: two entities and a time."""
 _SAMPLE, _AGREE = 50, 0.9

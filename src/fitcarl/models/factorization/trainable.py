@@ -24,6 +24,7 @@ from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, require_rows
+from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.factorization.adagrad import RestartedAdagrad
 from fitcarl.models.factorization.batches import MiniBatches
 from fitcarl.models.factorization.bique import BiQUE
@@ -108,6 +109,12 @@ class FactorizationModel:
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> FactorizationScorer:  # noqa: ARG002
         tables = frozen(self.module.tables)
         return FactorizationScorer(self._objective, tables, self._seen, self._graph, self._config)
+
+    def entity_vectors(self) -> EntityVectors:
+        """The trained rows of the entities."""
+        return EntityVectors(
+            f"entity rows of {self._config.model}", self.module.entity.detach().numpy(), self._seen.entity
+        )
 
     def with_capacity(self, context: GraphContext) -> FactorizationModel:
         """New entities have no row until a task's support facts give them one."""

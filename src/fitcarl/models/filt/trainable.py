@@ -20,6 +20,7 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, require_rows, seeded
 from fitcarl.models.dense_scorer import DotProductScorer
+from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, with_zero_rows
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.filt.concepts import ConceptMembers, concept_embeddings
@@ -114,6 +115,10 @@ class FiltModel:
             return query_rows.numpy(), module.entity_rows.detach().numpy()
 
         return DotProductScorer("filt", rows)
+
+    def entity_vectors(self) -> EntityVectors:
+        """The rows of the entities; 0 for entities without background facts."""
+        return EntityVectors.of("entity rows of FILT", self.module.entity_rows)
 
     def with_capacity(self, context: GraphContext) -> FiltModel:
         """The same model with zero rows for more entities."""

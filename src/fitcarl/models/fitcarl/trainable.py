@@ -15,6 +15,7 @@ from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, save_zero_rows
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.fitcarl.episode import run_episode
@@ -63,6 +64,10 @@ class FitcarlModel:
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002
         return FitcarlScorer(self.module, self._background, self._config, max(self._max_delta, max_delta))
+
+    def entity_vectors(self) -> EntityVectors:
+        """The rows of the entities; 0 for entities without background facts."""
+        return EntityVectors.of("pre-trained ComplEx rows", self.module.entity_rows)
 
     def with_capacity(self, context: GraphContext) -> FitcarlModel:
         extended = self.with_graph(context.graph)

@@ -20,6 +20,7 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, require_rows, seeded
 from fitcarl.models.dense_scorer import DotProductScorer
+from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, with_zero_rows
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.gen.network import Gen
@@ -105,6 +106,10 @@ class GenModel:
         scorer = DotProductScorer("gen", rows)
         # I-GEN uses the support facts of the query entity only; T-GEN those of all unseen entities.
         return scorer if module.transductive is None else LimitedScorer(scorer, lambda _: scorer)
+
+    def entity_vectors(self) -> EntityVectors:
+        """The rows of the entities; 0 for entities without background facts."""
+        return EntityVectors.of("entity rows of GEN", self.module.entity_rows)
 
     def with_capacity(self, context: GraphContext) -> GenModel:
         """The same model with zero rows for more entities."""

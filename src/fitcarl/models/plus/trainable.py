@@ -22,6 +22,7 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
@@ -160,6 +161,13 @@ class PlusModel:
             encoder_scorer = EncoderScorer.optional(self.encoder, timeline.at(NO_LIMIT))
         parts = encoder_scorer, self._label, self.reach
         return PlusScorer(self.module, self._background, timeline, size, shortlist, *parts)
+
+    def entity_vectors(self) -> EntityVectors:
+        """The rows of the encoder, by which it ranks answers; without an encoder the spectral embedding."""
+        if self._encoder_scorer is None:
+            return EntityVectors.of("spectral embedding of the background", self.statistics.embedding)
+        rows, known = self._encoder_scorer.answer_rows, self._encoder_scorer.trained
+        return EntityVectors("answer rows of the support encoder", rows.detach().numpy(), known.numpy())
 
     def _snapshots_of(
         self, graph: TemporalGraph, statistics: GraphStatistics, artifacts: Artifacts | None = None

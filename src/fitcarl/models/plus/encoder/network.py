@@ -238,6 +238,16 @@ class EncoderScorer:
         """A scorer if there is an encoder, otherwise None."""
         return None if encoder is None else cls(encoder, statistics)
 
+    @property
+    def answer_rows(self) -> Tensor:
+        """[entities, dim]: the rows of all entities as answers, their words included."""
+        return self._rows
+
+    @property
+    def trained(self) -> Tensor:
+        """bool [entities]: whether the row of the entity is trained, and the entity has facts."""
+        return self._trained
+
     def name_embedding(self, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: embeddings of the names of unseen entities."""
         return self._encoder.name_embedding(self._words, entities)

@@ -18,6 +18,7 @@ from fitcarl.core.arrays import Positions
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.kernels import visible_edges
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
+from fitcarl.models.plus.evidence.peers import PeerFacts
 from fitcarl.models.plus.features import accumulate
 from fitcarl.models.plus.features.sources import EDGES_PER_SIDE as CANDIDATE_EDGES
 from fitcarl.models.plus.gaps import gap_buckets
@@ -137,40 +138,30 @@ def _neighbours(trace: Trace) -> Iterator[Chain]:
                 yield Chain((trace.first_edge(k), (middle, relation, trace.candidate, time)), weight)
 
 
-def peer_chains(trace: Trace, same_relation: bool = True) -> list[Chain]:
+def peer_chains(trace: Trace, same_relation: bool = True, peers: PeerFacts | None = None) -> list[Chain]:
     """Entities that share a (relation, object) with the query entity, and their facts with the candidate.
 
-    Weights are those of ``from_similar_entities``; only facts with r_q, or with any relation.
+    Weights are those of ``from_similar_entities``.
+
+    Args:
+        trace: The query and the candidate.
+        same_relation: Only facts with r_q, or with any relation.
+        peers: The facts of the peers of the query, if they are known already.
     """
-    return _strongest(_peers(trace, same_relation))
+    return _strongest(_peers(trace, same_relation, PeerFacts.of(trace) if peers is None else peers))
 
 
-def _peers(trace: Trace, same_relation: bool) -> Iterator[Chain]:
-    facts, base, days = trace.support, trace.graph.base, trace.statistics.days_per_tick
-    for k in range(len(facts.entity)):
-        shared, support_time = int(facts.entity[k]), int(facts.time[k])
-        shared_relation = trace.graph.relations.inverse(int(facts.relation[k]))
-        low, high = trace.visible(base, shared)
-        middle = low + int(np.searchsorted(base.time[low:high], support_time))
-        offset = np.arange(2 * accumulate.SIMILAR_SEARCH)
-        order = np.where(offset % 2 == 0, middle + offset // 2, middle - 1 - offset // 2)
-        order = order[(order >= low) & (order < high)]
-        order = order[(base.relation[order] == shared_relation) & (base.target[order] != trace.entity)]
-        for a in order[: accumulate.SIMILAR].tolist():
-            peer, time = int(base.target[a]), int(base.time[a])
-            begin, end = trace.visible(base, peer)
-            decay = math.exp(-abs(time - support_time) * days / accumulate.SIMILAR_DECAY)
-            weight = decay / math.log(2.0 + end - begin)
-            edges = trace.near_query(base, peer, accumulate.SIMILAR_EDGES)
-            edges = edges[base.target[edges] == trace.candidate]
-            for b in edges[base.relation[edges] == trace.relation].tolist() if same_relation else edges.tolist():
-                gap = abs(int(base.time[b]) - trace.time) * days
-                chain = (
-                    trace.first_edge(k),
-                    (shared, shared_relation, peer, time),
-                    (peer, int(base.relation[b]), trace.candidate, int(base.time[b])),
-                )
-                yield Chain(chain, weight * math.exp(-gap / accumulate.SIMILAR_EDGE_DECAY))
+def _peers(trace: Trace, same_relation: bool, peers: PeerFacts) -> Iterator[Chain]:
+    base = trace.graph.base
+    leads = base.target[peers.edge] == trace.candidate
+    if same_relation:
+        leads &= base.relation[peers.edge] == trace.relation
+    for position in np.flatnonzero(leads).tolist():
+        shared, edge = int(peers.shared[position]), int(peers.edge[position])
+        first, peer = trace.first_edge(int(peers.shot[position])), int(base.target[shared])
+        second = first[2], int(base.relation[shared]), peer, int(base.time[shared])
+        third = peer, int(base.relation[edge]), trace.candidate, int(base.time[edge])
+        yield Chain((first, second, third), float(peers.weight[position]))
 
 
 def popularity_chains(trace: Trace) -> list[Chain]:

@@ -14,6 +14,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
 from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.data.time_scale import half_life, time_unit
 from fitcarl.data.vocabulary import Vocabulary
 
 Split = Literal["train", "valid", "test"]
@@ -103,6 +104,16 @@ class Dataset:
         background, dropped = (facts.take(facts.time < tick) for facts in (self.background, self.dropped))
         train, valid, test = (self.meta(split).before(tick) for split in SPLITS)
         return replace(self, background=background, train=train, valid=valid, test=test, dropped=dropped)
+
+    @cached_property
+    def time_unit(self) -> float:
+        """Ticks per time unit, estimated from the background."""
+        return time_unit(self.background)
+
+    @property
+    def half_life(self) -> float:
+        """Ticks after which heuristics halve the weight of a fact."""
+        return half_life(self.time_unit, self.calendar.span)
 
     @property
     def everything(self) -> Quadruples:

@@ -97,7 +97,8 @@ class Run:
             raise InputError("has no weights yet", file=folder.path, expected="a run that was validated at least once")
         origin = folder.read_data()
         vocabulary, calendar, concepts = folder.read_names()
-        context = GraphContext.from_graph(open_graph(folder.graph, thorough=True), concepts, calendar, vocabulary)
+        graph, unit = open_graph(folder.graph, thorough=True), origin.unit_in(calendar)
+        context = GraphContext.from_graph(graph, concepts, calendar, vocabulary, unit)
         _check_names(folder, vocabulary, calendar, concepts, context.graph)
         model = trainable_class(config.model).load(config, context, folder.artifacts)
         folder.load_weights(model.module)
@@ -124,7 +125,7 @@ class Run:
         saved = self.folder.read_open_models()
         if saved is not None:
             return saved
-        return fit_open_models(self.context.graph, self.config.shots, self.calendar.half_life, self.config.seed)
+        return fit_open_models(self.context.graph, self.config.shots, self.context.half_life, self.config.seed)
 
     def dataset(self) -> Dataset:
         """The dataset it was trained on.
@@ -146,7 +147,7 @@ class Run:
         """The model on the background of ``dataset``, which may be another one than it was trained on."""
         if dataset.digest == self.digest and not self.keep_all_facts:
             return self.model.scorer()
-        context = GraphContext.from_dataset(dataset)
+        context = GraphContext.from_dataset(dataset, self.context.time_unit)
         return self.model.refit_statistics(context.graph, context.concepts).scorer(context.span - 1)
 
 

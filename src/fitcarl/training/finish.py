@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fitcarl.core.storage import write_json
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import GraphContext, TrainableModel
@@ -26,9 +28,8 @@ def finish(
     folder.save_calibrations(calibrations)
     write_json(folder.open_queries, _open_models(setup, context).to_json())
     if setup.keep_all_facts:
-        graph = open_graph(folder.graph)
-        context = GraphContext.from_graph(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
-        model = model.refit_statistics(graph)
+        context = replace(context, graph=open_graph(folder.graph))
+        model = model.refit_statistics(context.graph)
     model.save_artifacts(folder.artifacts)
     write_json(
         folder.result,
@@ -53,6 +54,6 @@ def _open_models(setup: TrainingSetup, context: GraphContext) -> OpenModels:
     dataset, config = setup.dataset, setup.config
     # No weight is fitted to facts of the time of meta-validation, if it has one.
     known = context.graph if dataset.cuts is None else context.graph.before(dataset.cuts.valid)
-    fitted = fit_open_models(known, config.shots, dataset.calendar.half_life, config.seed)
+    fitted = fit_open_models(known, config.shots, context.half_life, config.seed)
     index, end = EventIndex.from_graph(context.graph), dataset.end_of("valid")
     return calibrate_open_models(fitted, index, dataset.valid, config.shots, config.seed, end)

@@ -20,7 +20,7 @@ from fitcarl.graph.kernels import visible_edges
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.models.plus.features import accumulate
 from fitcarl.models.plus.features.sources import EDGES_PER_SIDE as CANDIDATE_EDGES
-from fitcarl.models.plus.gaps import gap_buckets
+from fitcarl.models.plus.gaps import gap_buckets, ticks_within
 from fitcarl.models.plus.kernels import rule_slot
 from fitcarl.models.plus.reach.network import EDGES as REACH_EDGES
 from fitcarl.models.plus.reach.network import NEXT_EDGES as REACH_NEXT_EDGES
@@ -33,8 +33,8 @@ from fitcarl.tasks.task import Queries
 _MAX_CHAINS = 24
 """Chains that are kept per source."""
 _POPULARITY_DECAY, _ACTIVITY_DECAY, _REACH_DECAY = 20.0, 7.0, 30.0
-"""Time scales, in days, by which facts with r_q, facts of the candidate and steps of learned paths are ordered; the
-features read several scales."""
+"""Time scales, in time units, by which facts with r_q, facts of the candidate and steps of learned paths are ordered;
+the features read several scales."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +71,9 @@ class Trace:
             candidate=candidate,
         )
 
-    def days(self, time: Ids) -> NDArray[np.float64]:
-        """float64 [times]: days from a time to the query."""
-        return (self.time - time.astype(np.float64)) * self.statistics.days_per_tick
+    def units(self, time: Ids) -> NDArray[np.float64]:
+        """float64 [times]: time units from a time to the query."""
+        return (self.time - time.astype(np.float64)) * self.statistics.units_per_tick
 
     def visible(self, adjacency: Adjacency, node: int) -> tuple[int, int]:
         """The range of the visible edges of a node."""
@@ -110,7 +110,7 @@ def support_chains(trace: Trace) -> list[Chain]:
     """Support facts with the candidate, weighted by how often such facts come with r_q (``from_support``)."""
     facts, statistics = trace.support, trace.statistics
     chosen = np.flatnonzero(facts.entity == trace.candidate)
-    bucket = gap_buckets(trace.days(facts.time[chosen]))
+    bucket = gap_buckets(trace.units(facts.time[chosen]))
     weight = np.exp(statistics.cooccurrence_rate[bucket, facts.relation[chosen], trace.relation])
     return _strongest(Chain((trace.first_edge(k),), float(w)) for k, w in zip(chosen.tolist(), weight, strict=True))
 
@@ -132,7 +132,7 @@ def _neighbours(trace: Trace) -> Iterator[Chain]:
             for a in edges[part.target[edges] == trace.candidate].tolist():
                 relation, time = int(part.relation[a]), int(part.time[a])
                 slot = rule_slot(int(facts.relation[k]), relation, trace.relation, directed, slots)
-                gap = abs(time - trace.time) * statistics.days_per_tick
+                gap = abs(time - trace.time) * statistics.units_per_tick
                 weight = math.exp(statistics.rule_rate[slot]) * math.exp(-gap / accumulate.RULE_DECAY)
                 yield Chain((trace.first_edge(k), (middle, relation, trace.candidate, time)), weight)
 
@@ -146,7 +146,7 @@ def peer_chains(trace: Trace, same_relation: bool = True) -> list[Chain]:
 
 
 def _peers(trace: Trace, same_relation: bool) -> Iterator[Chain]:
-    facts, base, days = trace.support, trace.graph.base, trace.statistics.days_per_tick
+    facts, base, units = trace.support, trace.graph.base, trace.statistics.units_per_tick
     for k in range(len(facts.entity)):
         shared, support_time = int(facts.entity[k]), int(facts.time[k])
         shared_relation = trace.graph.relations.inverse(int(facts.relation[k]))
@@ -159,12 +159,12 @@ def _peers(trace: Trace, same_relation: bool) -> Iterator[Chain]:
         for a in order[: accumulate.SIMILAR].tolist():
             peer, time = int(base.target[a]), int(base.time[a])
             begin, end = trace.visible(base, peer)
-            decay = math.exp(-abs(time - support_time) * days / accumulate.SIMILAR_DECAY)
+            decay = math.exp(-abs(time - support_time) * units / accumulate.SIMILAR_DECAY)
             weight = decay / math.log(2.0 + end - begin)
             edges = trace.near_query(base, peer, accumulate.SIMILAR_EDGES)
             edges = edges[base.target[edges] == trace.candidate]
             for b in edges[base.relation[edges] == trace.relation].tolist() if same_relation else edges.tolist():
-                gap = abs(int(base.time[b]) - trace.time) * days
+                gap = abs(int(base.time[b]) - trace.time) * units
                 chain = (
                     trace.first_edge(k),
                     (shared, shared_relation, peer, time),
@@ -178,7 +178,7 @@ def popularity_chains(trace: Trace) -> list[Chain]:
     base = trace.graph.base
     low, high = trace.visible(base, trace.candidate)
     edges = low + np.flatnonzero(base.relation[low:high] == trace.graph.relations.inverse(trace.relation))
-    weight = np.exp(-np.abs(trace.days(base.time[edges])) / _POPULARITY_DECAY)
+    weight = np.exp(-np.abs(trace.units(base.time[edges])) / _POPULARITY_DECAY)
     return _strongest(Chain((trace.towards(base, a),), float(w)) for a, w in zip(edges.tolist(), weight, strict=True))
 
 
@@ -188,7 +188,7 @@ def same_day_chains(trace: Trace) -> list[Chain]:
     embedding = statistics.embedding
     direction = embedding[trace.support.entity].astype(np.float64).sum(0)
     direction /= math.sqrt(float(direction @ direction)) + 1e-6
-    reach = max(1, int(accumulate.EVENT_DAYS / statistics.days_per_tick))
+    reach = ticks_within(accumulate.EVENT_WINDOW, statistics.units_per_tick)
     low, high = trace.visible(base, trace.candidate)
     first, last = np.searchsorted(base.time[low:high], [trace.time - reach, trace.time + reach + 1])
     edges = np.arange(low + first, low + last)
@@ -202,14 +202,14 @@ def same_day_chains(trace: Trace) -> list[Chain]:
 def activity_chains(trace: Trace) -> list[Chain]:
     """The facts of the candidate nearest to the query."""
     base, edges = trace.own_edges()
-    weight = np.exp(-np.abs(trace.days(base.time[edges])) / _ACTIVITY_DECAY)
+    weight = np.exp(-np.abs(trace.units(base.time[edges])) / _ACTIVITY_DECAY)
     return _strongest(Chain((trace.towards(base, a),), float(w)) for a, w in zip(edges.tolist(), weight, strict=True))
 
 
 def excitation_chains(trace: Trace) -> list[Chain]:
     """Facts of the candidate, weighted by how often such facts come with r_q by another subject."""
     base, edges = trace.own_edges()
-    bucket = gap_buckets(trace.days(base.time[edges]))
+    bucket = gap_buckets(trace.units(base.time[edges]))
     direct = trace.inverse(base.relation[edges])
     weight = trace.statistics.excitation_rate[trace.relation, bucket, direct]
     return _strongest(Chain((trace.towards(base, a),), float(w)) for a, w in zip(edges.tolist(), weight, strict=True))
@@ -253,7 +253,7 @@ def _reached(trace: Trace) -> Iterator[Chain]:
 
 def _recency(trace: Trace, edge: Edge) -> float:
     """exp(-gap / scale) of the time since an edge."""
-    return math.exp(-abs(trace.time - edge[3]) * trace.statistics.days_per_tick / _REACH_DECAY)
+    return math.exp(-abs(trace.time - edge[3]) * trace.statistics.units_per_tick / _REACH_DECAY)
 
 
 def _latest_edges(trace: Trace, node: int, limit: int) -> list[Edge]:

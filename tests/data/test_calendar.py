@@ -143,15 +143,17 @@ def test_granularity_follows_from_the_shape_of_a_label(label: str, granularity: 
 
 
 @pytest.mark.parametrize(
-    ("granularity", "days", "unit"),
+    ("granularity", "days", "half_life", "unit"),
     [
-        ("hour", 1 / 24, "hours"),
-        ("day", 1, "days"),
-        ("month", 30.4, "months"),
-        ("year", 365, "years"),
-        ("integer", 1, "time steps"),
+        ("hour", 1 / 24, 720, "hours"),
+        ("day", 1, 30, "days"),
+        ("month", 30.4, 3, "months"),
+        ("year", 365, 1, "years"),
+        ("integer", 1, 100, "time steps"),
     ],
 )
-def test_unit_of_a_tick_follows_from_the_granularity(granularity: Granularity, days: float, unit: str) -> None:
+def test_unit_of_a_tick_follows_from_the_granularity(
+    granularity: Granularity, days: float, half_life: float, unit: str
+) -> None:
     calendar = Calendar.of_granules(granularity, [0, 1199])
-    assert (calendar.days_per_tick, calendar.unit) == (days, unit)
+    assert (calendar.days_per_tick, calendar.half_life, calendar.unit) == (days, half_life, unit)

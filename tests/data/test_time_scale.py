@@ -15,7 +15,7 @@ from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.io.reader import read_facts
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.split import split_facts
-from fitcarl.data.time_scale import chosen_time_unit, half_life, time_scale_text, time_unit
+from fitcarl.data.time_scale import chosen_time_unit, time_scale_text, time_unit
 from fitcarl.errors import InputError
 from fitcarl.synthetic import generate_world
 
@@ -36,15 +36,15 @@ def unit_of(rows: Rows) -> float:
     return time_unit(Quadruples.from_rows(rows))
 
 
-def test_unit_is_the_geometric_mean_of_gaps_by_3_5() -> None:
-    assert unit_of([*every_tick(50), *at(1, 0, 49)]) == pytest.approx(49 / 3.5)
-    assert unit_of([*every_tick(50), *at(1, 0, 49), *at(2, 1, 5)]) == pytest.approx(14 / 3.5)  # √(49 · 4) = 14
+def test_unit_is_a_fifth_of_the_geometric_mean_of_gaps() -> None:
+    assert unit_of([*every_tick(50), *at(1, 0, 49)]) == pytest.approx(49 / 5)
+    assert unit_of([*every_tick(50), *at(1, 0, 49), *at(2, 1, 5)]) == pytest.approx(14 / 5)  # √(49 · 4) = 14
 
 
 def test_unit_is_a_step_if_entities_are_not_slower() -> None:
     assert unit_of(at(1, 0, 1, 2, 3)) == 1
-    assert unit_of([*every_tick(8), *at(1, 0, 7)]) == 1  # 7 / 3.5 is two steps: not longer
-    assert unit_of([*every_tick(9), *at(1, 0, 8)]) == pytest.approx(8 / 3.5)
+    assert unit_of([*every_tick(11), *at(1, 0, 10)]) == 1  # 10 / 5 is two steps: not longer
+    assert unit_of([*every_tick(12), *at(1, 0, 11)]) == pytest.approx(11 / 5)
     assert unit_of(at(1, 0, 7, 14, 21)) == 7  # weekly dates
     assert unit_of([*at(1, 0, 365, 730), *at(2, 365, 1096)]) == 365  # years as dates
 
@@ -57,13 +57,13 @@ def test_unit_without_gaps() -> None:
 
 
 def test_entity_is_the_same_as_subject_and_object() -> None:
-    assert unit_of([*every_tick(50), (1, 0, 2, 0), (3, 0, 1, 49)]) == pytest.approx(49 / 3.5)
+    assert unit_of([*every_tick(50), (1, 0, 2, 0), (3, 0, 1, 49)]) == pytest.approx(49 / 5)
 
 
 def test_single_outliers_hardly_matter() -> None:
     rows = [fact for tick in range(200) for fact in at(tick, tick, tick + 70)]
-    assert unit_of(rows) == pytest.approx(20)
-    assert unit_of([*rows, *at(3, 1_000_000)]) == pytest.approx(20, rel=0.06)
+    assert unit_of(rows) == pytest.approx(14)
+    assert unit_of([*rows, *at(3, 1_000_000)]) == pytest.approx(14, rel=0.06)
 
 
 facts = st.lists(
@@ -86,7 +86,6 @@ def test_unit_follows_the_times_alone(rows: Rows, factor: int, shift: int, rando
 def test_unit_of_the_generated_worlds_is_a_day() -> None:
     dataset = split_facts(generate_world("tiny").facts, name="tiny")
     assert (dataset.calendar.granularity, dataset.time_unit) == ("day", 1)
-    assert dataset.half_life == 30
 
 
 def test_unseen_entities_do_not_count() -> None:
@@ -99,20 +98,12 @@ def test_unseen_entities_do_not_count() -> None:
     assert replace(dataset, background=slow).time_unit == 50 * dataset.time_unit
 
 
-@pytest.mark.parametrize(
-    ("unit", "span", "expected"), [(1, 365, 30), (1, 4017, 30), (1, 120, 12), (2, 120, 12), (1, 5, 1), (7, 700, 70)]
-)
-def test_half_life_is_30_units_or_a_tenth_of_the_span(unit: float, span: int, expected: float) -> None:
-    assert half_life(unit, span) == expected
-
-
-def test_yearly_facts_are_remembered_for_years(tmp_path: Path) -> None:
+def test_unit_of_yearly_facts_is_a_year(tmp_path: Path) -> None:
     file = tmp_path / "facts.tsv"
     file.write_text("".join(f"p{year % 9}\tplays\tteam{year % 4}\t{year}\n" for year in range(1950, 2000)))
     for granularity in ("year", "auto"):
         found = read_facts(file, granularity=granularity)
-        unit = time_unit(found.quadruples)
-        assert (unit, half_life(unit, found.calendar.span)) == (1, 5)
+        assert time_unit(found.quadruples) == 1
 
 
 def test_chosen_unit_is_a_duration_of_the_calendar() -> None:
@@ -155,7 +146,7 @@ def test_dataset_before_a_cut_has_its_own_unit() -> None:
     rows = [*every_tick(300), *(fact for tick in range(100) for fact in at(tick, tick, tick + 70))]
     late = [fact for tick in range(100) for fact in at(tick, *range(tick + 171, tick + 190))]
     dataset = _dataset([*rows, *late])
-    assert dataset.before(171).time_unit == pytest.approx(20)
+    assert dataset.before(171).time_unit == pytest.approx(14)
     assert dataset.time_unit == 1
 
 

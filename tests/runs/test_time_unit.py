@@ -50,7 +50,6 @@ def test_chosen_unit_is_stored_and_read(run: Path) -> None:
     loaded = Run.load(run)
     assert loaded.context.time_unit == 5
     assert units_per_tick(loaded) == {0.2}
-    assert loaded.open_models.relation.half_life == loaded.context.half_life == loaded.calendar.span / 10
 
 
 def test_unit_is_estimated_by_default_and_logged(data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -20,6 +20,7 @@ MAX_SPAN = 2_000_000
 """Upper bound of ``Calendar.span``: tables over time differences have two rows per tick."""
 
 _DAYS_PER_TICK: dict[Granularity, float] = {"hour": 1 / 24, "day": 1.0, "month": 30.4, "year": 365.0}
+_HALF_LIFE: dict[Granularity, float] = {"hour": 24 * 30, "day": 30, "month": 3, "year": 1}
 GRANULARITY_UNITS: dict[Granularity, str] = {
     "hour": "hours",
     "day": "days",
@@ -85,6 +86,12 @@ class Calendar:
     def days_per_tick(self) -> float:
         """Days per tick; 1 for integer times, whose unit is unknown."""
         return _DAYS_PER_TICK.get(self.granularity, 1.0)
+
+    @property
+    def half_life(self) -> float:
+        """Ticks after which heuristics halve the weight of a fact: about a month for hours and days, a twelfth of the
+        span for integer times, whose unit is unknown."""
+        return _HALF_LIFE.get(self.granularity, max(1.0, self.span / 12))
 
     @property
     def unit(self) -> str:

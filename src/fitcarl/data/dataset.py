@@ -14,7 +14,7 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
 from fitcarl.data.quadruples import Ids, Quadruples
-from fitcarl.data.time_scale import half_life, time_unit
+from fitcarl.data.time_scale import time_unit
 from fitcarl.data.vocabulary import Vocabulary
 
 Split = Literal["train", "valid", "test"]
@@ -109,11 +109,6 @@ class Dataset:
     def time_unit(self) -> float:
         """Ticks per time unit, estimated from the background."""
         return time_unit(self.background)
-
-    @property
-    def half_life(self) -> float:
-        """Ticks after which heuristics halve the weight of a fact."""
-        return half_life(self.time_unit, self.calendar.span)
 
     @property
     def everything(self) -> Quadruples:

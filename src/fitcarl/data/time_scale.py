@@ -11,14 +11,10 @@ from fitcarl.data.quadruples import Quadruples
 
 AUTO = "auto"
 """The setting with which the time unit is estimated."""
-GAPS_PER_UNIT = 3.5
-"""Time units in a typical gap between two facts of an entity: with it, a unit of the ICEWS datasets is a day."""
+UNITS_PER_GAP = 5.0
+"""Time units in a typical gap between two facts of an entity, chosen on meta-validation; see docs/design/plus.md."""
 _MIN_STEPS = 2.0
 """A unit that would not be longer than this many steps between the times of the dataset is one step."""
-_HALF_LIFE = 30.0
-"""Time units after which heuristics halve the weight of a fact."""
-_HALF_LIVES_PER_SPAN = 10.0
-"""Half-lives that a dataset has at least."""
 
 _LONGER: dict[Granularity, tuple[tuple[float, str], ...]] = {
     "hour": ((24.0, "day"), (168.0, "week")),
@@ -33,7 +29,7 @@ _LONGER: dict[Granularity, tuple[tuple[float, str], ...]] = {
 def time_unit(facts: Quadruples) -> float:
     """The number of ticks in a time unit, from the rhythm of the facts alone.
 
-    It is the geometric mean of the gaps between successive times of the same entity, divided by ``GAPS_PER_UNIT``, but
+    It is the geometric mean of the gaps between successive times of the same entity, divided by ``UNITS_PER_GAP``, but
     one step if that is not longer than two steps, where a step is the median difference between successive times of all
     facts. So a fact one step ago is at most one unit away, in data by year as well as by day, and weekly facts have the
     same unit whether they are written as dates or as numbers of weeks. Facts of one time have a unit of 1.
@@ -44,9 +40,8 @@ def time_unit(facts: Quadruples) -> float:
     times = np.unique(facts.time).astype(np.float64)
     if len(times) < 2:
         return 1.0
-    step = float(np.median(np.diff(times)))
-    gaps = _entity_gaps(facts)
-    unit = float(np.exp(np.log(gaps).mean())) / GAPS_PER_UNIT if len(gaps) else step
+    step, gaps = float(np.median(np.diff(times))), _entity_gaps(facts)
+    unit = float(np.exp(np.log(gaps).mean())) / UNITS_PER_GAP if len(gaps) else step
     return unit if unit > _MIN_STEPS * step * (1 + 1e-9) else step  # the limit itself is a step, despite rounding
 
 
@@ -72,16 +67,6 @@ def chosen_time_unit(setting: str, calendar: Calendar, facts: Quadruples) -> flo
         InputError: If the setting is not a positive whole number of ticks.
     """
     return time_unit(facts) if setting == AUTO else float(parse_duration(calendar, setting))
-
-
-def half_life(unit: float, span: int) -> float:
-    """Ticks after which heuristics halve the weight of a fact: 30 time units, but at most a tenth of the span.
-
-    Args:
-        unit: Ticks per time unit.
-        span: Ticks from the first time to the last.
-    """
-    return max(unit, min(_HALF_LIFE * unit, span / _HALF_LIVES_PER_SPAN))
 
 
 def time_scale_text(calendar: Calendar, scale: float) -> str:

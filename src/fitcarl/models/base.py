@@ -20,7 +20,6 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Ids, Quadruples
-from fitcarl.data.time_scale import half_life
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
@@ -75,11 +74,6 @@ class GraphContext:
     def units_per_tick(self) -> float:
         """Time units per tick."""
         return 1.0 / self.time_unit
-
-    @property
-    def half_life(self) -> float:
-        """Ticks after which heuristics halve the weight of a fact."""
-        return half_life(self.time_unit, self.span)
 
     def with_capacity(self, extra: int) -> Self:
         """The same context with rows for ``extra`` more entities, which have no facts and no concepts."""

@@ -125,7 +125,7 @@ class Run:
         saved = self.folder.read_open_models()
         if saved is not None:
             return saved
-        return fit_open_models(self.context.graph, self.config.shots, self.context.half_life, self.config.seed)
+        return fit_open_models(self.context.graph, self.config.shots, self.calendar.half_life, self.config.seed)
 
     def dataset(self) -> Dataset:
         """The dataset it was trained on.

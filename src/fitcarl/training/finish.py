@@ -54,6 +54,6 @@ def _open_models(setup: TrainingSetup, context: GraphContext) -> OpenModels:
     dataset, config = setup.dataset, setup.config
     # No weight is fitted to facts of the time of meta-validation, if it has one.
     known = context.graph if dataset.cuts is None else context.graph.before(dataset.cuts.valid)
-    fitted = fit_open_models(known, config.shots, context.half_life, config.seed)
+    fitted = fit_open_models(known, config.shots, dataset.calendar.half_life, config.seed)
     index, end = EventIndex.from_graph(context.graph), dataset.end_of("valid")
     return calibrate_open_models(fitted, index, dataset.valid, config.shots, config.seed, end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import Dataset
 from fitcarl.models.heuristics import (
     AllEqual,
@@ -21,11 +22,6 @@ from fitcarl.models.heuristics.decay import hyperbolic_decay
 from fitcarl.scoring.scorer import Scorer
 from fitcarl.tasks.task import Task
 from tests.evaluation.reference import dataset_of, meta_set, queries_of, random_dataset
-
-
-@pytest.fixture(autouse=True)
-def half_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Dataset, "half_life", 30.0)
 
 
 def scores(
@@ -112,10 +108,7 @@ def test_decay_halves_after_half_life_in_both_directions():
     assert weight.tolist() == [0.5, 1.0, 0.5, 1 / 3]
 
 
-@pytest.mark.parametrize("scorer", [RelationWindow, TwoHop, SimilarEntities, Mixture])
-def test_half_life_is_that_of_the_dataset(scorer, monkeypatch):
-    background = world((4, 0, 5, 0), (4, 1, 6, 0), (7, 1, 5, 0), (7, 1, 8, 40))
-    support, query = [(9, 9, 0, 5, 2)], (9, 1, 30)
-    before = scores(scorer(background), support, query)
-    monkeypatch.setattr(Dataset, "half_life", 60.0)
-    assert scores(scorer(background), support, query) != before
+def test_half_life_depends_on_granularity():
+    assert Calendar.of_granules("day", [0, 900]).half_life == 30
+    assert Calendar.of_granules("hour", [0, 900]).half_life == 720
+    assert Calendar.of_granules("integer", [0, 1199]).half_life == 100

@@ -27,7 +27,7 @@ class Mixture:
         self.entities = len(dataset.vocabulary.entities)
         background = EdgeIndex.of(dataset.background, self.entities, dataset.vocabulary.relation_ids)
         self.scorers: tuple[tuple[float, Scorer], ...] = (
-            (1.0, CopySupport(dataset, dataset.half_life)),
+            (1.0, CopySupport(dataset, dataset.calendar.half_life)),
             (1.0, RelationWindow(dataset, background)),
             (1.0, TwoHop(dataset, background)),
             (1.0, SimilarEntities(dataset, background)),

@@ -25,7 +25,7 @@ class RelationWindow:
     def __init__(self, dataset: Dataset, background: EdgeIndex | None = None) -> None:
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
         self.background = background or EdgeIndex.of(dataset.background, entities, relations)
-        self.half_life = dataset.half_life
+        self.half_life = dataset.calendar.half_life
 
     def score(self, task: Task, queries: Queries) -> Scores:  # noqa: ARG002
         _, cost = self.background.objects_of(queries.relation)

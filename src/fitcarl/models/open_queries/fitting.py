@@ -76,7 +76,7 @@ def fit_open_models(graph: TemporalGraph, shots: int, half_life: float, seed: in
     Args:
         graph: The background.
         shots: K, support facts per entity.
-        half_life: Ticks after which a fact has half the weight, see ``data/time_scale.py``.
+        half_life: ``Calendar.half_life`` of the background.
         seed: Seed of the choice of entities and support facts.
     """
     facts, entities, relations = graph.background_facts(), graph.entities, graph.relations

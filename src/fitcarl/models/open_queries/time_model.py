@@ -27,9 +27,8 @@ relation is (1 to 0); delay: logarithm of the time from the question to the inte
 repeat.
 """
 
-_SHORT = 1 / 30
-"""Half-lives: a day of daily data; features have the same scale in every granularity."""
-_REPEAT = 7 * _SHORT
+_DAY = 1 / 30  # half-lives: about a month in daily data, so all features have the same scale in every granularity
+_WEEK = 7 * _DAY
 
 
 def intervals(horizon: int) -> Positions:
@@ -68,7 +67,7 @@ class TimeInputs:
         """
         shares = np.array([popularity(index, int(before)) for before in histories.before]).reshape(-1, index.directed)
         state = np.array([_state(histories, row, model.half_life) for row in range(len(histories))]).reshape(-1, 2)
-        repeat = _repeat(histories, history, relation, _REPEAT * model.half_life)
+        repeat = _repeat(histories, history, relation, _WEEK * model.half_life)
         probability = model.log_probabilities(index, histories)[history, relation]
         columns = [np.ones(len(history)), probability, state[history, 0], state[history, 1], repeat]
         return cls(np.log(shares[history, relation]), np.stack(columns, axis=1), model.half_life)
@@ -82,8 +81,8 @@ class TimeInputs:
 
     def delay(self, bounds: Positions) -> Floats:
         """float64 [intervals]: mean logarithm of the delay of the ticks of each interval."""
-        short = max(_SHORT * self.half_life, 1e-9)
-        return np.array([np.log1p(np.arange(low, high) / short).mean() for low, high in pairwise(bounds.tolist())])
+        day = max(_DAY * self.half_life, 1e-9)
+        return np.array([np.log1p(np.arange(low, high) / day).mean() for low, high in pairwise(bounds.tolist())])
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ def _state(histories: Histories, row: int, half_life: float) -> tuple[float, flo
     first, last = (int(time.min()), int(time.max())) if len(time) else (before, before - 1)
     known = max(len(time), 1) / ((before - first) / half_life + 0.25)
     gap = min(before - 1 - last, half_life)  # longer ones are not among the questions that the weights are fitted on
-    return float(np.log(known)), float(np.log1p(gap / (_SHORT * half_life)))
+    return float(np.log(known)), float(np.log1p(gap / (_DAY * half_life)))
 
 
 def _repeat(histories: Histories, history: Positions, relation: Ids, half_life: float) -> Floats:

@@ -18,7 +18,8 @@ def test_file_of_facts_is_trained_on(facts: Path, fitcarl: Command, tmp_path: Pa
     lines = outcome.stderr.splitlines()
     assert lines[0] == "facts: 720 facts of 66 entities, 3 relations, 2024-01-01 to 2024-12-28"
     assert lines[1].startswith("held out for validation: 3 entities with 12 to 12 facts; ")
-    assert lines[2] == "pseudo-unseen for training: 4 groups of 5 entities with 12 to 12 facts, held out in turn"
+    assert lines[2] == "time unit: 1 day (from the facts; --set time_unit=DURATION changes it)"
+    assert lines[3] == "pseudo-unseen for training: 4 groups of 5 entities with 12 to 12 facts, held out in turn"
     assert json.loads((run / "config.json").read_text())["training"]["tasks"] == "pseudo"
     assert "|split:valid|" in (sign := json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"])
     assert "|data:facts@" in sign

@@ -17,15 +17,17 @@ def test_file_of_facts_is_trained_on(facts: Path, fitcarl: Command, tmp_path: Pa
     assert outcome.code == 0
     lines = outcome.stderr.splitlines()
     assert lines[0] == "facts: 720 facts of 66 entities, 3 relations, 2024-01-01 to 2024-12-28"
-    assert lines[1] == (
+    assert lines[1] == "columns: subject = column 1, relation = column 2, object = column 3, time = column 4"
+    assert lines[2] == (
         "held out for validation: 3 entities with 12 to 12 facts; for test: 3 entities with 12 to 12 facts; "
         "the trained run uses their 72 facts again"
     )
-    assert lines[2] == "Only 3 entities for validation: the 95 % interval of an MRR is about ± .27 (1.96 · .24 / √n)."
-    assert lines[3].startswith("Only 3 entities for test: ")
-    assert lines[4] == "More entities: --share 0.3 gives 9 entities for validation and 9 for test."
-    assert lines[5] == "To test every suitable entity once: 'fitcarl crossvalidate'."
-    assert lines[6] == "pseudo-unseen for training: 4 groups of 5 entities with 12 to 12 facts, held out in turn"
+    assert lines[3] == "Only 3 entities for validation: the 95 % interval of an MRR is about ± .27 (1.96 · .24 / √n)."
+    assert lines[4].startswith("Only 3 entities for test: ")
+    assert lines[5] == "More entities: --share 0.3 gives 9 entities for validation and 9 for test."
+    assert lines[6] == "To test every suitable entity once: 'fitcarl crossvalidate'."
+    assert lines[7] == "time unit: 1 day (from the facts; --set time_unit=DURATION changes it)"
+    assert lines[8] == "pseudo-unseen for training: 4 groups of 5 entities with 12 to 12 facts, held out in turn"
     assert json.loads((run / "config.json").read_text())["training"]["tasks"] == "pseudo"
     assert "|split:test|" in (sign := json.loads(fitcarl("evaluate", run, "--json").stdout)["signature"])
     assert "|data:facts@" in sign
@@ -89,9 +91,7 @@ def test_reading_options_are_rejected_for_a_dataset(fitcarl: Command, tmp_path: 
         ("odd.xyz", "a\tb\tc\t2024-01-01\n", "unknown format"),
         ("empty.csv", "", "empty"),
         ("odd.csv", "who,what,object,weight\nAnn,meets,Bob,3\n", "expected --columns"),
-        ("semi.csv", "a;b;c;2024-01-01\na;b;d;2024-01-02\n", "separated by semicolons"),
-        ("tabs.csv", "a\tb\tc\t2024-01-01\n", "separated by tabs: read it with --format tsv"),
-        ("commas.tsv", "a,b,c,2024-01-01\n", "separated by commas: read it with --format csv"),
+        ("colons.csv", "a:b:c:2024-01-01\na:b:d:2024-01-02\n", "too few columns; found 1; expected at least 4"),
         ("blank.csv", "a,b,c,2024-01-01\n\na,b,d,2024-01-02\n", "row 2: a blank line"),
         ("bad.tsv", "a\tb\tc\t2024-01-01\na\tb\tc\tsoon\n", "row 2"),
         ("few.tsv", "a\tb\tc\t2024-01-01\na\tb\td\t2024-01-02\n", "no entity can be held out"),

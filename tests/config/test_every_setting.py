@@ -163,6 +163,7 @@ CHANGES: dict[str, dict[str, str]] = {
     },
     "plus": {
         **_SHARED,
+        "time_unit": "5d",
         "training.tasks": "pseudo",
         "training.folds": "2",
         "policy.hidden": "5",
@@ -272,7 +273,7 @@ def observe(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Observe:
 def train_briefly(dataset: Dataset, name: str, settings: tuple[str, ...], folder: Path) -> str:
     """Trains in a folder and returns the digest of weights, trace and scores."""
     setup = prepare_data(dataset, configure(settings=settings, model=name), "data")
-    context, visible = GraphContext.from_dataset(dataset), setup.sampler.always_visible_facts
+    context, visible = GraphContext.from_dataset(dataset, setup.time_unit), setup.sampler.always_visible_facts
     model = trainable_class(name).prepare(
         Preparation(dataset, setup.config, context, visible, Artifacts(folder), ignore_progress, never_stop)
     )

@@ -132,11 +132,11 @@ def test_training_logs_the_held_out_entities(run: Run, messages: list[str]) -> N
     warnings = ["Only", "Only", "More", "To"]
     stages = [line for line in stages if line.split()[0] not in warnings]
     assert [line.split()[0] for line in messages[2:6]] == warnings
-    assert stages[:3] == ["demo-tiny", "held out for validation", "pseudo-unseen for training"]
-    assert {line.split(" on ")[0] for line in stages[3:]} <= {"pre-training the encoder"}
+    assert stages[:4] == ["demo-tiny", "held out for validation", "time unit", "pseudo-unseen for training"]
+    assert {line.split(" on ")[0] for line in stages[4:]} <= {"pre-training the encoder"}
     assert f"{len(run.context.facts):,} facts" in messages[0]
     assert "3,000 facts of 110 entities" in messages[0]
-    assert "4 groups of" in messages[6]
+    assert "4 groups of" in messages[7]
 
 
 def test_trained_run_contains_every_fact(run: Run, facts: Facts) -> None:

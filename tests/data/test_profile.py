@@ -154,7 +154,7 @@ def test_profile_is_json_with_the_documented_keys(found: FactsProfile) -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert {key: document[key] for key in ("mapping", "time_scale", "granularity", "two_sided", "facts")} == {
         "mapping": None,
-        "time_scale": None,
+        "time_scale": {"unit_ticks": 29.0, "text": "about 4.1 weeks"},
         "granularity": "day",
         "two_sided": False,
         "facts": 8,

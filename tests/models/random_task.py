@@ -36,7 +36,7 @@ def random_concepts(seed: int = 0) -> Concepts:
 
 def context_of(concepts: Concepts, days_per_tick: float = 1.0) -> GraphContext:
     graph = TemporalGraph.from_facts(Quadruples.from_rows([(0, 0, 1, 0)]), len(concepts.offsets) - 1, RELATIONS)
-    return GraphContext(graph, concepts, SPAN, days_per_tick)
+    return GraphContext(graph, concepts, SPAN, days_per_tick, time_unit=1 / days_per_tick)
 
 
 def random_task(seed: int = 0, shots: int = 3, queries: int = 4) -> Task:

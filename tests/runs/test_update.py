@@ -95,7 +95,7 @@ def test_statistics_equal_a_fresh_count(run: Path, new: list[Row]) -> None:
     loaded = Run.load(run)
     facts = Quadruples.from_rows(np.random.default_rng(0).permutation(loaded.context.facts.rows()))
     graph = TemporalGraph.from_facts(facts, len(loaded.vocabulary.entities), loaded.vocabulary.relation_ids)
-    fresh = compute_statistics(graph.background_facts(), graph, loaded.concepts, loaded.calendar.days_per_tick)
+    fresh = compute_statistics(graph.background_facts(), graph, loaded.concepts, loaded.context.units_per_tick)
     saved = loaded.model.statistics.arrays()  # type: ignore[attr-defined]
     for name, array in fresh.arrays().items():
         np.testing.assert_array_equal(saved[name], array, err_msg=name)

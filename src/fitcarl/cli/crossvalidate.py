@@ -62,8 +62,6 @@ def crossvalidate_facts(
     if is_facts(data):
         file = Path(data).expanduser()
         facts = options.read_fact_file(file, how, granularity, concepts)
-        for line in options.reading_lines(file, facts):
-            console.log.info(line)
         facts = options.merge_names(facts) if normalise else facts
     else:
         given = options.OPTIONS | options.NORMALISE

@@ -124,8 +124,6 @@ def train_model(
 
     def read(file: Path) -> Facts:
         facts = options.read_fact_file(file, how, granularity, concepts)
-        for line in options.reading_lines(file, facts):
-            console.log.info(line)
         return options.merge_names(facts) if normalise else facts
 
     def import_artifacts(dataset: Dataset, config: Config, artifacts: Artifacts) -> None:

@@ -93,6 +93,11 @@ class Config(Section):
         return False
 
     @property
+    def time_unit_setting(self) -> str | None:
+        """The time unit as a duration, or ``auto``; None if the model does not use it."""
+        return None
+
+    @property
     def folds(self) -> int:
         """Groups of background entities that are held out in turn."""
         return 0

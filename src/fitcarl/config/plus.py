@@ -110,6 +110,11 @@ class PlusConfig(Config):
 
     model: Literal["plus"] = Field("plus", description="the model")
     preset: str = Field("plus", description="the preset that the settings started from")
+    time_unit: str = Field(
+        "auto",
+        description="time that counts as one unit of all time scales: estimated from the facts (auto), or a duration "
+        "such as 7d, 1y or, for integer times, 12",
+    )
     policy: PolicyConfig = PolicyConfig()
     encoder: EncoderConfig = EncoderConfig()
     reach: ReachConfig = ReachConfig()
@@ -119,6 +124,10 @@ class PlusConfig(Config):
     @property
     def task_source(self) -> TaskSource:
         return self.training.tasks
+
+    @property
+    def time_unit_setting(self) -> str:
+        return self.time_unit
 
     @property
     def folds(self) -> int:

@@ -15,6 +15,7 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.reading import NOT_READ, Reading
+from fitcarl.data.time_scale import time_unit
 from fitcarl.data.vocabulary import Vocabulary
 
 Split = Literal["train", "valid", "test"]
@@ -106,6 +107,11 @@ class Dataset:
         background, dropped = (facts.take(facts.time < tick) for facts in (self.background, self.dropped))
         train, valid, test = (self.meta(split).before(tick) for split in SPLITS)
         return replace(self, background=background, train=train, valid=valid, test=test, dropped=dropped)
+
+    @cached_property
+    def time_unit(self) -> float:
+        """Ticks per time unit, estimated from the background."""
+        return time_unit(self.background)
 
     @property
     def everything(self) -> Quadruples:

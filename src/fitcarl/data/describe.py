@@ -205,7 +205,7 @@ def describe(dataset: Dataset) -> Description:
     unseen = _members(len(known), *(dataset.meta(split).entity_of_fact for split in SPLITS))
     used = _members(len(dataset.vocabulary.relations), dataset.background.relation)
     return Description(
-        profile=profile_facts(Facts.of(dataset)),
+        profile=profile_facts(Facts.of(dataset), dataset.time_unit),
         name=dataset.name,
         entities=len(dataset.vocabulary.entities),
         relations=len(dataset.vocabulary.relations),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.calendar import GRANULARITY_UNITS, Granularity
+from fitcarl.data.calendar import GRANULARITY_UNITS, Calendar, Granularity
 from fitcarl.data.facts import Facts
 from fitcarl.data.periods import Periods, count_by_period, sparkline
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.similar_names import SimilarNames, find_similar_names
+from fitcarl.data.time_scale import time_scale_text, time_unit
 from fitcarl.data.traffic import Outliers, find_outliers, last_busy_tick, quantile_ticks
 
 TOP = 5
@@ -31,6 +32,19 @@ class Busy:
     facts: int
     share: float
     """Share of all facts."""
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """The time unit of facts."""
+
+    unit_ticks: float
+    text: str
+
+    @classmethod
+    def of(cls, calendar: Calendar, unit: float) -> TimeScale:
+        """The time unit in words, too."""
+        return cls(unit, time_scale_text(calendar, unit))
 
 
 @dataclass(frozen=True)
@@ -52,8 +66,8 @@ class FactsProfile:
     columns: str
     """The same in one line, with the columns that are ignored."""
     granularity: Granularity
-    time_scale: Any
-    """How time is scaled for models; None if it is not known."""
+    time_scale: TimeScale
+    """The unit in which models measure time."""
     first_time: str
     last_time: str
     quantiles: tuple[str, str, str]
@@ -91,7 +105,7 @@ class FactsProfile:
             "duplicates": self.duplicates,
             "self_loops": self.self_loops,
             "granularity": self.granularity,
-            "time_scale": self.time_scale,
+            "time_scale": asdict(self.time_scale),
             "time": {
                 "granularity": self.granularity,
                 "first": self.first_time,
@@ -126,6 +140,10 @@ class FactsProfile:
             ("columns", self.columns),
             ("what", self._what()),
             ("when", self._when()),
+            (
+                "time unit",
+                f"{self.time_scale.text}, the unit of models (a fifth of a typical gap)",
+            ),
             ("", self._outliers_text()),
             ("traffic", f"{sparkline(self.periods.facts)}  facts per {self.periods.name}, {self._stretch()}"),
             ("new entities", f"{sparkline(self.periods.new_entities)}  first facts per {self.periods.name}"),
@@ -195,11 +213,12 @@ class FactsProfile:
         )
 
 
-def profile_facts(facts: Facts) -> FactsProfile:
+def profile_facts(facts: Facts, unit: float | None = None) -> FactsProfile:
     """Describes facts for an analyst.
 
     Args:
         facts: The facts; at least one.
+        unit: The time unit; by default that of all facts. Training estimates it from those of the background.
     """
     known, names, calendar = facts.quadruples, facts.vocabulary, facts.calendar
     entity_facts = _facts_of_entities(known, len(names.entities))
@@ -219,7 +238,7 @@ def profile_facts(facts: Facts) -> FactsProfile:
         mapping=facts.mapping,
         columns=facts.reading.text,
         granularity=calendar.granularity,
-        time_scale=getattr(facts, "time_scale", None),
+        time_scale=TimeScale.of(calendar, time_unit(known) if unit is None else unit),
         first_time=calendar.label(first),
         last_time=calendar.label(last),
         quantiles=(calendar.label(low), calendar.label(middle), calendar.label(high)),

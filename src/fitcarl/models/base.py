@@ -36,21 +36,44 @@ class GraphContext:
     span: int
     """Ticks from the first timestamp to the last."""
     days_per_tick: float
-    """Days per tick; 1 if timestamps are plain integers."""
+    """Days per tick; 1 if timestamps are plain integers. For models whose equations are in days."""
+    time_unit: float
+    """Ticks per time unit, see ``data/time_scale.py``."""
     names: tuple[str, ...] = ()
     """Names of the entities; only read by models that use names."""
 
     @classmethod
-    def from_dataset(cls, dataset: Dataset) -> Self:
-        """The context of a dataset's background."""
+    def from_dataset(cls, dataset: Dataset, time_unit: float | None = None) -> Self:
+        """The context of a dataset's background.
+
+        Args:
+            dataset: The dataset.
+            time_unit: Ticks per time unit; by default estimated from the background.
+        """
         entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
         graph = TemporalGraph.from_facts(dataset.background, entities, relations)
-        return cls.from_graph(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
+        unit = dataset.time_unit if time_unit is None else time_unit
+        return cls.from_graph(graph, dataset.concepts, dataset.calendar, dataset.vocabulary, unit)
 
     @classmethod
-    def from_graph(cls, graph: TemporalGraph, concepts: Concepts, calendar: Calendar, vocabulary: Vocabulary) -> Self:
-        """The context of a graph that is already indexed."""
-        return cls(graph, concepts, calendar.span, calendar.days_per_tick, vocabulary.entities)
+    def from_graph(
+        cls, graph: TemporalGraph, concepts: Concepts, calendar: Calendar, vocabulary: Vocabulary, time_unit: float
+    ) -> Self:
+        """The context of a graph that is already indexed.
+
+        Args:
+            graph: The graph.
+            concepts: Concepts of its entities.
+            calendar: Its times.
+            vocabulary: Names of its entities and relations.
+            time_unit: Ticks per time unit.
+        """
+        return cls(graph, concepts, calendar.span, calendar.days_per_tick, time_unit, vocabulary.entities)
+
+    @property
+    def units_per_tick(self) -> float:
+        """Time units per tick."""
+        return 1.0 / self.time_unit
 
     def with_capacity(self, extra: int) -> Self:
         """The same context with rows for ``extra`` more entities, which have no facts and no concepts."""

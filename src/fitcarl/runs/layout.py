@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import shutil
@@ -49,6 +50,16 @@ class Origin:
     """Whether it was made of plain facts, all of which the trained run uses."""
     training_entities: tuple[int, ...] = ()
     """Unseen entities that the run was trained or validated on."""
+    time_unit: float | None = None
+    """Ticks per time unit, estimated or set when the run was started; None for runs that count time in days."""
+
+    def unit_in(self, calendar: Calendar) -> float:
+        """Ticks per time unit, of any run.
+
+        Args:
+            calendar: The calendar of the run.
+        """
+        return 1.0 / calendar.days_per_tick if self.time_unit is None else self.time_unit
 
 
 @dataclass(frozen=True)
@@ -145,7 +156,14 @@ class RunFolder:
         return self.path / "result.json"
 
     def create(
-        self, dataset: Dataset, source: str, config: Config, background: TemporalGraph, *, keep_all_facts: bool = False
+        self,
+        dataset: Dataset,
+        source: str,
+        config: Config,
+        background: TemporalGraph,
+        *,
+        time_unit: float,
+        keep_all_facts: bool = False,
     ) -> None:
         """Writes what is known before training. Safe to repeat: only the settings are written again.
 
@@ -154,6 +172,7 @@ class RunFolder:
             source: Where the dataset came from.
             config: All settings.
             background: The indexed background of the dataset.
+            time_unit: Ticks per time unit.
             keep_all_facts: Whether the run's graph has every fact of the dataset, and the dataset is kept too.
         """
         self.path.mkdir(parents=True, exist_ok=True)
@@ -163,10 +182,8 @@ class RunFolder:
                 write_dataset(dataset, self.dataset, overwrite=True)
             groups = [dataset.valid] if config.task_source == "pseudo" else [dataset.train, dataset.valid]
             training_entities = sorted({entity for group in groups for entity in group.entities.tolist()})
-            write_json(
-                self.data,
-                asdict(Origin(dataset.name, source, dataset.digest, keep_all_facts, tuple(training_entities))),
-            )
+            known = dataset.name, source, dataset.digest, keep_all_facts, tuple(training_entities), time_unit
+            write_json(self.data, asdict(Origin(*known)))
         if not self.environment.exists():
             write_json(self.environment, environment())
         if not self.vocabulary.exists():
@@ -202,12 +219,16 @@ class RunFolder:
         """The dataset that the run was started on."""
         found = read_json(self.data)
         try:
+            unit = None if found.get("time_unit") is None else float(found["time_unit"])
+            if unit is not None and not 0 < unit < math.inf:
+                raise ValueError
             return Origin(
                 str(found["name"]),
                 str(found["source"]),
                 str(found["digest"]),
                 bool(found["keep_all_facts"]),
                 tuple(map(int, found["training_entities"])),
+                unit,
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("is damaged", file=self.data, expected="the dataset's name, source and digest") from None

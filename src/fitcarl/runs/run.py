@@ -102,7 +102,8 @@ class Run:
             raise InputError("has no weights yet", file=folder.path, expected="a run that was validated at least once")
         origin = folder.read_data()
         vocabulary, calendar, concepts = folder.read_names()
-        context = GraphContext.from_graph(open_graph(folder.graph, thorough=True), concepts, calendar, vocabulary)
+        graph, unit = open_graph(folder.graph, thorough=True), origin.unit_in(calendar)
+        context = GraphContext.from_graph(graph, concepts, calendar, vocabulary, unit)
         _check_names(folder, vocabulary, calendar, concepts, context.graph)
         model = trainable_class(config.model).load(config, context, folder.artifacts)
         folder.load_weights(model.module)
@@ -209,7 +210,7 @@ class Run:
         """The model on the background of ``dataset``, which may be another one than it was trained on."""
         if dataset.digest == self.digest and not self.keep_all_facts:
             return self.model.scorer()
-        context = GraphContext.from_dataset(dataset)
+        context = GraphContext.from_dataset(dataset, self.context.time_unit)
         return self.model.refit_statistics(context.graph, context.concepts).scorer(context.span - 1)
 
 

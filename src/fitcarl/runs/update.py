@@ -193,7 +193,7 @@ class _Change:
         if len(facts):
             joined = Quadruples.concat([before.background_facts(), facts])
             after = TemporalGraph.from_facts(joined, entities, graph.relations)
-        context = GraphContext.from_graph(after, concepts, calendar, given.vocabulary)
+        context = GraphContext.from_graph(after, concepts, calendar, given.vocabulary, run.context.time_unit)
         renamed = replace(run, vocabulary=given.vocabulary, calendar=calendar, concepts=concepts)
         return cls(given, facts, context, ends[before.degree(ends) == 0].astype(np.int32), renamed)
 

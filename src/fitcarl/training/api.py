@@ -34,6 +34,7 @@ from fitcarl.training.setup import (
     TrainingSetup,
     ignore_progress,
     log_task_source,
+    log_time_unit,
     make_task_sampler,
     never_stop,
     prepare_data,
@@ -175,14 +176,17 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run
     dataset, config = setup.dataset, setup.config
     if folder.result.exists() and not folder.state.exists():
         raise InputError("is missing", file=folder.state, expected="the state that training is resumed from")
-    context = GraphContext.from_dataset(dataset)
-    folder.create(dataset, setup.source, config, context.graph, keep_all_facts=setup.keep_all_facts)
+    unit = folder.read_data().unit_in(dataset.calendar) if folder.data.exists() else setup.time_unit
+    context = GraphContext.from_dataset(dataset, unit)
+    all_facts = setup.keep_all_facts
+    folder.create(dataset, setup.source, config, context.graph, time_unit=unit, keep_all_facts=all_facts)
+    log_time_unit(config, dataset.calendar, unit)
     log_task_source(setup)
     if callbacks.import_artifacts is not None:
         callbacks.import_artifacts(dataset, config, folder.artifacts)
     visible = setup.sampler.always_visible_facts
     part = setup.training_part
-    part_context = context if part is dataset else GraphContext.from_dataset(part)
+    part_context = context if part is dataset else GraphContext.from_dataset(part, unit)
     preparation = Preparation(
         part, config, part_context, visible, folder.artifacts, callbacks.on_progress, callbacks.should_stop
     )

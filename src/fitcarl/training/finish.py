@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fitcarl.core.files import write_json
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import GraphContext, TrainableModel
@@ -26,9 +28,8 @@ def finish(
     folder.save_calibrations(calibrations)
     write_json(folder.open_queries, _open_models(setup, context).to_json())
     if setup.keep_all_facts:
-        graph = open_graph(folder.graph)
-        context = GraphContext.from_graph(graph, dataset.concepts, dataset.calendar, dataset.vocabulary)
-        model = model.refit_statistics(graph)
+        context = replace(context, graph=open_graph(folder.graph))
+        model = model.refit_statistics(context.graph)
     model.save_artifacts(folder.artifacts)
     write_json(
         folder.result,

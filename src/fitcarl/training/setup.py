@@ -12,11 +12,12 @@ import numpy as np
 from fitcarl.config.schema import Config
 from fitcarl.core.progress import OnProgress, Progress, ShouldStop
 from fitcarl.core.storage import Artifacts
-from fitcarl.data.calendar import MAX_SPAN
+from fitcarl.data.calendar import MAX_SPAN, Calendar
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.holdout import HoldoutRule, dataset_from_facts, larger_holdout
 from fitcarl.data.split_advice import CROSSVALIDATE, few_entities
+from fitcarl.data.time_scale import AUTO, chosen_time_unit, time_scale_text
 from fitcarl.errors import InputError
 from fitcarl.tasks.sampler import TaskSampler
 from fitcarl.tasks.task import official_task
@@ -62,6 +63,16 @@ class TrainingSetup:
         """The part of the dataset that weights are fitted to; the dataset itself unless it is split by time."""
         return training_part(self.dataset, self.config)
 
+    @cached_property
+    def time_unit(self) -> float:
+        """Ticks per time unit, estimated from the facts that weights are fitted to unless it is set.
+
+        Raises:
+            InputError: If the setting is no duration of the dataset.
+        """
+        chosen = self.config.time_unit_setting or AUTO
+        return chosen_time_unit(chosen, self.dataset.calendar, self.training_part.background)
+
 
 def prepare_data(data: Dataset | Facts, config: Config, source: str, rule: HoldoutRule | None = None) -> TrainingSetup:
     """A setup from a dataset or from plain facts; without a meta-train split, the settings are adapted.
@@ -79,7 +90,9 @@ def prepare_data(data: Dataset | Facts, config: Config, source: str, rule: Holdo
         config = config.without_meta_train()
     dataset = _hold_out(data, config, rule) if isinstance(data, Facts) else data
     sampler = make_task_sampler(dataset, config)
-    return TrainingSetup(dataset, config, sampler, source, keep_all_facts=isinstance(data, Facts))
+    setup = TrainingSetup(dataset, config, sampler, source, keep_all_facts=isinstance(data, Facts))
+    _ = setup.time_unit  # a wrong duration is refused before anything is written
+    return setup
 
 
 def training_part(dataset: Dataset, config: Config) -> Dataset:
@@ -136,6 +149,19 @@ def make_task_sampler(dataset: Dataset, config: Config) -> TaskSampler:
     return sampler
 
 
+def log_time_unit(config: Config, calendar: Calendar, unit: float) -> None:
+    """Logs the time unit of models that use it.
+
+    Args:
+        config: The settings.
+        calendar: The calendar of the dataset.
+        unit: Ticks per time unit.
+    """
+    if config.time_unit_setting is not None:
+        how = "from the facts; --set time_unit=DURATION changes it" if config.time_unit_setting == AUTO else "as set"
+        _log.info(f"time unit: {time_scale_text(calendar, unit)} ({how})")
+
+
 def log_task_source(setup: TrainingSetup) -> None:
     """Logs which known entities are held out in turn."""
     if setup.sampler.pseudo_unseen is not None:
@@ -154,8 +180,12 @@ def _hold_out(facts: Facts, config: Config, rule: HoldoutRule | None) -> Dataset
         f"{facts.name}: {len(facts.quadruples):,} facts of {len(names.entities):,} entities, "
         f"{len(names.relations):,} relations, {times.labels[0]} to {times.labels[-1]}"
     )
-    if len(facts.quadruples) < facts.rows or facts.times_truncated or facts.concept_rows:
+    if facts.reading.text:
+        _log.info(f"columns: {facts.reading.text}")
+    if len(facts.quadruples) < facts.rows or facts.times_truncated or facts.concept_rows or facts.reading.notes:
         _log.info(f"{facts.name}: {facts.summary}")
+    for warning in facts.warnings:
+        _log.warning(f"warning: {warning}")
     if dataset.cuts is not None:
         valid, test = (times.label(tick) for tick in (dataset.cuts.valid, dataset.cuts.test))
         note = f" that first appear from {valid} (test: {test}) on, and training uses facts before {valid}"

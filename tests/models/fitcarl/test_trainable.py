@@ -32,7 +32,7 @@ def model_of(
     rng = np.random.default_rng(0)
     trained = np.arange(TASK.entities) < TASK.unseen[0]
     entity, relation = (rng.normal(size=(rows, D)).astype(np.float32) for rows in (TASK.entities, 2 * TASK.relations))
-    context = GraphContext(TASK.graph(), TASK.concept_prior().concepts, span=13, days_per_tick=1.0)
+    context = GraphContext(TASK.graph(), TASK.concept_prior().concepts, span=13, days_per_tick=1.0, time_unit=1.0)
     torch.manual_seed(1)
     return FitcarlModel(settings, context, Embeddings(entity * trained[:, None], relation, trained))
 

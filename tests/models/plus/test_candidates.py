@@ -67,7 +67,9 @@ def test_sample_keeps_the_answer_and_represents_all_candidates(
 
 
 def test_statistics_can_be_stored_and_read(context: GraphContext, statistics: GraphStatistics, task: Task) -> None:
-    again = GraphStatistics.from_arrays(statistics.arrays(), context.concepts, statistics.names)
+    again = GraphStatistics.from_arrays(
+        statistics.arrays(), context.concepts, statistics.names, statistics.units_per_tick
+    )
     assert again.matches(context.graph)
     one, two = (candidates_of(context, which, task, Shortlist(100)) for which in (statistics, again))
     assert np.array_equal(one.entity, two.entity)

@@ -139,7 +139,7 @@ def test_stop_during_encoder_training_can_be_resumed(
     assert not RunFolder(tmp_path / "run").artifacts.exists("encoder")
     caplog.set_level("INFO", "fitcarl")
     run = resume(tmp_path / "run")
-    assert caplog.messages[0].startswith("pre-training the encoder on")
+    assert caplog.messages[1].startswith("pre-training the encoder on")
     assert run.folder.artifacts.read("encoder")[1]["seconds"] > 0
     run.folder.artifacts.path("encoder").write_bytes(b"no")
     with pytest.raises(InputError, match=r"encoder\.safetensors"):

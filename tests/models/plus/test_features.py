@@ -85,9 +85,9 @@ def test_values_of_an_object_of_the_relation() -> None:
     assert found["cooccurrence"] == pytest.approx(math.log(1e-5))
     assert found["object_count"] == pytest.approx(math.log(4))
     assert found["object_same_tick"] == pytest.approx(math.log(3))
-    assert found["object_20d"] == pytest.approx(math.log(2 + math.exp(-8 / 20) + 1e-2), abs=1e-5)
+    assert found["object_20"] == pytest.approx(math.log(2 + math.exp(-8 / 20) + 1e-2), abs=1e-5)
     assert found["inverse_count"] == 0
-    assert found["activity_1d"] == pytest.approx(math.log(2 + math.exp(-8) + math.exp(-5) + 1e-2), abs=1e-5)
+    assert found["activity_1"] == pytest.approx(math.log(2 + math.exp(-8) + math.exp(-5) + 1e-2), abs=1e-5)
     # Entities 0 and 3 share (relation 0, entity 1) with the query entity; both have a fact of relation 1 to entity 2.
     first = 1 / math.log(2 + 2) * math.exp(-8 / 30)
     second = math.exp(-1 / 60) / math.log(2 + 2)
@@ -262,7 +262,7 @@ FROM_FACTS = {"degree", "inverse_count", "relation_objects", "neighbour_degree"}
 CHANGES: dict[
     str, tuple[Callable[[FeatureInputs], FeatureInputs], Callable[[FeatureInputs], FeatureInputs], set[str]]
 ] = {
-    "decay": (same, with_statistics(decay=lambda table: table / 2), {"activity_1d", "activity_7d", "activity_60d"}),
+    "decay": (same, with_statistics(decay=lambda table: table / 2), {"activity_1", "activity_7", "activity_60"}),
     "excitation": (same, with_statistics(excitation_rate=lambda table: table * 2), {"excitation"}),
     "embedding": (same, with_statistics(embedding=rotated), {"similarity_max", "similarity_mean"}),
     "profile": (same, with_statistics(relation_factors=lambda rows: rows * 3), {"relation_profile"}),

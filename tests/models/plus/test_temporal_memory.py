@@ -14,8 +14,8 @@ from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
 from fitcarl.models.plus.statistics import event_index
 
 
-@pytest.mark.parametrize(("days_per_tick", "reach"), [(1.0, 2), (0.5, 4), (0.3, 6), (30.4, 1)])
-def test_event_mass_and_gradient_match_a_plain_sum(context: GraphContext, days_per_tick: float, reach: int) -> None:
+@pytest.mark.parametrize(("units_per_tick", "reach"), [(1.0, 2), (0.5, 4), (0.3, 6), (30.4, 1)])
+def test_event_mass_and_gradient_match_a_plain_sum(context: GraphContext, units_per_tick: float, reach: int) -> None:
     """The window is two days before and after t_q, or one tick if that is longer, in five buckets."""
     graph, rng = context.graph, np.random.default_rng(1)
     events, n = event_index(graph), graph.relations.directed
@@ -27,7 +27,7 @@ def test_event_mass_and_gradient_match_a_plain_sum(context: GraphContext, days_p
     slope = torch.randn(7, column.max() + 1)
 
     fast = [part.clone().requires_grad_() for part in given]
-    mass = event_mass(event_window(events, days_per_tick, entity, relation, time, column), *fast)
+    mass = event_mass(event_window(events, units_per_tick, entity, relation, time, column), *fast)
     (mass * slope).sum().backward()
 
     slow = [part.clone().requires_grad_() for part in given]

@@ -30,7 +30,7 @@ QUERY = 4
 _RATE_SHIFT = 4.0
 """Added to log-shares, which are around -4, to bring them near 0."""
 _DAILY_RATE_SHIFT = 6.0
-"""The same for log-rates per day."""
+"""The same for log-rates per time unit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def _first_hop(
     """Features of the hop along a support fact, and of stopping at its entity."""
     entity, relation, known = support.entity, support.relation, support.known
     r_q = queries.relation[:, None]
-    gap = (queries.time[:, None] - support.time) * statistics.days_per_tick
+    gap = (queries.time[:, None] - support.time) * statistics.units_per_tick
     same = ((entity[:, :, None] == entity[:, None, :]) & known[:, None, :]).sum(2)
     out = np.zeros((*entity.shape, FIRST_HOP), dtype=np.float32)
     _describe(statistics, graph, queries, np.repeat(np.arange(len(queries)), entity.shape[1]), entity.ravel(), out)
@@ -139,7 +139,7 @@ def _query_features(statistics: GraphStatistics, queries: Queries, support: Padd
     known = support.known
     rate = statistics.pair_rate[support.relation, queries.relation[:, None]]
     best = np.where(known, rate, NO_PAIR_RATE).max(1) + _RATE_SHIFT
-    gap = np.abs(queries.time[:, None] - support.time) * statistics.days_per_tick
+    gap = np.abs(queries.time[:, None] - support.time) * statistics.units_per_tick
     nearest = np.where(known, gap, 1 << 20).min(1)
     facts = np.maximum(known.sum(1), 1)
     objects = count_objects(
@@ -162,8 +162,8 @@ def _second_hop(
     rule = np.empty(space.entity.shape, dtype=np.int64)
     directed = graph.relations.directed
     hash_rules(first_relation, relation, queries.relation[query], directed, len(statistics.rule_rate), rule)
-    days = statistics.days_per_tick
-    gap, between = (query_time - space.time) * days, (space.time - first_time[:, None]) * days
+    units = statistics.units_per_tick
+    gap, between = (query_time - space.time) * units, (space.time - first_time[:, None]) * units
     times = np.empty(space.entity.shape, dtype=np.float32)
     multiplicity(space.entity, times)
     in_support = (space.entity[:, :, None] == support.entity[query][:, None, :]).any(2)

@@ -75,7 +75,7 @@ def collect_candidates(
     if reach is not None:
         listed = inputs.offsets, inputs.entity
         features = np.hstack(
-            [features, reach_features(reach, graph, facts, queries, statistics.days_per_tick, *listed)]
+            [features, reach_features(reach, graph, facts, queries, statistics.units_per_tick, *listed)]
         )
     return Candidates(inputs.offsets, inputs.entity, features, weight)
 
@@ -93,7 +93,7 @@ def feature_inputs(
     batch, base, kernel_statistics = _query_batch(facts, queries), graph.base.columns, _kernel_statistics(statistics)
     scores = EncoderScores.empty(len(queries))
     if encoder_scorer is not None:
-        scores = _encoder_scores(encoder_scorer, padded_support(facts, queries), statistics.days_per_tick, queries)
+        scores = _encoder_scores(encoder_scorer, padded_support(facts, queries), statistics.units_per_tick, queries)
     width = shortlist.size + shortlist.sampled
     counts = np.zeros(len(queries), dtype=np.int64)
     entity = np.empty((len(queries), width), dtype=np.int32)
@@ -117,9 +117,9 @@ def padded_support(facts: SupportFacts, queries: Queries) -> PaddedSupport:
 
 
 def _encoder_scores(
-    scorer: EncoderScorer, support: PaddedSupport, days_per_tick: float, queries: Queries
+    scorer: EncoderScorer, support: PaddedSupport, units_per_tick: float, queries: Queries
 ) -> EncoderScores:
-    gap = (queries.time[:, None] - support.time) * days_per_tick
+    gap = (queries.time[:, None] - support.time) * units_per_tick
     inputs = EncoderInput(
         relation=torch.from_numpy(queries.relation.astype(np.int64)),
         known=torch.from_numpy(support.known),

@@ -1,4 +1,4 @@
-"""Buckets of signed time gaps in days, shared by the counting kernels, the statistics and the action features."""
+"""Buckets of signed time gaps in time units, shared by the counting kernels, the statistics and the action features."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from numba import njit
 from numpy.typing import NDArray
 
 _EDGES = (2.0, 10.0, 45.0)
-"""Upper ends, in days and inclusive, of the first three buckets on each side; the fourth is open."""
+"""Upper ends, in time units and inclusive, of the first three buckets on each side; the fourth is open."""
 _OPEN_WIDTH = 200.0
-"""Days that an open bucket stands for when a count is turned into a rate per day."""
+"""Time units that an open bucket stands for when a count is turned into a rate."""
 SAME_TICK = len(_EDGES) + 1
 """The bucket of gap 0."""
 BUCKETS = 2 * SAME_TICK + 1
 _SIDE = [*np.diff([0.0, *_EDGES]).tolist(), _OPEN_WIDTH]
 WIDTHS: NDArray[np.float64] = np.array([*_SIDE[::-1], 1.0, *_SIDE])
-"""float64 [BUCKETS]: days that fall into each bucket."""
+"""float64 [BUCKETS]: time units that fall into each bucket."""
 
 
 @njit(cache=True, nogil=True)
 def gap_bucket(gap: float) -> int:
-    """The bucket of a signed gap in days: ``SAME_TICK`` is gap 0, lower buckets are negative gaps."""
+    """The bucket of a signed gap in time units: ``SAME_TICK`` is gap 0, lower buckets are negative gaps."""
     size = abs(gap)
     if size == 0:
         return SAME_TICK
@@ -30,6 +30,12 @@ def gap_bucket(gap: float) -> int:
     for edge in _EDGES:
         distance += size > edge
     return SAME_TICK + distance if gap > 0 else SAME_TICK - distance
+
+
+@njit(cache=True, nogil=True)
+def ticks_within(units: float, units_per_tick: float) -> int:
+    """The whole ticks in a number of time units, at least 1; rounding errors of the division do not count."""
+    return max(1, int(units / units_per_tick + 1e-9))
 
 
 def gap_buckets(gap: NDArray[np.floating[Any]]) -> NDArray[np.int64]:

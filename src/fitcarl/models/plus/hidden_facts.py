@@ -15,8 +15,9 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.kernels import PatchColumns, lower_bound
 from fitcarl.graph.patches import Positions, directed_edges, hide_facts, patch_groups
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.encoder.temporal_memory import WINDOW_DAYS
-from fitcarl.models.plus.features.accumulate import EVENT_DAYS
+from fitcarl.models.plus.encoder.temporal_memory import WINDOW
+from fitcarl.models.plus.features.accumulate import EVENT_WINDOW
+from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.kernels import Ints
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import NO_LIMIT, Queries
@@ -99,7 +100,7 @@ def _objects(statistics: GraphStatistics, query: Positions, edges: Quadruples) -
 def _events(statistics: GraphStatistics, queries: Queries, query: Positions, edges: Quadruples) -> dict[str, object]:
     """The events around each query without the hidden ones; a query without hidden events there reads all events."""
     columns = (statistics.event_time, statistics.event_source, statistics.event_relation, statistics.event_target)
-    reach = max(1, int(max(WINDOW_DAYS, EVENT_DAYS) / statistics.days_per_tick))
+    reach = ticks_within(max(WINDOW, EVENT_WINDOW), statistics.units_per_tick)
     near = np.abs(edges.time.astype(np.int64) - queries.time[query]) <= reach
     query, edges = query[near], edges.take(near)
     position = _find_events(*columns, edges.subject, edges.relation, edges.object, edges.time)

@@ -28,7 +28,7 @@ def count_cooccurrences(
     pair_offsets: Longs,
     relation: Ints,
     time: Ints,
-    days_per_tick: float,
+    units_per_tick: float,
     reach: int,
     near: Floats,
     ever: Floats,
@@ -40,7 +40,7 @@ def count_cooccurrences(
         pair_offsets: Facts of pair p are ``pair_offsets[p]:pair_offsets[p + 1]``, ascending in time.
         relation: Relation of each fact.
         time: Time of each fact, in ticks.
-        days_per_tick: Days per tick.
+        units_per_tick: Time units per tick.
         reach: Facts before and after a fact that are compared by gap, which bounds the time for large pairs.
         near: [BUCKETS, r_s, r_q], out: facts of r_s that have such a fact at a gap.
         ever: [r_s, r_q], out: facts of r_s that have such a fact at any gap.
@@ -59,7 +59,7 @@ def count_cooccurrences(
             for j in range(max(low, i - reach), min(high, i + reach + 1)):
                 if i == j:
                     continue
-                bucket = gap_bucket((time[j] - time[i]) * days_per_tick)
+                bucket = gap_bucket((time[j] - time[i]) * units_per_tick)
                 if seen[bucket, relation[j]] != i:
                     seen[bucket, relation[j]] = i
                     near[bucket, r_s, relation[j]] += 1
@@ -82,7 +82,7 @@ def count_excitation(
     relation: Ints,
     target: Ints,
     time: Ints,
-    days_per_tick: float,
+    units_per_tick: float,
     reach: int,
     near: Floats,
     facts: Floats,
@@ -102,7 +102,7 @@ def count_excitation(
                 if target[j] != target[i]:
                     # The same pair at the opposite gap is counted at once: buckets are symmetric.
                     bucket, r_q = (
-                        gap_bucket((time[j] - time[i]) * days_per_tick),
+                        gap_bucket((time[j] - time[i]) * units_per_tick),
                         inverse_relation(relation[j], relations),
                     )
                     near[bucket, r, r_q] += 1

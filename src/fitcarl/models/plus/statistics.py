@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
 from fitcarl.core.arrays import with_empty_groups
+from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, stable_order
 from fitcarl.graph.temporal import TemporalGraph, order_by_time
-from fitcarl.models.plus.features.inputs import DECAY_DAYS
+from fitcarl.models.plus.features.inputs import DECAY_SCALES
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.gaps import BUCKETS, WIDTHS
 from fitcarl.models.plus.kernels import count_cooccurrences, count_excitation, count_rules
@@ -39,7 +40,7 @@ _PAIR_REACH = 200
 _EVENT_REACH = 60
 """Edges of an entity before and after an edge that are compared with it for excitation."""
 _MAX_GAP = 400.0
-"""Days after which a past event has no weight."""
+"""Time units after which a past event has no weight."""
 _RATE_PRIOR = 5.0
 """Pseudo-facts of each relation, distributed as over all relations: rates of rare relations stay near the mean."""
 _EXCITATION_PRIOR = 20.0
@@ -50,7 +51,7 @@ _RULE_HITS, _RULE_TRIES = 1, 100
 """Pseudo-counts of the mean hit rate, which keep it above 0 on a graph with few paths."""
 _MIN_RATE, _MIN_EXCITATION, _MIN_SHARE = 1e-7, 1e-8, 1e-5
 """Added before the logarithm."""
-_ACTIVITY_DAYS = (2.0, 14.0, 90.0)
+_ACTIVITY_SCALES = (2.0, 14.0, 90.0)
 """Time scales of the activity of an action's target."""
 
 EVENT_INDEX = (
@@ -71,7 +72,7 @@ class GraphStatistics:
     """Log-rates and indices of a background graph, looked up by the features of candidates and actions."""
 
     cooccurrence_rate: NDArray[np.float32]
-    """float32 [9, 2R, 2R]: log-rate per day of r_q for a pair seen with r_s, by bucket of the gap t_q - t_s."""
+    """float32 [9, 2R, 2R]: log-rate per time unit of r_q for a pair seen with r_s, by bucket of the gap t_q - t_s."""
     pair_rate: NDArray[np.float32]
     """float32 [2R, 2R]: log-share of facts of r_s whose pair is seen with r_q at any other time."""
     rule_rate: NDArray[np.float32]
@@ -96,7 +97,7 @@ class GraphStatistics:
     concept_probability: NDArray[np.float64]
     """P(c | r), float64 [2R, concepts]."""
     excitation: NDArray[np.float32]
-    """float32 [9, 2R, 2R]: log-rate per day of r_q, with another subject, for an object seen with r at a gap."""
+    """float32 [9, 2R, 2R]: log-rate per time unit of r_q, with another subject, for an object seen with r at a gap."""
     event_time: Ids
     """int32 [edges], ascending: the edges of the background by time; the next three fields are parallel to it."""
     event_source: Ids
@@ -110,7 +111,7 @@ class GraphStatistics:
     """float32 [2R, h]."""
     names: Names
     """Empty unless names are switched on."""
-    days_per_tick: float
+    units_per_tick: float
     scaling: FeatureScaling = field(default_factory=FeatureScaling.unfitted)
     """Shift, scale and preselection weights of the candidate features, which stay the same on every graph of a run."""
     object_patches: PatchColumns = NO_PATCHES
@@ -125,7 +126,7 @@ class GraphStatistics:
     @property
     def activity_scales(self) -> NDArray[np.float64]:
         """float64 [3]: time scales of the activity of an action's target, in ticks."""
-        return np.array(_ACTIVITY_DAYS) / self.days_per_tick
+        return np.array(_ACTIVITY_SCALES) / self.units_per_tick
 
     @cached_property
     def excitation_rate(self) -> NDArray[np.float32]:
@@ -134,9 +135,10 @@ class GraphStatistics:
 
     @cached_property
     def decay(self) -> NDArray[np.float32]:
-        """float32 [ticks, scales]: exp(-gap / scale) for the scales of ``DECAY_DAYS``; the last row is 0."""
-        gap = np.arange(int(_MAX_GAP / self.days_per_tick) + 2) * self.days_per_tick
-        table = np.exp(-gap[:, None] / np.array(DECAY_DAYS))
+        """float32 [ticks, scales]: exp(-gap / scale) for the scales of ``DECAY_SCALES``; the last row is 0."""
+        ticks = min(int(_MAX_GAP / self.units_per_tick), MAX_SPAN)
+        gap = np.arange(ticks + 2) * self.units_per_tick
+        table = np.exp(-gap[:, None] / np.array(DECAY_SCALES))
         table[-1] = 0
         return table.astype(np.float32)
 
@@ -169,11 +171,19 @@ class GraphStatistics:
             "rule_tries": self.rule_tries[tried],
             "rule_rates": np.append(self.rule_rate[tried], default),
         }
-        return stored | rules | {"days_per_tick": np.array([self.days_per_tick])}
+        return stored | rules
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, names: Names) -> GraphStatistics:
-        """The inverse of ``arrays``; concepts, names and feature scaling are stored elsewhere.
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], concepts: Concepts, names: Names, units_per_tick: float
+    ) -> GraphStatistics:
+        """The inverse of ``arrays``; concepts, names, the time unit and feature scaling are stored elsewhere.
+
+        Args:
+            arrays: The stored arrays by name.
+            concepts: Concepts of the entities.
+            names: Words of the entity names.
+            units_per_tick: Time units per tick.
 
         Raises:
             KeyError: If an array is missing.
@@ -187,7 +197,7 @@ class GraphStatistics:
             rule_tries=tries,
             concepts=concepts,
             names=names,
-            days_per_tick=float(arrays["days_per_tick"][0]),
+            units_per_tick=units_per_tick,
             **stored,
         )
 
@@ -223,7 +233,7 @@ def compute_statistics(
     background: Quadruples,
     graph: TemporalGraph,
     concepts: Concepts,
-    days_per_tick: float = 1.0,
+    units_per_tick: float = 1.0,
     seed: int = 0,
     names: Names | None = None,
     setting: Setting = "completion",
@@ -234,14 +244,14 @@ def compute_statistics(
         background: The facts, each once.
         graph: The same facts, indexed, without an overlay.
         concepts: Concepts of the entities.
-        days_per_tick: Days per tick of the timestamps.
+        units_per_tick: Time units per tick, see ``data/time_scale.py``.
         seed: Seed of the queries on which rules are counted.
         names: Words of the entity names; none by default.
         setting: In the setting ``forecast``, paths of rules use facts before the query only.
     """
     relations = graph.relations
     both = background.both_directions(relations)
-    cooccurrence_rate, pair_rate = _cooccurrence(both, graph.entities, relations, days_per_tick)
+    cooccurrence_rate, pair_rate = _cooccurrence(both, graph.entities, relations, units_per_tick)
     rule_rate, rule_tries, second_hop_rate = _rules(both, graph, seed, setting)
     entity_factors, relation_factors = relation_profile(graph)
     return GraphStatistics(
@@ -252,12 +262,12 @@ def compute_statistics(
         second_hop_rate=second_hop_rate,
         concepts=concepts,
         concept_probability=concept_distribution(background, concepts, relations),
-        excitation=_excitation(graph, days_per_tick),
+        excitation=_excitation(graph, units_per_tick),
         embedding=entity_embedding(graph),
         entity_factors=entity_factors,
         relation_factors=relation_factors,
         names=names or Names.empty(graph.entities),
-        days_per_tick=days_per_tick,
+        units_per_tick=units_per_tick,
         **event_index(graph),
     )
 
@@ -287,17 +297,17 @@ def event_index(graph: TemporalGraph) -> dict[str, Any]:
     }
 
 
-def _excitation(graph: TemporalGraph, days_per_tick: float) -> NDArray[np.float32]:
+def _excitation(graph: TemporalGraph, units_per_tick: float) -> NDArray[np.float32]:
     n, base = graph.relations.directed, graph.base
     near, facts = np.zeros((BUCKETS, n, n), dtype=np.float32), np.zeros(n)
-    count_excitation(base.offsets, base.relation, base.target, base.time, days_per_tick, _EVENT_REACH, near, facts)
+    count_excitation(base.offsets, base.relation, base.target, base.time, units_per_tick, _EVENT_REACH, near, facts)
     mean = near.sum(1, keepdims=True) / max(facts.sum(), 1)
     rate = (near + _EXCITATION_PRIOR * mean) / (facts[:, None] + _EXCITATION_PRIOR) / WIDTHS[:, None, None]
     return np.log(rate + _MIN_EXCITATION).astype(np.float32)
 
 
 def _cooccurrence(
-    both: Quadruples, entities: int, relations: RelationIds, days_per_tick: float
+    both: Quadruples, entities: int, relations: RelationIds, units_per_tick: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """``cooccurrence_rate`` and ``pair_rate``."""
     both = both.take(both.subject != both.object)  # a self-loop would be counted with its own inverse
@@ -307,7 +317,7 @@ def _cooccurrence(
     n = relations.directed
     near, ever, facts = np.zeros((BUCKETS, n, n)), np.zeros((n, n)), np.zeros(n)
     ordered = both.relation[order], both.time[order]
-    count_cooccurrences(offsets, *ordered, days_per_tick, _PAIR_REACH, near, ever, facts)
+    count_cooccurrences(offsets, *ordered, units_per_tick, _PAIR_REACH, near, ever, facts)
     mean = near.sum(1, keepdims=True) / max(facts.sum(), 1)
     rate = (near + _RATE_PRIOR * mean) / (facts[:, None] + _RATE_PRIOR) / WIDTHS[:, None, None]
     mean_ever = ever.sum(0, keepdims=True) / max(facts.sum(), 1)

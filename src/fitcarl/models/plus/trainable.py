@@ -175,7 +175,7 @@ class PlusModel:
         """The statistics of a background as known earlier, counted like those of all facts."""
 
         def count(part: TemporalGraph) -> GraphStatistics:
-            arguments = part.background_facts(), part, statistics.concepts, statistics.days_per_tick
+            arguments = part.background_facts(), part, statistics.concepts, statistics.units_per_tick
             return compute_statistics(*arguments, names=statistics.names.refit(part), setting=self._setting)
 
         def restore(tick: int, arrays: dict[str, NDArray[Any]]) -> GraphStatistics | None:
@@ -183,7 +183,9 @@ class PlusModel:
             names = statistics.names.refit(graph.before(tick)) if statistics.names.used else statistics.names
             missing = max(graph.entities - len(arrays["embedding"]), 0)  # entities that became known after the snapshot
             rows = {name: np.pad(arrays[name], ((0, missing), (0, 0))) for name in ("embedding", "entity_factors")}
-            found = GraphStatistics.from_arrays(arrays | index | rows, statistics.concepts, names)
+            found = GraphStatistics.from_arrays(
+                arrays | index | rows, statistics.concepts, names, statistics.units_per_tick
+            )
             return found if found.rates_match(graph) else None
 
         stored = None if artifacts is None else StoredSnapshots(artifacts, restore)
@@ -226,7 +228,7 @@ class PlusModel:
     ) -> PlusModel:
         """The same weights with the statistics of another background."""
         previous = self.statistics
-        arguments = graph.background_facts(), graph, concepts, previous.days_per_tick
+        arguments = graph.background_facts(), graph, concepts, previous.units_per_tick
         statistics = compute_statistics(*arguments, names=names, setting=self._setting)
         statistics = statistics.with_parts(scaling=previous.scaling)
         snapshots = self._snapshots_of(graph, statistics)
@@ -263,7 +265,7 @@ class PlusModel:
 def count_for(config: PlusConfig, context: GraphContext) -> GraphStatistics:
     """The statistics of a background, with names if they are switched on."""
     names = names_for(config, context)
-    arguments = context.facts, context.graph, context.concepts, context.days_per_tick
+    arguments = context.facts, context.graph, context.concepts, context.units_per_tick
     return compute_statistics(*arguments, names=names, setting=config.setting)
 
 
@@ -288,14 +290,14 @@ def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[Suppor
     context = _visible_context(preparation)
     names = names_for(config, context)
     setting = config.setting if config.encoder.contexts == "past" else "completion"
-    arguments = context.graph, context.days_per_tick, names, config.encoder, config.seed, config.shots
+    arguments = context.graph, context.units_per_tick, names, config.encoder, config.seed, config.shots
     return load_or_train_encoder(*arguments, setting=setting, on_progress=_reporter("encoder", preparation))
 
 
 def _train_reach(config: PlusConfig, preparation: Preparation) -> tuple[ReachNetwork, float]:
     """A reach network trained without facts of pseudo-unseen entities, and the seconds its training took."""
     context, began = _visible_context(preparation), perf_counter()
-    arguments = context.graph, context.days_per_tick, config.reach, config.seed, config.shots
+    arguments = context.graph, context.units_per_tick, config.reach, config.seed, config.shots
     return train_reach(*arguments, _reporter("reach network", preparation)), perf_counter() - began
 
 
@@ -366,7 +368,9 @@ def _load_statistics(config: PlusConfig, context: GraphContext, artifacts: Artif
     stored, _ = artifacts.read("statistics")
     file, arrays = artifacts.path("statistics"), {name: part.numpy() for name, part in stored.items()}
     try:
-        found = GraphStatistics.from_arrays(arrays, context.concepts, names_for(config, context))
+        found = GraphStatistics.from_arrays(
+            arrays, context.concepts, names_for(config, context), context.units_per_tick
+        )
     except KeyError:
         raise InputError("is of an older version", file=file, expected=_OF_THIS_VERSION) from None
     except (IndexError, ValueError, TypeError):

@@ -27,7 +27,7 @@ from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import NO_LIMIT
 
 _GAP_SCALES = (3.0, 20.0, 100.0)
-"""Days: the scales of the exponential features of a gap."""
+"""Time units: the scales of the exponential features of a gap."""
 _KEY_DIM = 32
 """Dimensions of the key embedding; fewer than of entities, since every event around t_q is compared."""
 _MIN_HOLDERS = 20
@@ -58,7 +58,7 @@ class EncoderInput:
     support_relation: Tensor
     """int64 [queries, K]."""
     gap: Tensor
-    """float32 [queries, K]: days from the fact to t_q."""
+    """float32 [queries, K]: time units from the fact to t_q."""
     name: Tensor
     """float32 [queries, dim]: the embedding of the unseen entity's name; 0 without a name."""
 
@@ -220,7 +220,7 @@ class EncoderScorer:
     """An encoder with the events and names of a background."""
 
     def __init__(self, encoder: SupportEncoder, statistics: GraphStatistics) -> None:
-        self._encoder, self._days_per_tick = encoder, statistics.days_per_tick
+        self._encoder, self._units_per_tick = encoder, statistics.units_per_tick
         self._events = {name: getattr(statistics, name) for name in EVENT_ARRAYS}
         self._words = Words.from_names(statistics.names, encoder.word_weight.numpy())
         all_entities = np.arange(len(encoder.entity))
@@ -274,9 +274,8 @@ class EncoderScorer:
         encoder, all_entities = self._encoder, np.arange(len(self._rows))
         queries = entity, inputs.relation.numpy(), time
         patches = NO_PATCHES if self._hidden is None else self._hidden.statistics.event_patches
-        window = event_window(
-            *(self._events, self._days_per_tick, *queries, all_entities), visible_before=visible_before, patches=patches
-        )
+        arguments = self._events, self._units_per_tick, *queries, all_entities
+        window = event_window(*arguments, visible_before=visible_before, patches=patches)
         with torch.no_grad():
             answer, key = encoder(inputs)
             support_only = answer @ self._rows.T + encoder.bias

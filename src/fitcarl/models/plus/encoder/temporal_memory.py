@@ -14,14 +14,15 @@ from torch import Tensor
 
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, lower_bounds
+from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
 EVENT_ARRAYS = ("event_time", "event_source", "event_relation", "event_target")
 """Fields of GraphStatistics that the memory reads."""
 TIME_BUCKETS = 5
 """Buckets of the gap to t_q, from before to after."""
-WINDOW_DAYS = 2.0
-"""Days before and after t_q whose events are read, or one tick if that is longer."""
+WINDOW = 2.0
+"""Time units before and after t_q whose events are read, or one tick if that is longer."""
 _MAX_EVENTS = 30000
 """Events per query that are read one by one; of more, an evenly spaced sample represents all."""
 _MAX_LOG_WEIGHT = 8.0
@@ -64,7 +65,7 @@ class EventWeights(NamedTuple):
 
 def event_window(
     events: Mapping[str, Any],
-    days_per_tick: float,
+    units_per_tick: float,
     entity: NDArray[np.integer[Any]],
     relation: NDArray[np.int64],
     time: NDArray[np.integer[Any]],
@@ -78,7 +79,7 @@ def event_window(
 
     Args:
         events: The ``EVENT_ARRAYS`` of GraphStatistics.
-        days_per_tick: Days per tick.
+        units_per_tick: Time units per tick.
         entity: [queries], the query entities.
         relation: [queries], r_q.
         time: [queries], t_q in ticks.
@@ -88,7 +89,7 @@ def event_window(
         visible_before: [queries], ticks; only events strictly before it are used. All events by default.
         patches: Ranges of events that the queries read instead of all events; empty, or one for each query.
     """
-    reach, event_time = max(1, int(WINDOW_DAYS / days_per_tick)), events["event_time"]
+    reach, event_time = ticks_within(WINDOW, units_per_tick), events["event_time"]
     end = time.astype(np.int64) + reach + 1
     if visible_before is not None:
         end = np.minimum(end, visible_before)

@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 def load_or_train_encoder(
     graph: TemporalGraph,
-    days_per_tick: float,
+    units_per_tick: float,
     names: Names,
     config: EncoderConfig,
     seed: int,
@@ -70,7 +70,7 @@ def load_or_train_encoder(
 
     Args:
         graph: The background.
-        days_per_tick: Days per tick.
+        units_per_tick: Time units per tick.
         names: Names of the entities.
         config: Settings of the encoder.
         seed: Seed of all random choices.
@@ -84,7 +84,7 @@ def load_or_train_encoder(
     """
     file = (
         cache or cache_dir() / "encoders"
-    ) / f"{_encoder_key(graph, days_per_tick, names, config, seed, shots, setting)}.safetensors"
+    ) / f"{_encoder_key(graph, units_per_tick, names, config, seed, shots, setting)}.safetensors"
     if file.exists():
         try:
             weights, metadata = read_tensors(file)
@@ -92,7 +92,7 @@ def load_or_train_encoder(
         except (InputError, KeyError, ValueError, RuntimeError):
             _log.warning("%s: is damaged; training the encoder again", file)
     began = perf_counter()
-    encoder = train_encoder(graph, days_per_tick, names, config, seed, shots, on_progress, setting)
+    encoder = train_encoder(graph, units_per_tick, names, config, seed, shots, on_progress, setting)
     seconds = perf_counter() - began
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def load_or_train_encoder(
 
 def train_encoder(
     graph: TemporalGraph,
-    days_per_tick: float,
+    units_per_tick: float,
     names: Names,
     config: EncoderConfig,
     seed: int,
@@ -117,7 +117,7 @@ def train_encoder(
     Raises:
         FitcarlError: If the loss is not finite.
     """
-    batches = EncoderBatches(graph, days_per_tick, names, config, max(shots, _MIN_SHOTS), setting)
+    batches = EncoderBatches(graph, units_per_tick, names, config, max(shots, _MIN_SHOTS), setting)
     updates = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=[]):
@@ -162,14 +162,14 @@ class EncoderBatches:
     def __init__(
         self,
         graph: TemporalGraph,
-        days_per_tick: float,
+        units_per_tick: float,
         names: Names,
         config: EncoderConfig,
         shots: int,
         setting: Setting = "completion",
     ) -> None:
         self._past_only = setting == "forecast"
-        self._base, self._days_per_tick, self._config, self._shots = graph.base, days_per_tick, config, shots
+        self._base, self._units_per_tick, self._config, self._shots = graph.base, units_per_tick, config, shots
         self._degree = np.diff(graph.base.offsets)
         self._subject = np.repeat(np.arange(graph.entities), self._degree)
         degree = self._degree[self._subject].astype(np.float64)
@@ -193,7 +193,7 @@ class EncoderBatches:
             known=torch.from_numpy(known),
             support_entity=long_tensor(base.target[support]),
             support_relation=long_tensor(base.relation[support]),
-            gap=torch.from_numpy(((time[:, None] - base.time[support]) * self._days_per_tick).astype(np.float32)),
+            gap=torch.from_numpy(((time[:, None] - base.time[support]) * self._units_per_tick).astype(np.float32)),
             name=self._names(encoder, subject, rng),
         )
         vector, key = encoder(inputs)
@@ -203,7 +203,7 @@ class EncoderBatches:
         score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(0, long_tensor(listed))
         queries = subject, inputs.relation.numpy(), time
         before = time if self._past_only else None
-        window = event_window(self._events, self._days_per_tick, *queries, column, _MAX_EVENTS, rng, before)
+        window = event_window(self._events, self._units_per_tick, *queries, column, _MAX_EVENTS, rng, before)
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
         score = score + mass.log1p() + log_weight
         return torch.nn.functional.cross_entropy(score, long_tensor(column[answer]))
@@ -248,7 +248,7 @@ class EncoderBatches:
 
 def _encoder_key(
     graph: TemporalGraph,
-    days_per_tick: float,
+    units_per_tick: float,
     names: Names,
     config: EncoderConfig,
     seed: int,
@@ -260,7 +260,7 @@ def _encoder_key(
         _METHOD,
         graph.entities,
         graph.relations.count,
-        days_per_tick,
+        units_per_tick,
         seed,
         max(shots, _MIN_SHOTS),
     ]

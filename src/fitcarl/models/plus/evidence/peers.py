@@ -32,20 +32,20 @@ class PeerFacts:
     @classmethod
     def of(cls, trace: Trace) -> PeerFacts:
         """The facts of the peers of a query; the candidate of the trace is not read."""
-        facts, base, days = trace.support, trace.graph.base, trace.statistics.days_per_tick
+        facts, base, units = trace.support, trace.graph.base, trace.statistics.units_per_tick
         links = [_links(trace, k) for k in range(len(facts.entity))]
         shot = np.repeat(np.arange(len(links)), [len(part) for part in links])
         shared = np.concatenate([np.empty(0, np.int64), *links])
         peer = base.target[shared]
         visible = count_visible(base.columns, np.zeros(len(peer), np.int64), peer, np.full_like(peer, trace.before))
-        decay = np.exp(-np.abs(base.time[shared] - facts.time[shot]) * days / accumulate.SIMILAR_DECAY)
+        decay = np.exp(-np.abs(base.time[shared] - facts.time[shot]) * units / accumulate.SIMILAR_DECAY)
         begin = base.offsets[peer]
         end = begin + visible
         near = lower_bounds(base.time, begin, end, np.full(len(peer), trace.time, dtype=np.int64))
         first = np.maximum(begin, near - accumulate.SIMILAR_EDGES)
         last = np.minimum(end, near + accumulate.SIMILAR_EDGES)
         link, edge = spans(first, last - first)
-        gap = np.abs(base.time[edge].astype(np.int64) - trace.time) * days
+        gap = np.abs(base.time[edge].astype(np.int64) - trace.time) * units
         weight = (decay / np.log(2.0 + visible))[link] * np.exp(-gap / accumulate.SIMILAR_EDGE_DECAY)
         return cls(shot[link], shared[link], edge, weight)
 

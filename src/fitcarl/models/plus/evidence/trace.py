@@ -21,7 +21,7 @@ from fitcarl.graph.temporal import Adjacency, TemporalGraph
 from fitcarl.models.plus.evidence.peers import PeerFacts
 from fitcarl.models.plus.features import accumulate
 from fitcarl.models.plus.features.sources import EDGES_PER_SIDE as CANDIDATE_EDGES
-from fitcarl.models.plus.gaps import gap_buckets
+from fitcarl.models.plus.gaps import gap_buckets, ticks_within
 from fitcarl.models.plus.kernels import rule_slot
 from fitcarl.models.plus.reach.network import EDGES as REACH_EDGES
 from fitcarl.models.plus.reach.network import NEXT_EDGES as REACH_NEXT_EDGES
@@ -34,8 +34,8 @@ from fitcarl.tasks.task import Queries
 _MAX_CHAINS = 24
 """Chains that are kept per source."""
 _POPULARITY_DECAY, _ACTIVITY_DECAY, _REACH_DECAY = 20.0, 7.0, 30.0
-"""Time scales, in days, by which facts with r_q, facts of the candidate and steps of learned paths are ordered; the
-features read several scales."""
+"""Time scales, in time units, by which facts with r_q, facts of the candidate and steps of learned paths are ordered;
+the features read several scales."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +72,9 @@ class Trace:
             candidate=candidate,
         )
 
-    def days(self, time: Ids) -> NDArray[np.float64]:
-        """float64 [times]: days from a time to the query."""
-        return (self.time - time.astype(np.float64)) * self.statistics.days_per_tick
+    def units(self, time: Ids) -> NDArray[np.float64]:
+        """float64 [times]: time units from a time to the query."""
+        return (self.time - time.astype(np.float64)) * self.statistics.units_per_tick
 
     def visible(self, adjacency: Adjacency, node: int) -> tuple[int, int]:
         """The range of the visible edges of a node."""
@@ -111,7 +111,7 @@ def support_chains(trace: Trace) -> list[Chain]:
     """Support facts with the candidate, weighted by how often such facts come with r_q (``from_support``)."""
     facts, statistics = trace.support, trace.statistics
     chosen = np.flatnonzero(facts.entity == trace.candidate)
-    bucket = gap_buckets(trace.days(facts.time[chosen]))
+    bucket = gap_buckets(trace.units(facts.time[chosen]))
     weight = np.exp(statistics.cooccurrence_rate[bucket, facts.relation[chosen], trace.relation])
     return _strongest(Chain((trace.first_edge(k),), float(w)) for k, w in zip(chosen.tolist(), weight, strict=True))
 
@@ -133,7 +133,7 @@ def _neighbours(trace: Trace) -> Iterator[Chain]:
             for a in edges[part.target[edges] == trace.candidate].tolist():
                 relation, time = int(part.relation[a]), int(part.time[a])
                 slot = rule_slot(int(facts.relation[k]), relation, trace.relation, directed, slots)
-                gap = abs(time - trace.time) * statistics.days_per_tick
+                gap = abs(time - trace.time) * statistics.units_per_tick
                 weight = math.exp(statistics.rule_rate[slot]) * math.exp(-gap / accumulate.RULE_DECAY)
                 yield Chain((trace.first_edge(k), (middle, relation, trace.candidate, time)), weight)
 
@@ -169,7 +169,7 @@ def popularity_chains(trace: Trace) -> list[Chain]:
     base = trace.graph.base
     low, high = trace.visible(base, trace.candidate)
     edges = low + np.flatnonzero(base.relation[low:high] == trace.graph.relations.inverse(trace.relation))
-    weight = np.exp(-np.abs(trace.days(base.time[edges])) / _POPULARITY_DECAY)
+    weight = np.exp(-np.abs(trace.units(base.time[edges])) / _POPULARITY_DECAY)
     return _strongest(Chain((trace.towards(base, a),), float(w)) for a, w in zip(edges.tolist(), weight, strict=True))
 
 
@@ -179,7 +179,7 @@ def same_day_chains(trace: Trace) -> list[Chain]:
     embedding = statistics.embedding
     direction = embedding[trace.support.entity].astype(np.float64).sum(0)
     direction /= math.sqrt(float(direction @ direction)) + 1e-6
-    reach = max(1, int(accumulate.EVENT_DAYS / statistics.days_per_tick))
+    reach = ticks_within(accumulate.EVENT_WINDOW, statistics.units_per_tick)
     low, high = trace.visible(base, trace.candidate)
     first, last = np.searchsorted(base.time[low:high], [trace.time - reach, trace.time + reach + 1])
     edges = np.arange(low + first, low + last)
@@ -193,14 +193,14 @@ def same_day_chains(trace: Trace) -> list[Chain]:
 def activity_chains(trace: Trace) -> list[Chain]:
     """The facts of the candidate nearest to the query."""
     base, edges = trace.own_edges()
-    weight = np.exp(-np.abs(trace.days(base.time[edges])) / _ACTIVITY_DECAY)
+    weight = np.exp(-np.abs(trace.units(base.time[edges])) / _ACTIVITY_DECAY)
     return _strongest(Chain((trace.towards(base, a),), float(w)) for a, w in zip(edges.tolist(), weight, strict=True))
 
 
 def excitation_chains(trace: Trace) -> list[Chain]:
     """Facts of the candidate, weighted by how often such facts come with r_q by another subject."""
     base, edges = trace.own_edges()
-    bucket = gap_buckets(trace.days(base.time[edges]))
+    bucket = gap_buckets(trace.units(base.time[edges]))
     direct = trace.inverse(base.relation[edges])
     weight = trace.statistics.excitation_rate[trace.relation, bucket, direct]
     return _strongest(Chain((trace.towards(base, a),), float(w)) for a, w in zip(edges.tolist(), weight, strict=True))
@@ -244,7 +244,7 @@ def _reached(trace: Trace) -> Iterator[Chain]:
 
 def _recency(trace: Trace, edge: Edge) -> float:
     """exp(-gap / scale) of the time since an edge."""
-    return math.exp(-abs(trace.time - edge[3]) * trace.statistics.days_per_tick / _REACH_DECAY)
+    return math.exp(-abs(trace.time - edge[3]) * trace.statistics.units_per_tick / _REACH_DECAY)
 
 
 def _latest_edges(trace: Trace, node: int, limit: int) -> list[Edge]:

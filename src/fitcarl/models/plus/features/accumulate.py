@@ -14,8 +14,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
-from fitcarl.models.plus.features.inputs import DECAY_DAYS, EncoderScores, KernelStatistics, QueryBatch
-from fitcarl.models.plus.gaps import gap_bucket
+from fitcarl.models.plus.features.inputs import DECAY_SCALES, EncoderScores, KernelStatistics, QueryBatch
+from fitcarl.models.plus.gaps import gap_bucket, ticks_within
 from fitcarl.models.plus.kernels import Floats, Ints, rule_slot, visible_times
 
 
@@ -51,30 +51,30 @@ class Accumulator(IntEnum):
     # from_relation: facts (·, r_q, candidate)
     OBJECT_COUNT = auto()
     OBJECT_SAME_TICK = auto()
-    OBJECT_3D = auto()
-    OBJECT_20D = auto()
-    OBJECT_90D = auto()
+    OBJECT_3 = auto()
+    OBJECT_20 = auto()
+    OBJECT_90 = auto()
     # from_same_day
     SAME_DAY = auto()
 
 
 RULE_DECAY, _SECOND_HOP_DECAY, _SUPPORT_DECAY = 30.0, 3.0, 10.0
-"""Time scales, in days, of second hops around t_q (by rule, by relation) and around the support fact."""
+"""Time scales, in time units, of second hops around t_q (by rule, by relation) and around the support fact."""
 SIMILAR_DECAY, SIMILAR_EDGE_DECAY = 60.0, 30.0
-"""Time scales, in days, of the shared fact of a similar entity and of its other facts around t_q."""
+"""Time scales, in time units, of the shared fact of a similar entity and of its other facts around t_q."""
 EDGES_PER_SIDE = 300
 """Edges before and after t_q that are read per support fact."""
 SIMILAR, SIMILAR_EDGES, SIMILAR_SEARCH = 30, 40, 400
 """Similar entities per support fact, their edges before and after t_q, and edges searched for them per side."""
 _OBJECT_TIMES_PER_SIDE = 200
 _EVENTS_PER_SIDE = 4000
-EVENT_DAYS = 2.0
-"""Days before and after t_q that count as the same day."""
+EVENT_WINDOW = 2.0
+"""Time units before and after t_q in which events count as simultaneous, or one tick if that is longer."""
 MIN_SIMILARITY = 0.1
 """Minimum similarity of a subject to the support for its event to be counted."""
 _MIN_LOGPROB = -14.0
 """The log-probability of the encoder below which an entity is not added."""
-_3D, _20D, _90D = (DECAY_DAYS.index(days) for days in (3.0, 20.0, 90.0))
+_3, _20, _90 = (DECAY_SCALES.index(scale) for scale in (3.0, 20.0, 90.0))
 
 
 @njit(cache=True, nogil=True)
@@ -102,7 +102,7 @@ def from_support(
     inverse = inverse_relation(r, statistics.pair_rate.shape[0])
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
         other, relation = queries.support_entity[k], queries.support_relation[k]
-        gap = (query_time - queries.support_time[k]) * statistics.days_per_tick
+        gap = (query_time - queries.support_time[k]) * statistics.units_per_tick
         count = _add_candidate(other, seen, listed, count)
         acc[other, Accumulator.COOCCURRENCE] += math.exp(statistics.cooccurrence_rate[gap_bucket(gap), relation, r])
         pair_rate = math.exp(statistics.pair_rate[relation, r])
@@ -144,7 +144,7 @@ def from_neighbours(
         if x in (e, middle):
             continue
         count = _add_candidate(x, seen, listed, count)
-        gap = abs(graph.time[a] - query_time) * statistics.days_per_tick
+        gap = abs(graph.time[a] - query_time) * statistics.units_per_tick
         slot = rule_slot(relation, graph.relation[a], r, relations, len(statistics.rule_rate))
         rate = math.exp(statistics.rule_rate[slot])
         decay = math.exp(-gap / RULE_DECAY)
@@ -162,7 +162,7 @@ def from_neighbours(
             acc[x, Accumulator.SAME_RELATION_EDGES] += decay
         if graph.relation[a] == inverse:
             acc[x, Accumulator.INVERSE_RELATION_EDGES] += decay
-        support_gap = abs(graph.time[a] - queries.support_time[k]) * statistics.days_per_tick
+        support_gap = abs(graph.time[a] - queries.support_time[k]) * statistics.units_per_tick
         acc[x, Accumulator.NEAR_SUPPORT] += math.exp(-support_gap / _SUPPORT_DECAY)
     return count
 
@@ -181,7 +181,7 @@ def from_similar_entities(
     """Neighbours, around t_q, of entities that share a (relation, object) with e' at about the same time."""
     e, r, query_time = queries.entity[q], queries.relation[q], queries.time[q]
     relations = statistics.pair_rate.shape[0]
-    days = statistics.days_per_tick
+    units = statistics.units_per_tick
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
         shared, support_time = queries.support_entity[k], queries.support_time[k]
         shared_relation = inverse_relation(queries.support_relation[k], relations)
@@ -195,13 +195,13 @@ def from_similar_entities(
             found += 1
             similar = graph.target[a]
             begin, end = visible_edges(graph, q, similar, queries.visible_before[q])
-            weight = math.exp(-abs(graph.time[a] - support_time) * days / SIMILAR_DECAY) / math.log(2.0 + end - begin)
+            weight = math.exp(-abs(graph.time[a] - support_time) * units / SIMILAR_DECAY) / math.log(2.0 + end - begin)
             near_query = lower_bound(graph.time, begin, end, query_time)
             for b in range(max(begin, near_query - SIMILAR_EDGES), min(end, near_query + SIMILAR_EDGES)):
                 x = graph.target[b]
                 if x == e:
                     continue
-                decay = weight * math.exp(-abs(graph.time[b] - query_time) * days / SIMILAR_EDGE_DECAY)
+                decay = weight * math.exp(-abs(graph.time[b] - query_time) * units / SIMILAR_EDGE_DECAY)
                 if graph.relation[b] == r:
                     count = _add_candidate(x, seen, listed, count)
                     acc[x, Accumulator.SIMILAR_SAME_RELATION] += decay
@@ -237,9 +237,9 @@ def from_relation(
             gap = min(abs(statistics.object_times[a] - query_time), len(statistics.decay) - 1)
             if gap == 0:
                 acc[x, Accumulator.OBJECT_SAME_TICK] += 1
-            acc[x, Accumulator.OBJECT_3D] += statistics.decay[gap, _3D]
-            acc[x, Accumulator.OBJECT_20D] += statistics.decay[gap, _20D]
-            acc[x, Accumulator.OBJECT_90D] += statistics.decay[gap, _90D]
+            acc[x, Accumulator.OBJECT_3] += statistics.decay[gap, _3]
+            acc[x, Accumulator.OBJECT_20] += statistics.decay[gap, _20]
+            acc[x, Accumulator.OBJECT_90] += statistics.decay[gap, _90]
     return count
 
 
@@ -256,7 +256,7 @@ def from_same_day(
 ) -> int:
     """Objects of events around t_q whose subject is similar to the support (``direction``: its mean embedding)."""
     e, query_time = queries.entity[q], queries.time[q]
-    reach = max(1, int(EVENT_DAYS / statistics.days_per_tick))
+    reach = ticks_within(EVENT_WINDOW, statistics.units_per_tick)
     times = statistics.event_time
     first, last = patched_range(statistics.event_patches, q, 0, 1, 0, len(times))
     middle = lower_bound(times, first, last, query_time)

@@ -9,7 +9,7 @@ import numpy as np
 from fitcarl.graph.kernels import EdgeColumns, PatchColumns
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
-DECAY_DAYS = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
+DECAY_SCALES = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
 """Time scales of the columns of ``GraphStatistics.decay``."""
 MIN_ENCODER_LOGPROB = -25.0
 """Log-probabilities of the encoder are cut off here: lower ones differ by chance only."""
@@ -42,7 +42,7 @@ class KernelStatistics(NamedTuple):
     role: Ints
     affinity: Floats
     role_fit: Floats
-    days_per_tick: float
+    units_per_tick: float
     excitation_rate: Floats
     decay: Floats
     object_patches: PatchColumns

@@ -13,6 +13,11 @@ from fitcarl.models.plus.features.accumulate import Accumulator
 from fitcarl.models.plus.features.inputs import Preselection
 from fitcarl.models.plus.features.table import FEATURES, Log, column
 
+_EARLIER_NAMES = {
+    **{f"object_{scale}": f"object_{scale}d" for scale in (3, 20, 90)},
+    **{f"activity_{scale}": f"activity_{scale}d" for scale in (1, 7, 60)},
+}
+"""Names of features in runs that count time in days."""
 _KEY = "feature."
 """Prefix of the names of stored arrays."""
 _DEGREE, _ENCODER = column("degree"), column("encoder_with_events")
@@ -63,5 +68,7 @@ class FeatureScaling:
         Raises:
             KeyError: If a feature is missing.
         """
-        shift, scale, weight = np.stack([arrays[_KEY + feature.name] for feature in FEATURES], axis=1)
+        names = [feature.name for feature in FEATURES]
+        stored = [name if _KEY + name in arrays else _EARLIER_NAMES.get(name, name) for name in names]
+        shift, scale, weight = np.stack([arrays[_KEY + name] for name in stored], axis=1)
         return cls(shift, scale, weight)

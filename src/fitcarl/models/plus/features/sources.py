@@ -14,7 +14,7 @@ from numba import njit
 
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
 from fitcarl.models.plus.features.accumulate import Accumulator
-from fitcarl.models.plus.features.inputs import DECAY_DAYS, FeatureInputs, KernelStatistics, QueryBatch
+from fitcarl.models.plus.features.inputs import DECAY_SCALES, FeatureInputs, KernelStatistics, QueryBatch
 from fitcarl.models.plus.gaps import gap_bucket
 from fitcarl.models.plus.kernels import NO_PAIR_RATE, Floats, Ints, Longs, count_objects, visible_times
 
@@ -22,7 +22,7 @@ Values = Mapping[str, Floats]
 
 EDGES_PER_SIDE = 60
 """Edges of a candidate before and after t_q that are read."""
-_1D, _7D, _60D = (DECAY_DAYS.index(days) for days in (1.0, 7.0, 60.0))
+_1, _7, _60 = (DECAY_SCALES.index(scale) for scale in (1.0, 7.0, 60.0))
 
 
 def linked_facts(inputs: FeatureInputs, low: int, high: int) -> Values:
@@ -42,12 +42,12 @@ def inverse_popularity(inputs: FeatureInputs, low: int, high: int) -> Values:
 
 def candidate_activity(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Edges of the candidate: all of them, and decayed around t_q at three time scales."""
-    degree, day, week, months, excited = _blank(inputs, low, high, 5)
+    degree, short, medium, long, excited = _blank(inputs, low, high, 5)
     _activity(
         *(low, high, inputs.queries, inputs.base, inputs.statistics, inputs.offsets, inputs.entity),
-        *(degree, day, week, months, excited),
+        *(degree, short, medium, long, excited),
     )
-    return {"degree": degree, "activity_1d": day, "activity_7d": week, "activity_60d": months, "excitation": excited}
+    return {"degree": degree, "activity_1": short, "activity_7": medium, "activity_60": long, "excitation": excited}
 
 
 def candidate_concepts(inputs: FeatureInputs, low: int, high: int) -> Values:
@@ -158,9 +158,9 @@ def _activity(
     offsets: Longs,
     entity: Ints,
     degree: Floats,
-    day: Floats,
-    week: Floats,
-    months: Floats,
+    short: Floats,
+    medium: Floats,
+    long: Floats,
     excited: Floats,
 ) -> None:
     """Edges of each candidate around t_q, those with the query entity excluded, and their excitation of r_q."""
@@ -177,10 +177,10 @@ def _activity(
                     continue
                 gap = now - graph.time[a]
                 size = min(abs(gap), len(decay) - 1)
-                day[row] += decay[size, _1D]
-                week[row] += decay[size, _7D]
-                months[row] += decay[size, _60D]
-                bucket = gap_bucket(gap * statistics.days_per_tick)
+                short[row] += decay[size, _1]
+                medium[row] += decay[size, _7]
+                long[row] += decay[size, _60]
+                bucket = gap_bucket(gap * statistics.units_per_tick)
                 excited[row] += statistics.excitation_rate[r, bucket, inverse_relation(graph.relation[a], relations)]
 
 
@@ -343,7 +343,7 @@ def _query(
         fit[row], gap[row], total = NO_PAIR_RATE, np.inf, 0.0
         for k in range(first, end):
             fit[row] = max(fit[row], statistics.pair_rate[queries.support_relation[k], r])
-            gap[row] = min(gap[row], abs(queries.time[q] - queries.support_time[k]) * statistics.days_per_tick)
+            gap[row] = min(gap[row], abs(queries.time[q] - queries.support_time[k]) * statistics.units_per_tick)
             low_edge, high_edge = visible_edges(graph, q, queries.support_entity[k], queries.visible_before[q])
             total += math.log1p(high_edge - low_edge)
         facts[row] = end - first

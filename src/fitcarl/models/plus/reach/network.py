@@ -29,7 +29,7 @@ EDGES = 64
 NODES, NEXT_EDGES = 24, 16
 """Entities per query, those with the latest edges, from which messages go on, and the latest edges of each."""
 _GAP_SCALES = (1.0, 3.0, 10.0, 30.0, 100.0)
-"""Days: the scales of the exponential features of a gap."""
+"""Time units: the scales of the exponential features of a gap."""
 _GAP_FEATURES = 1 + len(_GAP_SCALES)
 _DEGREE_CLASSES = 12
 """Classes of the logarithm, to base 2, of an entity's number of edges."""
@@ -131,7 +131,7 @@ class ReachNetwork(nn.Module):
         self.entity = _rows(entities, _ENTITY_DIM, _ENTITY_STD)
         self.entity_query = _rows(relations, _ENTITY_DIM, _ENTITY_STD)
 
-    def forward(self, edges: EdgeColumns, inputs: ReachInput, days_per_tick: float) -> Reached:
+    def forward(self, edges: EdgeColumns, inputs: ReachInput, units_per_tick: float) -> Reached:
         """The entities that are reached from the support facts of every query."""
         entities, q0 = len(edges.offsets) - 1, inputs.fact_query
 
@@ -142,7 +142,7 @@ class ReachNetwork(nn.Module):
             columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
         ) -> Tensor:
             relation, target, time = columns
-            gap = np.abs(inputs.time[query] - time) * days_per_tick
+            gap = np.abs(inputs.time[query] - time) * units_per_tick
             degree = _degree_class(edges, query, target, inputs.before[query])
             r_q = inputs.relation[query]
             return level(state, *map(torch.from_numpy, (relation, r_q, gap.astype(np.float32), degree)))
@@ -221,7 +221,7 @@ def reach_features(
     graph: TemporalGraph,
     facts: SupportFacts,
     queries: Queries,
-    days_per_tick: float,
+    units_per_tick: float,
     offsets: NDArray[np.int64],
     entity: Ids,
 ) -> NDArray[np.float32]:
@@ -232,12 +232,12 @@ def reach_features(
         graph: The background; an overlay is not read.
         facts: Support facts, one row per query.
         queries: The queries.
-        days_per_tick: Days per tick.
+        units_per_tick: Time units per tick.
         offsets: int64 [queries + 1]: candidates of query q are ``offsets[q]:offsets[q + 1]``.
         entity: int32 [candidates].
     """
     with torch.no_grad():
-        found = network(graph.base.columns, ReachInput.of_queries(facts, queries), days_per_tick)
+        found = network(graph.base.columns, ReachInput.of_queries(facts, queries), units_per_tick)
         log_probability = found.log_probability(len(queries)).clamp_min(_MIN_LOGPROB).numpy()
     out = np.zeros((len(entity), COLUMNS), dtype=np.float32)
     out[:, 0] = _MIN_LOGPROB

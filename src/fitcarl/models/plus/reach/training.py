@@ -28,7 +28,7 @@ _WARM_UP = 0.1
 
 def train_reach(
     graph: TemporalGraph,
-    days_per_tick: float,
+    units_per_tick: float,
     config: ReachConfig,
     seed: int,
     shots: int,
@@ -38,7 +38,7 @@ def train_reach(
 
     Args:
         graph: The background.
-        days_per_tick: Days per tick.
+        units_per_tick: Time units per tick.
         config: Settings of the network.
         seed: Seed of all random choices.
         shots: K, the number of support facts.
@@ -57,7 +57,7 @@ def train_reach(
         for update in range(0 if batches.empty else updates):
             for group in optimizer.param_groups:
                 group["lr"] = config.learning_rate * _lr_factor(update, updates)
-            loss = batches.loss(network, days_per_tick, rng)
+            loss = batches.loss(network, units_per_tick, rng)
             if loss is not None:
                 if not torch.isfinite(loss):
                     raise FitcarlError(
@@ -84,12 +84,12 @@ class ReachBatches:
         self._cumulative = np.cumsum(np.where(own > 1, own**-_DEGREE_EXPONENT, 0))
         self.empty = not len(own) or self._cumulative[-1] == 0
 
-    def loss(self, network: ReachNetwork, days_per_tick: float, rng: np.random.Generator) -> Tensor | None:
+    def loss(self, network: ReachNetwork, units_per_tick: float, rng: np.random.Generator) -> Tensor | None:
         """-log p(answer), averaged over the answers of a batch that are reached; None if there are none."""
         inputs, answer = self.draw(rng)
         if not len(answer):
             return None
-        reached = network(self._base.columns, inputs, days_per_tick)
+        reached = network(self._base.columns, inputs, units_per_tick)
         found = torch.from_numpy(np.flatnonzero(reached.entity == answer[reached.query]))
         if not len(found):
             return None

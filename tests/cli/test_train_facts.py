@@ -64,7 +64,8 @@ def test_options_set_columns_and_granularity(facts: Path, fitcarl: Command, tmp_
     assert outcome.code == 0
     lines = outcome.stderr.splitlines()
     assert lines[0] == "other: 720 facts of 66 entities, 3 relations, 2024-01 to 2024-12"
-    assert lines[1].startswith(
+    assert lines[1] == "columns: subject = who, relation = what, object = target, time = when"
+    assert lines[2].startswith(
         "other: 721 rows, 1 exact duplicate merged, 0 facts with equal subject and object kept, 684 times"
     )
 

@@ -29,11 +29,12 @@ def test_facts_are_added_and_drift_is_printed(run: Path, facts: Path, fitcarl: C
     command = ["update", run, "--facts", file, "--columns", "who,what,target,when"]
     dry = fitcarl(*command, "--dry-run")
     assert dry.code == 0
-    assert dry.stdout.splitlines()[2] == "41 rows: 40 would be added, 1 repeated"
+    assert dry.stdout.splitlines()[3] == "41 rows: 40 would be added, 1 repeated"
     assert not (run / "updates.json").exists()
     done = fitcarl(*command)
     assert done.code == 0
-    drift, compared, counts, background = done.stdout.splitlines()
+    columns, drift, compared, counts, background = done.stdout.splitlines()
+    assert columns == "columns: subject = who, relation = what, object = target, time = when"
     assert drift.startswith("drift: MRR 0.")
     assert drift.endswith("on 40 of 40 new facts")
     assert compared.startswith("compare: validation of the run 0.")
@@ -42,6 +43,7 @@ def test_facts_are_added_and_drift_is_printed(run: Path, facts: Path, fitcarl: C
     assert background == f"{run} has 760 facts until 2025-02-09, 66 entities (0 became known)"
     again = json.loads(fitcarl(*command, "--json").stdout)
     assert (again["added"], again["already_known"], again["updates"]) == (0, 40, 1)
+    assert again["mapping"] == {"subject": "who", "relation": "what", "object": "target", "time": "when"}
     assert_one_line(fitcarl("train", "--resume", run), "was updated")
     assert "updates:left-out" in fitcarl("evaluate", run).stdout
 

@@ -91,8 +91,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "ticks ignore the step of the calendar",
         "data/calendar.py",
-        "return (granule - self.origin) // self.step",
-        "return granule - self.origin",
+        "time_text(time)) - self.origin) // self.step",
+        "time_text(time)) - self.origin)",
         ("data/test_calendar.py",),
     ),
     Mutant(

@@ -149,7 +149,7 @@ export interface ModelResponse {
   readonly entities: number;
   readonly facts: number;
   readonly first_time: string;
-  readonly granularity: "hour" | "day" | "month" | "year" | "integer";
+  readonly granularity: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | "integer";
   readonly last_time: string;
   readonly limits: Readonly<Record<string, number>>;
   readonly name: string;

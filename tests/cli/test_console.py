@@ -64,7 +64,7 @@ def test_successful_command_returns_zero() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["comprae"], "error: no such command 'comprae'. Did you mean 'compare'? See fitcarl --help"),
+        (["evaluat"], "error: no such command 'evaluat'. Did you mean 'evaluate'? See fitcarl --help"),
         (["data", "spilt"], "error: no such command 'spilt'. Did you mean 'split'? See fitcarl data --help"),
         (
             ["data", "get", "demo", "--ot", "x"],

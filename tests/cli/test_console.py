@@ -64,7 +64,7 @@ def test_successful_command_returns_zero() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["evaluat"], "error: no such command 'evaluat'. Did you mean 'evaluate'? See fitcarl --help"),
+        (["reproduc"], "error: no such command 'reproduc'. Did you mean 'reproduce'? See fitcarl --help"),
         (["data", "spilt"], "error: no such command 'spilt'. Did you mean 'split'? See fitcarl data --help"),
         (
             ["data", "get", "demo", "--ot", "x"],

@@ -11,7 +11,7 @@ import pytest
 
 from fitcarl.errors import InputError
 from fitcarl.predict import Explanation, Fact, Predictor, Query
-from fitcarl.predict.explainer import propose_facts
+from fitcarl.predict.explainer import MAX_POOL, propose_facts
 from fitcarl.runs.nearest_facts import MAX_SUPPORT
 from fitcarl.runs.run import Run
 from fitcarl.training.api import train
@@ -228,7 +228,9 @@ def test_facts_of_a_busy_entity_leave_room_for_others(forecaster: Predictor) -> 
     pool, own = propose_facts(context), set(context.support)
     assert len(own) == MAX_SUPPORT
     ours = [fact for fact in pool if fact in own]
-    assert 0 < len(ours) < len(pool)
+    first = [fact in own for fact in pool]
+    assert all(first[: MAX_POOL // 2])
+    assert not first[MAX_POOL // 2]  # facts of others follow before further ones of the entity
     assert min(fact[3] for fact in ours[:10]) >= sorted(fact[3] for fact in own)[-10]
 
 

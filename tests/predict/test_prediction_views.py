@@ -93,3 +93,13 @@ def test_notebook_escapes_folder_of_run(run: Run) -> None:
     shown = replace(run, folder=folder)._repr_html_()
     assert "&lt;script&gt;x" in shown
     assert "<script" not in shown
+
+
+def test_repr_of_explanation_is_one_short_line(predictor: Predictor, unseen: UnseenEntity) -> None:
+    explanation = predictor.explain(
+        unseen.query, predictor.answer([unseen.query], unseen.facts)[0][0].entity, unseen.facts
+    )
+    text = repr(explanation)
+    assert text.startswith(f"Explanation({str(unseen.query)!r}, {explanation.entity!r}, rank 1, ")
+    assert len(text) < 300
+    assert "\n" not in text

@@ -13,6 +13,7 @@ from rich.text import Text
 from fitcarl.config.base import Setting
 from fitcarl.core.display import display_block, display_table
 from fitcarl.core.progress import OnProgress
+from fitcarl.core.progress_bar import reporting
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.errors import InputError
@@ -225,7 +226,8 @@ def compare(
         setting: ``completion`` or ``forecast``; that of the first run, or completion, if not given.
         draws: Resampled supports in addition to the official ones.
         seed: Seed of the resampled supports and of the bootstrap.
-        on_progress: Called with the number of ranked queries; the stage is the name of the scorer.
+        on_progress: Called with the number of ranked queries; the stage is the name of the scorer. If not given,
+            notebooks show a progress bar.
 
     Returns:
         The reports of all scorers, with paired differences to the first run (or else to the first custom scorer, or to
@@ -243,36 +245,20 @@ def compare(
     setting = (loaded[0][1].config.setting if loaded else "completion") if setting is None else setting
     split = default_split(dataset) if split is None else split
     known = KnownAnswers.of(dataset)
-    entries = []
+    options: dict[str, Any] = {"setting": setting, "draws": draws, "seed": seed, "known": known}
     heuristics = [(heuristic(name, dataset), False) for name in HEURISTIC]
-    for scorer, custom in (*heuristics, *((scorer, True) for scorer in scorers)):
-        report = evaluate_scorer(
-            scorer,
-            dataset,
-            split,
-            shots,
-            setting=setting,
-            draws=draws,
-            seed=seed,
-            known=known,
-            on_progress=_with_stage(on_progress, scorer.name),
-        )
-        entries.append(Entry(report, custom=custom))
-    for folder, run in loaded:
-        report = evaluate(
-            run,
-            split=split,
-            data=dataset,
-            shots=shots,
-            setting=setting,
-            draws=draws,
-            seed=seed,
-            known=known,
-            on_progress=_with_stage(on_progress, folder),
-        )
-        entries.append(Entry(report, folder))
+    entries = []
+    with reporting(on_progress) as report:
+        for scorer, custom in (*heuristics, *((scorer, True) for scorer in scorers)):
+            watch = _with_stage(report, scorer.name)
+            found = evaluate_scorer(scorer, dataset, split, shots, **options, on_progress=watch)
+            entries.append(Entry(found, custom=custom))
+        for folder, run in loaded:
+            watch = _with_stage(report, folder)
+            found = evaluate(run, split=split, data=dataset, shots=shots, **options, on_progress=watch)
+            entries.append(Entry(found, folder))
     return Comparison(tuple(entries))
 
 
-def _with_stage(on_progress: OnProgress | None, stage: str) -> OnProgress | None:
-    return None if on_progress is None else lambda update: on_progress(replace(update, stage=stage))
+def _with_stage(on_progress: OnProgress, stage: str) -> OnProgress:
+    return lambda update: on_progress(replace(update, stage=stage))

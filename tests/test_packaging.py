@@ -47,7 +47,18 @@ def test_core_dependencies_include_no_web_stack_and_no_plotting() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.split(r"[<>=\[]", requirement)[0] for requirement in project["dependencies"]}
     assert names == {"numba", "numpy", "polars", "pydantic", "rich", "safetensors", "torch", "typer", "zstandard"}
-    assert {"all", "dev", "docs", "fuzz", "plot", "postgres", "serve", "tune"} <= set(project["optional-dependencies"])
+    extras = {"all", "dev", "docs", "fuzz", "notebook", "plot", "postgres", "serve", "tune"}
+    assert extras <= set(project["optional-dependencies"])
+
+
+def test_constraints_are_sorted_and_cover_all_requirements() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()[1:]
+    names = [line.partition("==")[0].lower() for line in lines]
+    assert names == sorted(names)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    required = {re.split(r"[<>=\[]", requirement)[0].lower() for requirement in wanted} - {"fitcarl"}
+    assert required - {name.replace("_", "-") for name in names} == set()
 
 
 def test_require_extra_names_the_extra_and_the_command_to_install_it() -> None:

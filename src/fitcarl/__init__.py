@@ -12,6 +12,7 @@ from fitcarl._version import __version__
 
 if TYPE_CHECKING:
     from fitcarl.config.schema import Config
+    from fitcarl.core.progress_bar import ProgressBar
     from fitcarl.data.dataset import Dataset
     from fitcarl.data.io.reader import read_facts
     from fitcarl.data.io.registry import load_dataset
@@ -38,6 +39,7 @@ _MODULES = {
     "Dataset": "fitcarl.data.dataset",
     "InputError": "fitcarl.errors",
     "Predictor": "fitcarl.predict.predictor",
+    "ProgressBar": "fitcarl.core.progress_bar",
     "Query": "fitcarl.predict.query",
     "Report": "fitcarl.evaluation.report",
     "Run": "fitcarl.runs.run",
@@ -60,6 +62,7 @@ __all__ = [
     "Dataset",
     "InputError",
     "Predictor",
+    "ProgressBar",
     "Query",
     "Report",
     "Run",

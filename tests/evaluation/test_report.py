@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ import fitcarl
 from fitcarl.evaluation import evaluate_scorer
 from fitcarl.evaluation.draw import Draw
 from fitcarl.evaluation.filtering import FILTERS
+from fitcarl.evaluation.formatting import format_metric
 from fitcarl.models.heuristics import AllEqual, CopySupport, Mixture
+from tests.core.test_display import ESCAPED, HOSTILE
 from tests.evaluation.reference import random_dataset
 
 DATASET = random_dataset()
@@ -116,3 +119,33 @@ def test_text_has_headline_slices_coverage_and_signature():
         assert part in text
     assert text.splitlines()[-1] == str(COPY.signature)
     assert "TIE ALARM" not in str(MIX)
+
+
+def test_frame_has_metrics_of_results_paper_protocol_and_slices():
+    frame, document = COPY.to_frame(), COPY.to_json()
+    assert frame.columns[:5] == ["scorer", "by", "value", "ranks", "filter"]
+    assert set(frame.columns[5:]) == ROW
+    kinds = frame["by"].to_list()
+    assert kinds[:7] == ["all"] * 6 + ["paper"]
+    assert kinds[7:] == [row["by"] for row in document["slices"]]
+    expected = [*document["results"], document["paper_protocol"], *document["slices"]]
+    for row, source in zip(frame.rows(named=True), expected, strict=True):
+        assert {name: row[name] for name in ROW} == {name: source[name] for name in ROW}
+        assert row["value"] == source.get("value")
+
+
+def test_repr_is_one_short_line():
+    assert repr(COPY).startswith("Report('copy on ")
+    assert format_metric(COPY.realistic.mrr) in repr(COPY)
+    assert len(repr(COPY)) < 200
+    assert "\n" not in repr(COPY)
+
+
+def test_notebook_shows_headline_metrics_and_escapes_names():
+    shown = replace(COPY, scorer=HOSTILE)._repr_html_()
+    assert ESCAPED in shown
+    assert "<script" not in shown
+    for text in (format_metric(COPY.realistic.mrr), "novel", "5 draws of supports", str(COPY.signature)):
+        assert text in shown
+    assert "TIE ALARM" not in MIX._repr_html_()
+    assert "TIE ALARM" in EQUAL._repr_html_()

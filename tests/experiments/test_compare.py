@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 import fitcarl
 from fitcarl.core.progress import Progress
 from fitcarl.data.io.dataset_folder import read_dataset
-from fitcarl.experiments.compare import Comparison
+from fitcarl.experiments.compare import Comparison, Entry
 from fitcarl.models.heuristics import CopySupport
 from fitcarl.models.registry import HEURISTIC
+from tests.core.test_display import ESCAPED, HOSTILE
 
 
 class Custom(CopySupport):
@@ -61,3 +63,38 @@ def test_evaluate_scorer_accepts_dataset_folder_and_path(data: Path) -> None:
     reports = [fitcarl.evaluate_scorer(scorer, given, shots=2) for given in (read_dataset(data), data, str(data))]
     assert len({str(report.signature) for report in reports}) == 1
     assert "|split:test|setting:completion|shots:2|" in str(reports[0].signature)
+
+
+def test_frame_has_one_row_per_scorer(comparison: Comparison) -> None:
+    frame = comparison.to_frame()
+    assert frame["scorer"].to_list() == [entry.label for entry in comparison.entries]
+    assert frame["reference"].to_list() == [entry is comparison.reference for entry in comparison.entries]
+    for row, source in zip(frame.rows(named=True), comparison.to_json()["rows"], strict=True):
+        assert (row["mrr"], row["ci_low"]) == (source["draws"]["mean"], pytest.approx(source["draws"]["ci_low"]))
+        if row["reference"]:
+            assert row["difference"] is None
+        else:
+            gain = source["difference"]
+            found = (row["difference"], row["difference_low"], row["difference_high"])
+            assert found == (gain["mrr"], gain["ci_low"], gain["ci_high"])
+
+
+def test_repr_is_one_short_line(comparison: Comparison) -> None:
+    assert repr(comparison).startswith("Comparison('tiny, meta-test, completion, 2-shot: ")
+    assert repr(comparison).endswith(f"{len(comparison.entries)} scorers, reference 'custom')")
+    assert "\n" not in repr(comparison)
+
+
+def test_notebook_shows_all_scorers_with_the_reference_in_bold(comparison: Comparison) -> None:
+    rows = comparison._repr_html_().split("<tr>")[2:]
+    assert len(rows) == len(comparison.entries)
+    for entry, row in zip(comparison.entries, rows, strict=True):
+        assert f">{entry.label}<" in row
+        assert ("font-weight:bold" in row) == (entry is comparison.reference)
+
+
+def test_notebook_escapes_names_of_scorers(comparison: Comparison) -> None:
+    report = replace(comparison.entries[0].report, scorer=HOSTILE)
+    shown = Comparison((Entry(report), *comparison.entries[1:]))._repr_html_()
+    assert ESCAPED in shown
+    assert "<script" not in shown

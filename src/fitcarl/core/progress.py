@@ -27,6 +27,11 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 """Called with every update; must return quickly."""
 
+
+def ignore_progress(_progress: Progress) -> None:
+    """Reports no progress."""
+
+
 ShouldStop = Callable[[], bool]
 """Polled between units of work; returning True requests a clean stop."""
 

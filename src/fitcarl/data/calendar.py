@@ -70,7 +70,7 @@ _SHAPES: tuple[tuple[re.Pattern[str], Granularity], ...] = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calendar:
     """The times of a dataset. A tick counts granules since the first time; models only use differences of ticks."""
 
@@ -96,6 +96,9 @@ class Calendar:
         codes = distinct if granularity == "integer" else ticks.astype(np.int64)
         return cls(granularity, origin, step, codes, ticks)
 
+    def __repr__(self) -> str:
+        return f"Calendar({self.granularity}, {self.extent}, {len(self):,} times)"
+
     def __len__(self) -> int:
         return len(self.ticks)
 
@@ -113,6 +116,11 @@ class Calendar:
     def span(self) -> int:
         """T: ticks from the first time to the last, both included."""
         return int(self.ticks[-1]) + 1
+
+    @property
+    def extent(self) -> str:
+        """The first and the last time as text."""
+        return f"{self.label(0)} to {self.label(self.span - 1)}" if len(self) else "no times"
 
     @property
     def days_per_tick(self) -> float:

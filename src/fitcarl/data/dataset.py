@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import sha256_of_arrays
+from fitcarl.core.display import display_block, display_table
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
@@ -67,7 +68,7 @@ class MetaSet:
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """A benchmark, or a user's own data, as read from a folder."""
 
@@ -87,6 +88,24 @@ class Dataset:
     """When the groups of a chronological split begin; None if the unseen entities were chosen regardless of time."""
     reading: Reading = NOT_READ
     """How its facts were read; empty for a published dataset."""
+
+    def __repr__(self) -> str:
+        groups = ", ".join(f"{len(self.meta(split).entities):,} {split}" for split in SPLITS)
+        return (
+            f"Dataset({self.name!r}, {len(self.background):,} background facts, unseen entities: {groups}, "
+            f"{self.calendar.extent})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Size and groups, for notebooks."""
+        groups = [(f"meta-{split}", len(self.meta(split).entities), len(self.meta(split))) for split in SPLITS]
+        rows = [("background", None, len(self.background)), *groups, ("dropped", None, len(self.dropped))]
+        names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"
+        notes = [f"{names}, {self.calendar.extent} ({self.calendar.granularity})"]
+        if self.cuts is not None:
+            notes.append("chronological split: the unseen entities of a group first appear after its cut")
+        table = display_table(("", "unseen entities", "facts"), rows, "lrr")
+        return display_block(f"Dataset {self.name}", table, notes=notes)
 
     def meta(self, split: Split) -> MetaSet:
         """The group of unseen entities of ``split``: "train", "valid" or "test"."""

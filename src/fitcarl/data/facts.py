@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fitcarl.core.display import display_block, display_table
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
@@ -11,8 +12,11 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.reading import NOT_READ, Reading
 from fitcarl.data.vocabulary import Vocabulary
 
+_SHOWN = 5
+"""Facts that a notebook shows."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Facts:
     """All facts of one source in order of first appearance; exact duplicates are merged."""
 
@@ -39,6 +43,22 @@ class Facts:
     """Columns of the source and further counts."""
     warnings: tuple[str, ...] = ()
     """What looks wrong, in sentences."""
+
+    def __repr__(self) -> str:
+        entities, relations = (len(names) for names in (self.vocabulary.entities, self.vocabulary.relations))
+        sizes = f"{len(self.quadruples):,} facts, {entities:,} entities, {relations:,} relations"
+        return f"Facts({self.name!r}, {sizes}, {self.calendar.extent})"
+
+    def _repr_html_(self) -> str:
+        """Size and the first facts, for notebooks."""
+        rows = named_facts(self.quadruples.take(slice(_SHOWN)), self.vocabulary, self.calendar)
+        notes = [f"{self.calendar.extent} ({self.calendar.granularity}); {self.summary}", *self.warnings]
+        if len(self.quadruples) > _SHOWN:
+            notes.insert(0, f"the first {_SHOWN} of {len(self.quadruples):,} facts")
+        table = display_table(("subject", "relation", "object", "time"), rows, "llll")
+        entities, relations = (len(names) for names in (self.vocabulary.entities, self.vocabulary.relations))
+        title = f"{len(self.quadruples):,} facts of {self.name}: {entities:,} entities, {relations:,} relations"
+        return display_block(title, table, notes=notes)
 
     @property
     def mapping(self) -> dict[str, str] | None:

@@ -10,12 +10,15 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError, did_you_mean
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Vocabulary:
     """Names by id. Names keep their original Unicode (some ICEWS names contain U+00A0)."""
 
     entities: tuple[str, ...]
     relations: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self.entities):,} entities, {len(self.relations):,} relations)"
 
     @property
     def relation_ids(self) -> RelationIds:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.display import display_block, display_table
 from fitcarl.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.evaluation.draw import Draw
@@ -20,6 +21,9 @@ from fitcarl.evaluation.ranks import RANK_TYPES, RankType
 from fitcarl.evaluation.reliability import Bin, bins, calibration_error, error_by_chance
 from fitcarl.evaluation.signature import Signature
 from fitcarl.evaluation.slices import Slice
+
+if TYPE_CHECKING:
+    import polars as pl
 
 TIE_GAP = 0.02
 """Threshold of the tie alarm: the largest tolerated difference between optimistic and pessimistic MRR, a third of the
@@ -61,11 +65,11 @@ class CalibrationReport:
         return self.calibration.to_json() | {"ece_by_chance": self.ece_by_chance, "bins": rows}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
     """The result of one evaluation. Headline: realistic ranks, time-aware filter, official supports.
 
-    ``print(report)`` shows the headline metrics, ``to_json()`` has everything.
+    ``print(report)`` shows the headline metrics, ``to_frame()`` has all metrics, ``to_json()`` has everything.
     """
 
     scorer: str
@@ -172,23 +176,67 @@ class Report:
             document["per_query"] = [draw.to_json() for draw in self.draws]
         return document
 
+    def to_frame(self) -> pl.DataFrame:
+        """One row of metrics for each part of the evaluation, as a polars DataFrame.
+
+        ``by`` is ``all`` for the six combinations of rank type and filter, ``paper`` for the protocol of the paper, and
+        otherwise the kind of slice, whose ``value`` is then given (realistic ranks, time-aware filter).
+        """
+        import polars as pl
+
+        keys: list[tuple[str, str | None, RankType, Filter]]
+        keys = [("all", None, kind, filter) for kind, filter in self.results]
+        keys.append(("paper", None, "optimistic", "time-unaware"))
+        keys += [(part.by, part.value, "realistic", "time-aware") for part, _ in self.parts]
+        summaries = [*self.results.values(), self.paper, *(summary for _, summary in self.parts)]
+        names = ("by", "value", "ranks", "filter")
+        rows = [
+            {"scorer": self.scorer, **dict(zip(names, key, strict=True)), **summary.to_json()}
+            for key, summary in zip(keys, summaries, strict=True)
+        ]
+        return pl.DataFrame(rows, schema_overrides={"value": pl.String}, infer_schema_length=None)
+
+    def __repr__(self) -> str:
+        return f"Report({self._title!r}, MRR {format_metric(self.realistic.mrr)})"
+
+    def _repr_html_(self) -> str:
+        """The headline metrics, for notebooks."""
+        named = [("realistic", self.realistic), ("paper", self.paper)]
+        named += [(part.value, row) for part, row in self.parts if part.by == "answer"]
+        rows = [(name, row.queries, *_metric_cells(row)) for name, row in named]
+        head = ("", "queries", "MRR", "95 % interval", *(f"H@{k}" for k in HITS))
+        notes = [f"coverage {self.coverage:.1%} of the answers", *["TIE ALARM"] * self.tie_alarm.alarm]
+        if self.spread is not None:
+            notes.append(self._draws_text)
+        table = display_table(head, rows, "l" + "r" * (len(head) - 1), strong=[0])
+        return display_block(self._title, table, notes=[*notes, str(self.signature)])
+
+    @property
+    def _title(self) -> str:
+        sign = self.signature
+        return (
+            f"{self.scorer} on {sign.data}, meta-{sign.split}, {sign.shots}-shot: "
+            f"{self.realistic.queries:,} queries about {self.realistic.entities:,} unseen entities"
+        )
+
+    @property
+    def _draws_text(self) -> str:
+        pooled = self.over_draws
+        interval = f"95 % interval {format_interval(pooled)}"
+        return f"{len(self.draws)} draws of supports: MRR {format_metric(pooled.mean)}, {interval}"
+
     def __str__(self) -> str:
         """The headline metrics as plain text; ``fitcarl.reporting.tables.render_report`` has the full tables."""
-        sign, pooled = self.signature, self.over_draws
         lines = [
-            f"{self.scorer} on {sign.data}, meta-{sign.split}, {sign.shots}-shot: "
-            f"{self.realistic.queries:,} queries about {self.realistic.entities:,} unseen entities",
+            self._title,
             _metrics_line("realistic", self.realistic),
             _metrics_line("paper", self.paper),
         ]
         lines += [_metrics_line(part.value, row) for part, row in self.parts if part.by == "answer"]
         if self.spread is not None:
-            lines.append(
-                f"{len(self.draws)} draws of supports: MRR {format_metric(pooled.mean)}, "
-                f"95 % interval {format_interval(pooled)}"
-            )
+            lines.append(self._draws_text)
         lines.append(f"coverage {self.coverage:.1%} of the answers" + ("; TIE ALARM" if self.tie_alarm.alarm else ""))
-        return "\n".join([*lines, str(sign)])
+        return "\n".join([*lines, str(self.signature)])
 
     @cached_property
     def over_draws(self) -> Interval:
@@ -251,6 +299,12 @@ def mrr_difference(
 
 
 def _metrics_line(name: str, row: Summary) -> str:
-    hits = "  ".join(f"H@{k} {format_metric(row.hits[k])}" for k in HITS)
+    value, interval, *hits = _metric_cells(row)
+    hits_text = "  ".join(f"H@{k} {cell}" for k, cell in zip(HITS, hits, strict=True))
+    return f"{name:<10}  MRR {value} ({interval})  {hits_text}"
+
+
+def _metric_cells(row: Summary) -> list[str]:
+    """MRR, its interval, and hits."""
     interval = f"{format_metric(row.ci_low)} – {format_metric(row.ci_high)}"
-    return f"{name:<10}  MRR {format_metric(row.mrr)} ({interval})  {hits}"
+    return [format_metric(row.mrr), interval, *(format_metric(row.hits[k]) for k in HITS)]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fitcarl.config.base import Setting
+from fitcarl.core.display import display_block, display_table
 from fitcarl.core.progress import OnProgress
+from fitcarl.core.progress_bar import reporting
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.errors import InputError
@@ -26,7 +28,11 @@ from fitcarl.runs.evaluate import default_split, evaluate
 from fitcarl.runs.run import Run
 from fitcarl.scoring.scorer import Scorer
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _SHOTS = 3
+_COLUMNS = ("MRR", "95 % interval", "H@1", "H@10", "novel", "ECE", "difference", "95 % interval")
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class Entry:
         return f"{self.label}: {'; '.join(parts)}" if parts else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Reports of several scorers on the same queries."""
 
@@ -98,24 +104,77 @@ class Comparison:
 
     def render(self) -> RenderableType:
         """The table, to be printed by a rich console."""
-        first = self.entries[0].report
-        sign, draws = first.signature, len(first.draws)
-        title = f"{sign.data}, meta-{sign.split}, {sign.setting}, {sign.shots}-shot: "
-        title += f"{first.realistic.queries:,} queries about {first.realistic.entities:,} unseen entities"
         table = plain_table("scorer")
-        for name in ("MRR", "95 % interval", "H@1", "H@10", "novel", "ECE", "difference", "95 % interval"):
+        for name in _COLUMNS:
             table.add_column(name, justify="right")
         for entry in self.entries:
             table.add_row(entry.label, *self._cells(entry), style="bold" if entry is self.reference else "")
+        lines = [Text(note, "dim") for note in self._notes]
+        sign = signature_text(self.reference.report)
+        return Group(Text(self._title, "bold"), Text(""), table, Text(""), *lines, sign)
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per scorer as a polars DataFrame: its metrics and its difference to the reference.
+
+        ``mrr``, its interval and the difference are over all draws, the other metrics of the official supports;
+        ``novel`` is the MRR of queries whose answer is not in the support. The row of the reference has no difference.
+        """
+        import polars as pl
+
+        rows = []
+        for entry in self.entries:
+            report, pooled, is_reference = entry.report, entry.report.over_draws, entry is self.reference
+            gain = None if is_reference else self.difference(entry)
+            novel, ece = _novel_and_ece(report)
+            rows.append(
+                {
+                    "scorer": report.scorer,
+                    "run": entry.run,
+                    "mrr": pooled.mean,
+                    "ci_low": pooled.low,
+                    "ci_high": pooled.high,
+                    **{f"hits@{k}": fraction for k, fraction in report.realistic.hits.items()},
+                    "novel": novel,
+                    "ece": ece,
+                    "difference": None if gain is None else gain.mean,
+                    "difference_low": None if gain is None else gain.low,
+                    "difference_high": None if gain is None else gain.high,
+                    "reference": is_reference,
+                    "queries": report.realistic.queries,
+                    "entities": report.realistic.entities,
+                }
+            )
+        numbers = ("novel", "ece", "difference", "difference_low", "difference_high")
+        types = {"run": pl.String, **dict.fromkeys(numbers, pl.Float64)}
+        return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
+
+    def __repr__(self) -> str:
+        return f"Comparison({self._title!r}, {len(self.entries)} scorers, reference {self.reference.label!r})"
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        rows = [(entry.label, *self._cells(entry)) for entry in self.entries]
+        strong = [self.entries.index(self.reference)]
+        table = display_table(("scorer", *_COLUMNS), rows, "l" + "r" * len(_COLUMNS), strong)
+        return display_block(self._title, table, notes=[*self._notes, str(self.reference.report.signature)])
+
+    @property
+    def _title(self) -> str:
+        report = self.entries[0].report
+        sign, row = report.signature, report.realistic
+        title = f"{sign.data}, meta-{sign.split}, {sign.setting}, {sign.shots}-shot: "
+        return title + f"{row.queries:,} queries about {row.entities:,} unseen entities"
+
+    @property
+    def _notes(self) -> list[str]:
+        draws = len(self.entries[0].report.draws)
         what = "the official supports" if draws == 1 else f"the official supports and {draws - 1} resampled"
-        notes = [
+        return [
             "realistic ranks, time-aware filter; novel: MRR of queries whose answer is not in the support",
             f"MRR, intervals and differences: over {what}; the other columns: the official supports",
             f"difference: to {self.reference.label}, paired over queries; not significant if the interval contains 0",
             *self.remarks,
         ]
-        lines = [Text(note, "dim") for note in notes]
-        return Group(Text(title, "bold"), Text(""), table, Text(""), *lines, signature_text(self.reference.report))
 
     def __str__(self) -> str:
         """The MRR of each scorer over all draws and its difference to the reference, as plain text."""
@@ -129,15 +188,19 @@ class Comparison:
 
     def _cells(self, entry: Entry) -> list[str]:
         report, pooled = entry.report, entry.report.over_draws
-        novel = next((row.mrr for part, row in report.parts if part.value == "novel"), None)
-        calibrated = report.calibration_report
-        ece = None if calibrated is None else calibrated.ece
-        values = (report.realistic.hits[1], report.realistic.hits[10], novel, ece)
+        values = (report.realistic.hits[1], report.realistic.hits[10], *_novel_and_ece(report))
         cells = [format_metric(pooled.mean), format_interval(pooled), *map(format_metric, values)]
         if entry is self.reference:
             return [*cells, "–", "–"]
         gain = self.difference(entry)
         return [*cells, format_difference(gain.mean), format_interval(gain)]
+
+
+def _novel_and_ece(report: Report) -> tuple[float | None, float | None]:
+    """MRR of queries whose answer is not in the support, and the expected calibration error; None where missing."""
+    novel = next((row.mrr for part, row in report.parts if part.value == "novel"), None)
+    calibrated = report.calibration_report
+    return novel, None if calibrated is None else calibrated.ece
 
 
 def compare(
@@ -163,7 +226,8 @@ def compare(
         setting: ``completion`` or ``forecast``; that of the first run, or completion, if not given.
         draws: Resampled supports in addition to the official ones.
         seed: Seed of the resampled supports and of the bootstrap.
-        on_progress: Called with the number of ranked queries; the stage is the name of the scorer.
+        on_progress: Called with the number of ranked queries; the stage is the name of the scorer. If not given,
+            notebooks show a progress bar.
 
     Returns:
         The reports of all scorers, with paired differences to the first run (or else to the first custom scorer, or to
@@ -181,36 +245,20 @@ def compare(
     setting = (loaded[0][1].config.setting if loaded else "completion") if setting is None else setting
     split = default_split(dataset) if split is None else split
     known = KnownAnswers.of(dataset)
-    entries = []
+    options: dict[str, Any] = {"setting": setting, "draws": draws, "seed": seed, "known": known}
     heuristics = [(heuristic(name, dataset), False) for name in HEURISTIC]
-    for scorer, custom in (*heuristics, *((scorer, True) for scorer in scorers)):
-        report = evaluate_scorer(
-            scorer,
-            dataset,
-            split,
-            shots,
-            setting=setting,
-            draws=draws,
-            seed=seed,
-            known=known,
-            on_progress=_with_stage(on_progress, scorer.name),
-        )
-        entries.append(Entry(report, custom=custom))
-    for folder, run in loaded:
-        report = evaluate(
-            run,
-            split=split,
-            data=dataset,
-            shots=shots,
-            setting=setting,
-            draws=draws,
-            seed=seed,
-            known=known,
-            on_progress=_with_stage(on_progress, folder),
-        )
-        entries.append(Entry(report, folder))
+    entries = []
+    with reporting(on_progress) as report:
+        for scorer, custom in (*heuristics, *((scorer, True) for scorer in scorers)):
+            watch = _with_stage(report, scorer.name)
+            found = evaluate_scorer(scorer, dataset, split, shots, **options, on_progress=watch)
+            entries.append(Entry(found, custom=custom))
+        for folder, run in loaded:
+            watch = _with_stage(report, folder)
+            found = evaluate(run, split=split, data=dataset, shots=shots, **options, on_progress=watch)
+            entries.append(Entry(found, folder))
     return Comparison(tuple(entries))
 
 
-def _with_stage(on_progress: OnProgress | None, stage: str) -> OnProgress | None:
-    return None if on_progress is None else lambda update: on_progress(replace(update, stage=stage))
+def _with_stage(on_progress: OnProgress, stage: str) -> OnProgress:
+    return lambda update: on_progress(replace(update, stage=stage))

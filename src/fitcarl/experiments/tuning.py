@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fitcarl.core.progress import OnProgress, Progress, ShouldStop
+from fitcarl.core.progress import OnProgress, Progress, ShouldStop, ignore_progress
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.io.registry import load_dataset, resolve_source
 from fitcarl.data.quadruples import Quadruples
@@ -37,7 +37,7 @@ from fitcarl.experiments.study import (
 )
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.training.api import TrainingInterrupted, resume, train
-from fitcarl.training.setup import ignore_progress, never_stop
+from fitcarl.training.setup import never_stop
 
 if TYPE_CHECKING:
     import optuna

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, get_args
 
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import InputError
+from fitcarl.predict.answer_table import frame_schema
 from fitcarl.predict.open_queries import answer_any_relation, horizon_of, predict_time
 from fitcarl.predict.planner import QueryPlanner
 from fitcarl.predict.prediction import Prediction
-from fitcarl.predict.predictions import OnError, Predictions, frame_schema
+from fitcarl.predict.predictions import OnError, Predictions, has_numbers
 from fitcarl.predict.query import Query
 from fitcarl.predict.questions import QueryRow, checked
 
@@ -113,7 +114,7 @@ def answer_frames(
     """
     import polars as pl
 
-    schema = frame_schema(table, with_errors)
+    schema = frame_schema(has_numbers(table), with_errors)
     predictions = answer_rows(planner, rows, on_progress)
     for low in range(0, max(len(rows), 1), ROWS):
         chunk = tuple(rows[low : low + ROWS])

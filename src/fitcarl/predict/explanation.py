@@ -93,7 +93,7 @@ class Place:
     rank: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why an entity is an answer to a query. It explains the model, not the world.
 
@@ -167,9 +167,15 @@ class Explanation:
         rows = {name: [getattr(fact, name) for fact in self.facts] for name in columns}
         return pl.DataFrame(rows, schema={**kinds, "effect": pl.Float64})
 
+    def __repr__(self) -> str:
+        return f"Explanation({str(self.query)!r}, {self.entity!r}, {self._place}, {len(self.facts)} facts)"
+
+    @property
+    def _place(self) -> str:
+        return "not an answer" if self.rank is None else f"rank {self.rank}, {self.share:.1%}"
+
     def _repr_html_(self) -> str:
         """Evidence bars, facts and paths, for notebooks."""
-        place = "not an answer" if self.rank is None else f"rank {self.rank}, {self.share:.1%}"
         largest = max((abs(one.contribution) for one in self.evidence[:-1]), default=1.0) or 1.0
         bars = "".join(
             f"<tr><td>{escape(one.label)}</td><td style='text-align:right'>{one.contribution:+.2f}</td><td>"
@@ -184,7 +190,7 @@ class Explanation:
         )
         paths = "".join(f"<li>{escape(path.text)}</li>" for path in self.paths)
         return (
-            f"<div><b>{escape(self.entity)}</b>: {place}. {escape(self.summary)}"
+            f"<div><b>{escape(self.entity)}</b>: {self._place}. {escape(self.summary)}"
             f"<table><thead><tr><th>evidence</th><th>nats</th><th></th></tr></thead>{bars}</table>"
             f"<table><thead><tr><th>fact</th><th>share without</th><th>rank without</th></tr></thead>{facts}</table>"
             f"<ol>{paths}</ol></div>"

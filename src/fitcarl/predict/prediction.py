@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fitcarl.config.base import Setting
+from fitcarl.core.display import display_block, display_table
+from fitcarl.predict.answer_table import answer_frame, explanation_of, rows_of_prediction
 from fitcarl.predict.query import Direction, Query
 from fitcarl.predict.schemas import AnswerSchema, PredictionSchema
 from fitcarl.scoring.path import ExplanationPath
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class TimePrediction:
     """Probability of no such fact within the horizon."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prediction:
     """A query and its answers, best first; a sequence of answers."""
 
@@ -106,3 +111,34 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         return PredictionSchema.model_validate(self).to_json()
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row per answer as a polars DataFrame, with the columns of ``Predictions.to_frame``; ``question`` is 1.
+
+        A prediction without answers has one row with an empty rank.
+        """
+        return answer_frame(list(rows_of_prediction(1, self)), numbered=True)
+
+    def __repr__(self) -> str:
+        best = f", best {self[0].entity!r} {self[0].share:.1%}" if self.answers else ""
+        count = f"{len(self)} answer{'' if len(self) == 1 else 's'}"
+        return f"Prediction({str(self.query)!r}, {count}{best})"
+
+    def _repr_html_(self) -> str:
+        """The answers with their best paths, and when the next fact occurs, for notebooks."""
+        names = ["rank", "entity", "share", *["relation"] * self.query.is_open, "best path"]
+        rows = [
+            [a.rank, a.entity, f"{a.share:.1%}", *[_relation_text(a)] * self.query.is_open, explanation_of(a)]
+            for a in self.answers
+        ]
+        tables = [display_table(names, rows, "rlr" + "l" * (len(names) - 3))]
+        if self.when is not None:
+            times = [(f"{part.start} – {part.end}", f"{part.share:.1%}") for part in self.when.intervals]
+            times.append(("not within the horizon", f"{self.when.none:.1%}"))
+            tables.append(display_table(["next such fact", "share"], times, "lr"))
+        note = f"{self.setting}; {self.unlisted:.1%} for everything that is not listed"
+        return display_block(str(self.query), *tables, notes=[note])
+
+
+def _relation_text(answer: Answer) -> str:
+    return answer.relation if answer.direction == "out" else f"{answer.relation} ⁻¹"

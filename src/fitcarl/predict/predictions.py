@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fitcarl.errors import InputError
-from fitcarl.predict.prediction import Answer, Prediction
+from fitcarl.predict.answer_table import answer_frame, rows_of_prediction
+from fitcarl.predict.prediction import Prediction
 from fitcarl.predict.questions import QueryRow
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class RowError(NamedTuple):
     error: InputError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictions:
     """Predictions for a table of queries: a sequence of those that could be made, in the order of the table."""
 
@@ -62,52 +63,22 @@ class Predictions:
 
         A query without answers has one row with an empty rank.
         """
-        import polars as pl
-
         records = [record for pair in zip(self.rows, self.by_row, strict=True) for record in self._records(*pair)]
-        schema = frame_schema(self.rows, self.with_errors)
-        columns = list(zip(*records, strict=True)) if records else [()] * len(schema)
-        return pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema)
+        return answer_frame(records, has_numbers(self.rows), self.with_errors)
+
+    def __repr__(self) -> str:
+        errors = f", {len(self.errors):,} errors" if self.errors else ""
+        return f"Predictions({len(self):,} of {len(self.rows):,} queries answered{errors})"
 
     def _records(self, row: QueryRow, prediction: Prediction | None) -> Iterator[tuple[Any, ...]]:
-        if prediction is None:
-            if self.with_errors:
-                relation, *ends = (row.text(name) for name in ("relation", "subject", "object", "at"))
-                yield (row.id, *[None] * 5, relation, None, *ends, None, None, str(row.error))
-            return
-        query = prediction.query
-        when = None if prediction.when is None else 1 - prediction.when.none
-        about = (query.subject, query.object, query.at, prediction.unlisted, when, *[None] * self.with_errors)
-        for answer in prediction:
-            place = answer.rank, answer.entity, answer.share, answer.score, explanation_of(answer)
-            yield (row.id, *place, answer.relation, answer.direction, *about)
-        if not len(prediction):
-            yield (row.id, *[None] * 5, query.relation, None if query.is_open else query.direction, *about)
+        if prediction is not None:
+            for record in rows_of_prediction(row.id, prediction):
+                yield (*record, *[None] * self.with_errors)
+        elif self.with_errors:
+            relation, *ends = (row.text(name) for name in ("relation", "subject", "object", "at"))
+            yield (row.id, *[None] * 5, relation, None, *ends, None, None, str(row.error))
 
 
-def explanation_of(answer: Answer) -> str | None:
-    """The best path of an answer in one line; None without paths."""
-    return answer.paths[0].text if answer.paths else None
-
-
-def frame_schema(rows: Sequence[QueryRow], with_errors: bool) -> dict[str, Any]:
-    """Columns of the table of answers with their types.
-
-    Args:
-        rows: All rows of the table of queries; their ids decide the type of the column ``question``.
-        with_errors: Whether there is a column ``error``.
-    """
-    import polars as pl
-
-    numbered = all(isinstance(row.id, int) for row in rows)
-    texts = dict.fromkeys(("explanation", "relation", "direction", "subject", "object", "at"), pl.String)
-    return {
-        "question": pl.Int64 if numbered else pl.String,
-        "rank": pl.Int64,
-        "entity": pl.String,
-        "share": pl.Float64,
-        "score": pl.Float64,
-        **texts,
-        **dict.fromkeys(("unlisted", "within_horizon"), pl.Float64),
-        **({"error": pl.String} if with_errors else {}),
-    }
+def has_numbers(rows: Sequence[QueryRow]) -> bool:
+    """Whether the ids of all rows of a table are integers."""
+    return all(isinstance(row.id, int) for row in rows)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.schema import Config
 from fitcarl.core.progress import OnProgress
+from fitcarl.core.progress_bar import reporting
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.io.validation import validate
@@ -62,7 +63,7 @@ def evaluate(
         draws: Resampled support sets, besides the official draw.
         seed: Seed of the resampling.
         known: Known answers of the dataset for the filters, if they are already computed.
-        on_progress: Called after every chunk of queries.
+        on_progress: Called after every chunk of queries. If not given, notebooks show a progress bar.
 
     Returns:
         The report; its signature says how the training data differ from the evaluation data.
@@ -75,19 +76,20 @@ def evaluate(
     split = default_split(dataset) if split is None else split
     shots = run.config.shots if shots is None else shots
     setting = run.config.setting if setting is None else setting
-    report = evaluate_scorer(
-        run.scorer_for(dataset),
-        dataset,
-        split,
-        shots,
-        setting=setting,
-        draws=draws,
-        seed=seed,
-        extra=provenance(run, dataset, split, shots, setting),
-        known=known,
-        calibration=run.calibration_for(setting),
-        on_progress=on_progress,
-    )
+    with reporting(on_progress) as show_update:
+        report = evaluate_scorer(
+            run.scorer_for(dataset),
+            dataset,
+            split,
+            shots,
+            setting=setting,
+            draws=draws,
+            seed=seed,
+            extra=provenance(run, dataset, split, shots, setting),
+            known=known,
+            calibration=run.calibration_for(setting),
+            on_progress=show_update,
+        )
     return replace(report, parameters=run.parameters)
 
 

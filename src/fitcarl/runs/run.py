@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
 from fitcarl.config.schema import Config
+from fitcarl.core.display import display_block, display_table
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
@@ -114,6 +115,22 @@ class Run:
     def __repr__(self) -> str:
         names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"
         return f"Run({str(self.folder.path)!r}, {self.config.preset}, {self.config.shots}-shot, {names})"
+
+    def _repr_html_(self) -> str:
+        """Model, data and size, for notebooks."""
+        config, names = self.config, self.vocabulary
+        rows = [
+            ("model", f"{config.model} (preset {config.preset})" if config.preset else config.model),
+            ("trained for", f"{config.setting}, {config.shots}-shot, seed {config.seed}"),
+            ("data", f"{self.origin.name}, {self.calendar.extent} ({self.calendar.granularity})"),
+            ("names", f"{len(names.entities):,} entities, {len(names.relations):,} relations"),
+            ("background", f"{len(self.context.graph.base) // 2:,} facts"),
+            ("parameters", f"{self.parameters:,}"),
+            ("shares", "calibrated" if self.calibration is not None else "not calibrated: training has not ended"),
+        ]
+        if self.updates:
+            rows.append(("updates", f"{len(self.updates):,}"))
+        return display_block(f"Run {self.folder.path}", display_table(("", ""), rows, "ll"))
 
     @property
     def parameters(self) -> int:

@@ -16,7 +16,7 @@ import fitcarl
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.files import read_json
 from fitcarl.core.lock import lock_folder
-from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.core.progress import OnProgress, Progress, ignore_progress
 from fitcarl.data.facts import named_facts
 from fitcarl.data.io.frames import is_frame
 from fitcarl.data.io.further_facts import (
@@ -120,7 +120,7 @@ def update(
     folder = RunFolder(Path(run))
     folder.check()
     target = None if out is None else _new_folder(Path(out))
-    report = on_progress or _ignore
+    report = on_progress or ignore_progress
     with lock_folder(folder.path):
         report(Progress("reading", 0, 0))
         loaded = Run.load(folder.path)
@@ -305,7 +305,3 @@ def _new_folder(out: Path) -> Path:
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise InputError("exists already", file=out, field="--out", expected="a new folder")
     return out
-
-
-def _ignore(_progress: Progress) -> None:
-    """Reports no progress."""

@@ -12,6 +12,7 @@ from fitcarl.config.base import Setting
 from fitcarl.config.settings import configure
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop
+from fitcarl.core.progress_bar import reporting
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.holdout import HoldoutRule
@@ -32,7 +33,6 @@ from fitcarl.training.setup import (
     Callbacks,
     ImportArtifacts,
     TrainingSetup,
-    ignore_progress,
     log_task_source,
     log_time_unit,
     make_task_sampler,
@@ -61,7 +61,7 @@ def train(
     read: Callable[[Any], Facts] = read_facts,
     holdout: HoldoutRule | None = None,
     import_artifacts: ImportArtifacts | None = None,
-    on_progress: OnProgress = ignore_progress,
+    on_progress: OnProgress | None = None,
     should_stop: ShouldStop = never_stop,
 ) -> Run:
     """Trains a model in a new run folder. The same seed gives the same weights.
@@ -84,7 +84,8 @@ def train(
         read: Reads a file of facts whose columns or timestamps are not detected automatically.
         holdout: Which entities of plain facts are held out for validation and test.
         import_artifacts: Writes artifacts from elsewhere, such as published embeddings, before the model prepares.
-        on_progress: Called after every episode and during preparation.
+        on_progress: Called after every episode and during preparation, for example ``fitcarl.ProgressBar()``. If not
+            given, notebooks show a progress bar, and nothing is reported elsewhere.
         should_stop: Polled after every episode and during preparation.
 
     Returns:
@@ -109,9 +110,9 @@ def train(
     in_memory = source is data or is_frame(data)
     setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)), holdout)
     folder.mkdir(parents=True, exist_ok=True)
-    with lock_folder(folder):
+    with lock_folder(folder), reporting(on_progress) as report:
         _check_new(folder)  # another process may have trained here in the meantime
-        return _train(setup, RunFolder(folder), Callbacks(on_progress, should_stop, import_artifacts))
+        return _train(setup, RunFolder(folder), Callbacks(report, should_stop, import_artifacts))
 
 
 def resume(
@@ -120,7 +121,7 @@ def resume(
     data: str | Path | Dataset | None = None,
     episodes: int | None = None,
     import_artifacts: ImportArtifacts | None = None,
-    on_progress: OnProgress = ignore_progress,
+    on_progress: OnProgress | None = None,
     should_stop: ShouldStop = never_stop,
 ) -> Run:
     """Continues a training that was stopped or killed; the weights are those of an uninterrupted training.
@@ -142,7 +143,7 @@ def resume(
     """
     folder = RunFolder(Path(run))
     folder.check()
-    with lock_folder(folder.path):
+    with lock_folder(folder.path), reporting(on_progress) as report:
         if updates := read_history(folder.path).updates:
             raise InputError(
                 "was updated and cannot be trained further",
@@ -168,7 +169,7 @@ def resume(
             )
         sampler = make_task_sampler(dataset, config)
         setup = TrainingSetup(dataset, config, sampler, origin.source, origin.keep_all_facts)
-        return _train(setup, folder, Callbacks(on_progress, should_stop, import_artifacts))
+        return _train(setup, folder, Callbacks(report, should_stop, import_artifacts))
 
 
 def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks) -> Run:

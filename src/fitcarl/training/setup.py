@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from fitcarl.config.schema import Config
-from fitcarl.core.progress import OnProgress, Progress, ShouldStop
+from fitcarl.core.progress import OnProgress, ShouldStop, ignore_progress
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.calendar import MAX_SPAN, Calendar
 from fitcarl.data.dataset import Dataset
@@ -26,10 +26,6 @@ _log = logging.getLogger(__name__)
 
 ImportArtifacts = Callable[[Dataset, Config, Artifacts], None]
 """Writes artifacts from elsewhere, such as published embeddings, before the model prepares its own."""
-
-
-def ignore_progress(_progress: Progress) -> None:
-    """Reports no progress."""
 
 
 def never_stop() -> bool:

@@ -38,7 +38,7 @@ _CLOCK = (
 )
 _FORMS: dict[str, re.Pattern[str]] = {
     "integer": re.compile(r"[+-]?[0-9]+"),
-    "decimal": re.compile(r"[+-]?[0-9]+\.[0-9]*(?:[eE]\+?[0-9]{1,2})?|[+-]?[0-9]+[eE]\+?[0-9]{1,2}"),
+    "decimal": re.compile(r"[+-]?[0-9]+\.[0-9]*"),
     "month": re.compile(r"([0-9]{4})[-/]([0-9]{2})"),
     "partial date": re.compile(
         rf"(-?[0-9]{{1,4}})-(?:{_UNKNOWN}-{_UNKNOWN}|([0-9]{{2}})-{_UNKNOWN})|(-[0-9]{{1,4}})-([0-9]{{2}})-([0-9]{{2}})"
@@ -53,6 +53,9 @@ _FORMS: dict[str, re.Pattern[str]] = {
         r"([0-9]{1,2})(?:st|nd|rd|th)?[\s.-]+([A-Za-z]{3,9})\.?,?[\s-]+([0-9]{4})"
         r"|([A-Za-z]{3,9})\.?\s+([0-9]{1,2})(?:st|nd|rd|th)?,?\s+([0-9]{4})"
         rf")(?:[T ,]\s*({_CLOCK})(?:\s*\([A-Za-z]+\))?)?"
+    ),
+    "logged date": re.compile(
+        r"[A-Za-z]{3} ([A-Za-z]{3}) +([0-9]{1,2}) ([0-9:]{8})( [+-][0-9]{4}| UTC| GMT)? ([0-9]{4})"
     ),
     "written month": re.compile(r"([A-Za-z]{3,9})\.?[\s-]+([0-9]{4})|([0-9]{4})[\s-]+([A-Za-z]{3,9})"),
 }
@@ -228,6 +231,8 @@ def _quarter(text: str, order: DateOrder | None) -> Moment:  # noqa: ARG001
 
 def _partial_date(text: str, order: DateOrder | None) -> Moment:  # noqa: ARG001
     year, month, bc_year, bc_month, bc_day = _matched("partial date", text)
+    if not int((bc_year or year).lstrip("-")):
+        _fail(text, "no such date")
     if bc_year:
         return _moment(f"{_iso_year(bc_year)}-{bc_month}-{bc_day}", "day")
     if month:
@@ -270,6 +275,13 @@ def _with_clock(year: int, month: int, day: int, clock: str | None) -> Moment:
     return _datetime(f"{year:04d}-{month:02d}-{day:02d} {number:02d}:{rest}", None)
 
 
+def _logged_date(text: str, order: DateOrder | None) -> Moment:  # noqa: ARG001
+    month, day, clock, zone, year = _matched("logged date", text)
+    if month.lower() not in _MONTHS:
+        _fail(text, "not a date")
+    return _with_clock(int(year), _MONTHS[month.lower()], int(day), f"{clock}{zone or ''}")
+
+
 def _written_month(text: str, order: DateOrder | None) -> Moment:  # noqa: ARG001
     month, year, year2, month2 = _matched("written month", text)
     number = _MONTHS.get((month or month2).lower())
@@ -296,5 +308,6 @@ _PARSERS: dict[str, Callable[[str, DateOrder | None], Moment]] = {
     "partial date": _partial_date,
     "numeric date": _numeric_date,
     "written date": _written_date,
+    "logged date": _logged_date,
     "written month": _written_month,
 }

@@ -145,8 +145,11 @@ def test_order_that_the_contents_contradict_is_rejected(tmp_path: Path) -> None:
 
 
 def test_unlikely_columns_are_reported(tmp_path: Path) -> None:
-    many = "".join(f"a{i % 9},r{i},b{i % 7},2014-01-{i % 28 + 1:02d}\n" for i in range(200))
-    assert read(tmp_path, "f.csv", many).warnings == ("200 relations for 16 entities: is column 2 the relation?",)
+    many = "".join(f"a{i % 9},r{i % 90},b{i % 7},2014-01-{i % 28 + 1:02d}\n" for i in range(200))
+    wanted = ("90 relations for 16 entities: is relation the relation?",)
+    assert read(tmp_path, "f.csv", f"subject,relation,object,time\n{many}").warnings == wanted
+    with pytest.raises(InputError, match="cannot determine the column of the relation and the object"):
+        read(tmp_path, "f.csv", many)
     single = "".join(f"a{i},r,b{i},2014-01-{i % 28 + 1:02d}\n" for i in range(200))
     assert "nearly every entity occurs only once" in read(tmp_path, "f.csv", single).warnings[0]
     order = random.Random(0).sample(range(10_000), 300)

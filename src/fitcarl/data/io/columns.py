@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from fitcarl.data.io.roles import COLUMNS, ROLES, Role, named_columns
+from fitcarl.data.io.roles import COLUMNS, ROLES, Role, clock_columns, named_columns, role_of, words_of
 from fitcarl.data.io.timestamps import is_time, looks_like_time
 from fitcarl.data.moments import form_of
 from fitcarl.errors import InputError, did_you_mean
@@ -28,12 +28,24 @@ if TYPE_CHECKING:
 
 ColumnNames = Sequence[str | int] | Mapping[str, str | int]
 """Columns of subject, relation, object and time (and end), in this order or by role; names, or positions from 1."""
-NO_VALUE = ("", "na", "nan", "nat", "n/a", "null", "none", "nil", "unknown", "-", "####-##-##")
+NO_VALUE = (
+    *("", "na", "nan", "nat", "n/a", "null", "none", "nil", "unknown", "-", "\\n", "<na>"),
+    *("####-##-##", "0000-00-00"),
+)
 """Texts that stand for a missing value."""
+OPEN_END = (*NO_VALUE, "present", "now", "current", "ongoing", "today", "9999-12-31")
+"""Texts that stand for the end of an interval that has not ended."""
 _GIVE_COLUMNS = "--columns (in Python columns=) with four names or positions from 1: subject, relation, object, time"
 _CLEARLY_NAMED = 3
-_MANY = 12
-"""More distinct values than relations of a handful of facts have."""
+_MANY, _FEW_ROWS, _FEWEST_VALUES = 12, 20, 5
+"""Distinct values of integers that may count time; rows, and values of a column, that are enough to judge by."""
+_CLOCK = re.compile(r"\s*[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(\s*[AaPp][Mm])?\s*")
+_SHORT_DATE = re.compile(r"\s*[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2}(\s.*)?")
+_OTHER_DATES = {
+    *("birth", "birthday", "birthdate", "dob", "born"),
+    *("update", "updated", "modified", "due", "expiry", "expires"),
+}
+"""Words in names of dates that are not those of an event."""
 _OVERLAP = 0.3
 """Share of the values of one column that occur in another from which on both contain the same entities."""
 
@@ -154,6 +166,8 @@ def has_header(first: Sequence[str], second: Sequence[str] | None, columns: Colu
         return True
     cells = [cell.strip() for cell in first]
     known = len(set(COLUMNS) & set(named_columns(cells)))
+    if cells in ([str(i) for i in range(len(cells))], [str(i + 1) for i in range(len(cells))]) and len(cells) > 2:
+        return True
     if known == len(COLUMNS) or (known >= _CLEARLY_NAMED and not any(map(is_time, cells))):
         return True
     if second is None:
@@ -202,13 +216,36 @@ class _Sample:
         self, file: Path, names: tuple[str, ...] | None, columns: Sequence[Sequence[str]], relation: str | None
     ) -> None:
         self.file, self.names, self.relation = file, names, relation
-        self.values = [[value for value in column if value.strip().lower() not in NO_VALUE] for column in columns]
-        self.width = len(columns)
+        self.values = [[value for value in column if value.strip().lower() not in OPEN_END] for column in columns]
+        self.width, self.rows = len(columns), max(map(len, columns), default=0)
         self.times = [
             position
             for position, values in enumerate(self.values)
             if values and looks_like_time(values, names[position] if names else "")
         ]
+
+    @property
+    def dated(self) -> list[int]:
+        """Columns with times that cannot be numbers of another kind."""
+        return [position for position in self.times if not self._is_numeric(position)]
+
+    def _is_numeric(self, position: int) -> bool:
+        return all(form_of(value.strip()) in ("integer", "decimal") for value in self.values[position])
+
+    def _named_times(self) -> list[int]:
+        """Columns with times: dates, and numbers called like a time."""
+        found = set(self.dated)
+        for position in self.times:
+            role = role_of(self._name(position))
+            words = words_of(self._name(position))
+            if (role is not None and role[0] in ("time", "end")) or words[-1:] in (["from"], ["to"]):
+                found.add(position)
+        ends = [p for p in range(self.width) if (role_of(self._name(p)) or ("", 0))[0] == "end" and self.values[p]]
+        found |= {position for position in ends if looks_like_time(self.values[position][:1], self._name(position))}
+        return sorted(found)
+
+    def _name(self, position: int) -> str:
+        return self.names[position] if self.names else ""
 
     @property
     def needed(self) -> list[Role]:
@@ -221,25 +258,90 @@ class _Sample:
         return ColumnMapping(kept, self.names, self.width, self.relation, tuple(guessed))
 
     def by_name(self) -> ColumnMapping:
-        found = named_columns(cast(tuple[str, ...], self.names), self.times)
+        found = named_columns(cast(tuple[str, ...], self.names), self._named_times(), self._measures())
         guessed: list[Role] = []
-        free = [position for position in self.times if position not in found.values()]
-        if "time" not in found and len(free) == 1:
-            found["time"] = free[0]
-            guessed.append("time")
+        self._settle_time(found, guessed)
+        if "relation" in found and self._numbers_rows(found["relation"]):
+            del found["relation"]
         missing = [role for role in self.needed if role not in found]
         if missing:
             raise self._unclear(missing, found)
         return self.mapping(found, guessed)
+
+    def _settle_time(self, found: dict[Role, int], guessed: list[Role]) -> None:
+        """Corrects the time that was found by name where the contents of the columns say otherwise."""
+        names = cast(tuple[str, ...], self.names)
+        parts = self._parts_of_dates()
+        if len(parts) == 1 and found.get("time") == parts[0] and parts[0] not in self.times and not self.times:
+            expected = "dates, or --columns and --granularity integer for plain integers"
+            raise InputError(
+                f"numbers without a year in the column {names[parts[0]]}", file=self.file, expected=expected
+            )
+        if len(parts) > 1:
+            shown = " and ".join(names[position] for position in parts)
+            expected = "one column with the whole time; combine these first"
+            raise InputError(f"the time is spread over the columns {shown}", file=self.file, expected=expected)
+        self._add_clock(found)
+        named = found.get("time")
+        if "end" in found or named in self.times:
+            return
+        free = [position for position in self.times if position not in found.values()]
+        known = [position for position in free if (role_of(names[position]) or ("", 0))[0] == "time"]
+        plain = [
+            position
+            for position in free
+            if position in self.dated and not set(words_of(names[position])) & _OTHER_DATES
+        ]
+        if named is not None:
+            if len(known) == 1:
+                found["time"] = known[0]
+            elif free:
+                del found["time"]
+        elif len(plain) == 1 and not self._has_short_dates(found):
+            found["time"] = plain[0]
+            guessed.append("time")
+
+    def _parts_of_dates(self) -> list[int]:
+        """Columns with the parts of a date: a year, and numbers of months, days, quarters or weeks."""
+        parts = []
+        for position in range(self.width):
+            word, values = (words_of(self._name(position)) or [""])[-1], self.values[position]
+            small = bool(values) and all(re.fullmatch(r"[0-9]{1,2}(\.0)?", value.strip()) for value in values)
+            is_year = word in ("year", "season") and position in self.times
+            if is_year or (word in ("month", "day", "quarter", "week") and small):
+                parts.append(position)
+        return parts
+
+    def _add_clock(self, found: dict[Role, int]) -> None:
+        """Adds the time of day to a date in another column."""
+        clocks = [p for p in range(self.width) if self.values[p] and all(map(_CLOCK.fullmatch, self.values[p]))]
+        named = [position for position in clocks if position in clock_columns(cast(tuple[str, ...], self.names))]
+        dates = [position for position in self.dated if position not in found.values() or found.get("time") == position]
+        if len(named) == 1 and len(dates) == 1:
+            found["time"], found["clock"] = dates[0], named[0]
+            found.pop("end", None)
+
+    def _has_short_dates(self, found: Mapping[Role, int]) -> bool:
+        """Whether a further column has dates with a year of two digits, which are not read."""
+        free = [values for position, values in enumerate(self.values) if values and position not in found.values()]
+        return any(all(map(_SHORT_DATE.fullmatch, values)) for values in free)
+
+    def _numbers_rows(self, position: int) -> bool:
+        """Whether a column has another value in most rows, as an id has."""
+        values = self.values[position]
+        return len(values) >= _FEW_ROWS and len(set(values)) > len(values) / 2
 
     def by_position(self) -> ColumnMapping:
         order = self.needed
         if self.width < len(order):
             raise self._unclear(order[self.width - 1 :], {})
         found: dict[Role, int] = {role: position for position, role in enumerate(order)}
-        if self.width == len(order) + 1 and set(self.times) == {len(order) - 1, len(order)}:
-            found["end"] = len(order)
         time = found["time"]
+        if self.width == len(order) + 1:
+            if set(self.dated) == {time, time + 1} or self._are_years(time, time + 1):
+                found["end"] = time + 1
+            elif time in self.dated and all(map(_CLOCK.fullmatch, self.values[time + 1])):
+                found["clock"] = time + 1
         others = [position for position in self.times if position not in (time, found.get("end"))]
         plausible = time in self.times or (not others and all(map(is_time, self.values[time][:1])))
         if others and not plausible:
@@ -247,19 +349,53 @@ class _Sample:
         for role in order[:-1]:
             if self._is_measure(found[role]):
                 raise self._unclear([role], {})
-        if self.relation is None and self._swapped():
-            raise self._unclear(["relation", "object"], {})
+        if self.rows >= _FEW_ROWS:
+            if self.relation is None and self._swapped():
+                raise self._unclear(["relation", "object"], {})
+            if time not in self.times and self._other_is_sorted(time):
+                raise self._unclear(["time"], {})
         return self.mapping(found)
+
+    def _are_years(self, first: int, second: int) -> bool:
+        """Whether two columns are years of which the second are never earlier, and sometimes later."""
+        columns = [self.values[first], self.values[second]]
+        if len(columns[0]) != len(columns[1]) or not all(re.fullmatch(r"[12][0-9]{3}", v) for c in columns for v in c):
+            return False
+        gaps = [int(end) - int(start) for start, end in zip(*columns, strict=True)]
+        return min(gaps) >= 0 and max(gaps) > 0
+
+    def _other_is_sorted(self, time: int) -> bool:
+        """Whether the times are in no order while another column of integers is sorted."""
+        return not self._is_sorted(time) and any(self._is_sorted(p) for p in range(self.width) if p != time)
+
+    def _is_sorted(self, position: int) -> bool:
+        values = self.values[position]
+        if not all(form_of(value.strip()) == "integer" for value in values) or len(set(values)) <= _MANY:
+            return False
+        numbers = list(map(int, values))
+        return numbers == sorted(numbers)
+
+    def _measures(self) -> list[int]:
+        return [position for position in range(self.width) if self._is_measure(position)]
 
     def _is_measure(self, position: int) -> bool:
         """Whether a column contains decimal numbers, such as amounts."""
         values = self.values[position]
-        return bool(values) and sum(form_of(value.strip()) == "decimal" for value in values) > len(values) / 2
+        return (
+            len(values) >= _FEWEST_VALUES
+            and sum(form_of(value.strip()) == "decimal" for value in values) > len(values) / 2
+        )
 
     def _swapped(self) -> bool:
-        """Whether the second column looks like the object: it has the entities of the first, and more values than the
-        third."""
-        return self._overlap(0, 1) >= _OVERLAP and len(set(self.values[1])) > max(len(set(self.values[2])), _MANY)
+        """Whether the contents contradict the order subject, relation, object: two other columns have entities in
+        common, or the second has more values than the third."""
+        both_ends, first, last = self._overlap(0, 2), self._overlap(0, 1), self._overlap(1, 2)
+        distinct = [len(set(self.values[position])) for position in range(3)]
+        if all(self._is_numeric(position) for position in range(3)):
+            return distinct[1] > min(distinct[0], distinct[2])  # ids of entities and relations overlap
+        if max(first, last) > both_ends + _OVERLAP:
+            return True
+        return distinct[1] > distinct[2] and (first >= _OVERLAP or both_ends < _OVERLAP)
 
     def _overlap(self, first: int, second: int) -> float:
         one, two = set(self.values[first]), set(self.values[second])
@@ -281,10 +417,7 @@ class _Sample:
         free = [
             position
             for position, values in enumerate(self.values)
-            if position not in guess.values()
-            and position not in self.times
-            and values
-            and not self._is_measure(position)
+            if position not in guess.values() and position not in (*self._named_times(), *self._measures()) and values
         ]
         ends: list[Role] = [role for role in ("subject", "object") if role not in guess]
         if len(ends) == 2 and len(free) >= 2:
@@ -295,8 +428,10 @@ class _Sample:
             guess[ends[0]] = max(free, key=lambda position: len(set(self.values[position])))
         free = [position for position in free if position not in guess.values()]
         if "relation" not in guess and self.relation is None and free:
+            repeated = [position for position in free if not self._numbers_rows(position)]
             guess["relation"] = min(
-                free, key=lambda position: (len(set(self.values[position])) < 2, len(set(self.values[position])))
+                repeated or free,
+                key=lambda position: (len(set(self.values[position])) < 2, len(set(self.values[position]))),
             )
         missing = [role for role in self.needed if role not in guess]
         if missing == ["relation"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ from fitcarl.data.io.separators import (
 )
 from fitcarl.data.io.source import COMPRESSED_ENDINGS, is_stdin, read_bytes, read_text, uncompressed_name
 from fitcarl.data.io.table import Table, table_of_text
+from fitcarl.data.io.timestamps import looks_like_time
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,12 +99,30 @@ def _from_text(path: Path, format: str, options: ReadOptions) -> FactColumns:
     lines = [line.decode() for line in text[:200_000].split(b"\n", 200)[:200]]
     data = [line for line in lines if not line.startswith(_COMMENTS)] or lines
     problem: InputError | None = None
+    found: list[FactColumns] = []
     for separator in [own] if options.separator else likely_separators(data, format):
         try:
-            return _from_table(path, text, lines, separator, options)
+            found.append(_from_table(path, text, lines, separator, options))
         except InputError as error:
             problem = problem or error
-    raise problem or InputError("no facts", file=path)
+    if not found:
+        raise problem or InputError("no facts", file=path)
+    return max(found, key=_has_clear_times) if len(found) > 1 else found[0]
+
+
+def _has_clear_times(found: FactColumns) -> bool:
+    name = "" if found.mapping.names is None else found.mapping.column("time")
+    return looks_like_time(found.values[3].head(_SAMPLE).to_list(), name)
+
+
+def _without_padding(text: bytes, lines: Sequence[str]) -> tuple[bytes, Sequence[str]]:
+    """The text without spaces after commas, if all commas are followed by one (or all quoted fields are)."""
+    quoted = b'"' in text
+    comma, padded = (b'","', b'", "') if quoted else (b",", b", ")
+    if padded not in text or text.count(comma) != (0 if quoted else text.count(padded)):
+        return text, lines
+    plain = text.replace(padded, comma)
+    return plain, [line.replace(padded.decode(), comma.decode()) for line in lines]
 
 
 def _comments(lines: Sequence[str], separator: str) -> int:
@@ -120,11 +140,13 @@ def _comments(lines: Sequence[str], separator: str) -> int:
 
 
 def _from_table(path: Path, text: bytes, lines: Sequence[str], separator: str, options: ReadOptions) -> FactColumns:
+    if separator == ",":
+        text, lines = _without_padding(text, lines)
     skipped = _comments(lines, separator)
     text = text.split(b"\n", skipped)[skipped]
     quoted = is_quoted(lines[skipped], separator)
     if separator == WHITESPACE:
-        text = b"\n".join(b"\t".join(row.split()) for row in text.split(b"\n"))
+        text = b"\n".join(b"\t".join(_blank_separated(row)) for row in text.split(b"\n"))
     table = table_of_text(path, text, "\t" if separator == WHITESPACE else separator, quoted, first_line=skipped + 1)
     first, second = table.row(0), table.row(1) if len(table) > 1 else None
     if options.layout is None and (layout := recognized_layout(first)) is not None and options.columns is None:
@@ -146,10 +168,19 @@ def _from_table(path: Path, text: bytes, lines: Sequence[str], separator: str, o
     return found.complete() if options.skip_incomplete else found
 
 
+def _blank_separated(row: bytes) -> list[bytes]:
+    """The fields of a row between blanks; quoted ones may contain blanks."""
+    if b'"' not in row:
+        return row.split()
+    return [quoted or plain for quoted, plain in re.findall(rb'"([^"]*)"|(\S+)', row)]
+
+
 def _fact_columns(path: Path, values: dict[Role, pl.Series], mapping: ColumnMapping, line: Any) -> FactColumns:
     import polars as pl
 
     rows = len(values["subject"])
+    if "clock" in values:
+        values["time"] = values["time"].str.strip_chars() + " " + values["clock"].str.strip_chars()
     if mapping.relation is not None:
         values["relation"] = pl.Series("relation", [mapping.relation], dtype=pl.String).new_from_index(0, rows)
     return FactColumns(path, tuple(values[role] for role in COLUMNS), mapping, line, values.get("end"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.io.columns import NO_VALUE, FactColumns
+from fitcarl.data.io.columns import OPEN_END, FactColumns
 from fitcarl.data.reading import BEGINS, ENDS
 
 
@@ -15,7 +15,7 @@ def has_end(source: FactColumns) -> NDArray[np.bool_]:
     """bool [rows]: whether the end of the interval is known."""
     if source.end is None:
         raise ValueError("the facts have no intervals")
-    open_ended = source.end.str.strip_chars().str.to_lowercase().is_in(NO_VALUE)
+    open_ended = source.end.str.strip_chars().str.to_lowercase().is_in(OPEN_END)
     return ~open_ended.to_numpy()
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SUBJECT, _RELATION, _OBJECT, _TIME, _END = range(5)
+_MISSING = ("NULL", "null", "NaN", "nan", "None", "\\N", "<NA>", "NaT", "#N/A")
+"""Names that programs write for missing values."""
 _MANY = 100
 """Facts from which on their statistics say something about the columns."""
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
@@ -196,12 +198,28 @@ def _assign_ids(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[st
         row, column = min((_row_of(v, found), c) for v, c in zip(values, columns, strict=True) if (v == found).any())
         raise source.error(name_problem(found) or "not a name", column, row, found, "a name on one line")
 
+    _check_missing(source, columns, values, names)
     stripped = names.str.strip_chars(" ")
     if stripped.str.contains(_INTEGER).all():
         values = [v.str.strip_chars(" ") for v in values]
         names = stripped.unique()
         names = names.gather(names.cast(pl.Int64).arg_sort())
     return tuple(names.to_list()), [_places_in(names, v) for v in values]
+
+
+def _check_missing(source: FactColumns, columns: tuple[int, ...], values: list[pl.Series], names: pl.Series) -> None:
+    """Raises an InputError for names that stand for a missing value, and for ids that are written in two ways."""
+    missing = names.filter(names.is_in(_MISSING))
+    decimal = names.filter(names.str.contains(r"^[0-9]+\.0$"))
+    twice = decimal.filter(decimal.str.replace(r"\.0$", "").is_in(names.to_list()))
+    for found, problem, expected in (
+        (missing, "a missing value", "a name, or --skip-incomplete"),
+        (twice, "an id that is also written without .0", "each id written in one way"),
+    ):
+        if len(found):
+            text = str(found[0])
+            row, column = min((_row_of(v, text), c) for v, c in zip(values, columns, strict=True) if (v == text).any())
+            raise source.error(problem, column, row, text, expected)
 
 
 def _places_in(names: pl.Series, values: pl.Series) -> Ids:
@@ -236,9 +254,10 @@ class _Times:
 def _single_times(table: FactColumns, granularity: str, mode: Intervals | None) -> _Times:
     """One fact per row; with intervals as events, one per start and one per end."""
     source = as_events(table) if mode == "events" else replace(table, end=None)
-    calendar, ticks, times, index = _ticks(source, source.values[_TIME], granularity, _TIME)
+    starts = len(table.values[0])
+    calendar, ticks, times, index = _ticks(source, source.values[_TIME], granularity, starts)
     if mode == "events":
-        closed, starts = np.flatnonzero(has_end(table)), len(table.values[0])
+        closed = np.flatnonzero(has_end(table))
         _check_order(table, closed, ticks[closed], ticks[starts:])
     return _Times(source, calendar, np.arange(len(ticks)), ticks, *_counts(times, index))
 
@@ -251,8 +270,8 @@ def _expanded(table: FactColumns, granularity: str, at_most: int) -> _Times:
     time, end = table.values[_TIME], cast("pl.Series", table.end)
     ends = pl.select(pl.when(pl.Series(closed)).then(end).otherwise(time)).to_series()
     both = pl.concat([time, ends.alias(time.name)])
-    calendar, ticks, times, index = _ticks(table, both, granularity, _TIME)
     rows = len(time)
+    calendar, ticks, times, index = _ticks(table, both, granularity, rows)
     start, finish = ticks[:rows].astype(np.int64), ticks[rows:].astype(np.int64)
     _check_order(table, np.arange(rows), start, finish)
     row, tick = expanded_ticks(start, finish, at_most)
@@ -274,9 +293,12 @@ def _check_order(table: FactColumns, rows: NDArray[np.int64], start: NDArray[Any
 
 
 def _ticks(
-    source: FactColumns, values: pl.Series, granularity: str, column: int
+    source: FactColumns, values: pl.Series, granularity: str, starts: int
 ) -> tuple[Calendar, Ids, Timestamps, NDArray[np.int32]]:
-    """Calendar, tick of each value, the parsed distinct times, and the index of each value in them."""
+    """Calendar, tick of each value, the parsed distinct times, and the index of each value in them.
+
+    The values after the first ``starts`` are ends of intervals.
+    """
     texts = values.unique(maintain_order=True)
     name = "" if source.mapping.names is None else source.mapping.column("time")
     try:
@@ -286,9 +308,10 @@ def _ticks(
         problem = error.problem if str(error.found).strip() else "an empty time"
         may_be_header = row == 0 and not is_time(str(error.found))
         hint = " (for a header row use --header, for other columns --columns)" if may_be_header else ""
-        rows = len(source.values[_TIME])
-        place = (column, row) if row < rows else (_END, row - rows)
-        raise source.error(problem, *place, error.found, f"{error.expected}{hint}") from None
+        rows, column = len(source.values[_TIME]), _TIME if row < starts else _END
+        raise source.error(
+            problem, column, row if row < rows else row - rows, error.found, f"{error.expected}{hint}"
+        ) from None
     calendar = Calendar.of_granules(times.granularity, times.granules, times.step)
     ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
     index = _places_in(texts, values)

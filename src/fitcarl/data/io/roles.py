@@ -6,20 +6,21 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Literal, get_args
 
-Role = Literal["subject", "relation", "object", "time", "end"]
+Role = Literal["subject", "relation", "object", "time", "end", "clock"]
 ROLES: tuple[Role, ...] = get_args(Role)
 COLUMNS: tuple[Role, ...] = ROLES[:4]
-"""The four columns of a fact; ``end`` is the last time of an interval that starts at ``time``."""
+"""The four columns of a fact. ``end`` is the last time of an interval that starts at ``time``; ``clock`` is the time of
+day if ``time`` is a date."""
 
 _ALIASES: dict[Role, tuple[str, ...]] = {
     "subject": (
         "subject subj sub s head h",
-        "source src from actor actor1 entity1 sender who initiator agent from_entity source_entity",
+        "source src from actor actor1 entity1 sender who initiator from_entity source_entity",
     ),
     "relation": (
         "relation rel r predicate pred p relationship property relation_type rel_type edge_type edge_label",
         "event_type event_text event_code interaction_type transaction_type message_type action_type verb action deed",
-        "event interaction activity edge type label kind category method",
+        "event interaction activity edge type kind category method",
     ),
     "object": (
         "object obj o tail target tgt",
@@ -36,6 +37,7 @@ _ALIASES: dict[Role, tuple[str, ...]] = {
     "end": (
         "end end_date end_time until valid_to valid_until to_date end_year finish finish_date stop stop_date ended",
     ),
+    "clock": ("time clock hour time_of_day local_time hhmm",),
 }
 """Known names of a column in tiers: a name of an earlier tier is preferred to all names of later ones."""
 _TIER_OF = {
@@ -43,15 +45,19 @@ _TIER_OF = {
     for role, tiers in _ALIASES.items()
     for tier, names in enumerate(tiers)
     for alias in names.split()
+    if role != "clock"
 }
+_CLOCK_NAMES = tuple(_ALIASES["clock"][0].replace("_", "").split())
 _PAIR_LIST = """
     subject/object head/tail source/target source/destination source/dest src/dst src/dest src/tgt
     from/to actor1/actor2 entity1/entity2 sender/recipient sender/receiver payer/payee orig/dest
-    origin/destination originator/beneficiary ordering/beneficiary debit/credit home/away winner/loser
+    origin/destination originator/beneficiary ordering/beneficiary home/away winner/loser
     buyer/seller caller/callee caller/receiver follower/followee follower/followed exporter/importer
     lender/borrower debtor/creditor donor/recipient attacker/victim attacker/defender initiator/target
-    who/whom author/recipient citing/cited parent/child employer/employee user/item user/product
-    customer/merchant client/server player/club player/team reporter/partner 1/2 a/b
+    who/whom author/recipient citing/cited employer/employee user/item user/product
+    sender/to sender/recipients from/recipient from/recipients actor/target perpetrator/target attacker/target
+    customer/merchant customer/product customer/shop person/company person/organization employee/company
+    client/server player/club player/team reporter/partner side_a/side_b 1/2 a/b
 """
 _PAIRS = tuple(tuple(pair.split("/")) for pair in _PAIR_LIST.split())
 """Words that name the two ends of a fact, in the names of two columns that are equal but for them."""
@@ -60,9 +66,13 @@ _LETTERS = ("h", "t"), ("u", "v"), ("i", "j"), ("s", "o")
 _ENTITY_WORDS = (
     *("", "name", "entity", "id", "node", "actor", "account", "user", "team", "person", "player", "party", "company"),
     *("organization", "organisation", "org", "country", "iso3", "iso", "address", "addr", "ip", "station", "bank"),
-    *("client", "customer", "member", "agent", "page", "title", "email", "number", "phone", "code"),
+    *("client", "customer", "member", "agent", "page", "title", "email", "number", "phone", "code", "airport"),
 )
 """What may stand beside these words in the name of an entity, in order of preference."""
+_NUMBERED = ("", "address", "addr", "title", "code", "number", "phone", "email")
+"""Words whose columns may be numbered without naming two entities: address1 and address2."""
+_MISLEADING = ("source", "subject")
+"""Names of ends that are often something else: the source of a report, the subject of a message."""
 _SHORT = 2
 
 
@@ -75,12 +85,16 @@ def words_of(name: str) -> list[str]:
 def role_of(name: str) -> tuple[Role, int] | None:
     """The role that a column name stands for and the tier of the name; None if it is unknown."""
     words = words_of(name)
-    if len(words) > 1 and words[-1] in ("id", "name"):
-        words = words[:-1]
-    return _TIER_OF.get("".join(words))
+    last = words[-1] if len(words) > 1 else ""
+    found = _TIER_OF.get("".join(words[:-1] if last in ("id", "name") else words))
+    if found is None and last == "type":
+        return "relation", 3
+    if found is not None and found[0] == "relation" and found[1] and last == "id":
+        return None  # an event_id numbers the rows
+    return found
 
 
-def named_columns(names: Sequence[str], times: Collection[int] = ()) -> dict[Role, int]:
+def named_columns(names: Sequence[str], times: Collection[int] = (), measures: Collection[int] = ()) -> dict[Role, int]:
     """Positions of the columns whose role follows from their names alone.
 
     The two ends of a fact are found together where the names form a known pair (``home_team`` and ``away_team``). A
@@ -89,14 +103,19 @@ def named_columns(names: Sequence[str], times: Collection[int] = ()) -> dict[Rol
     Args:
         names: Names of all columns.
         times: Positions of columns that contain times, which are no entities or relations.
+        measures: Positions of columns that contain decimal numbers, which are none either.
     """
     found: dict[Role, int] = {}
-    entities = [position for position in range(len(names)) if position not in times]
+    entities = [position for position in range(len(names)) if position not in (*times, *measures)]
     pairs = _pairs_of_ends(names, entities)
+    unclear = len(pairs) > 1
     if len(pairs) == 1:
         found["subject"], found["object"] = pairs[0]
-    for role in ROLES:
-        if role in ("subject", "object") and len(pairs) > 1:
+        unclear = _other_ends(names, entities, pairs[0])
+    if unclear:
+        found.clear()
+    for role in ROLES[:5]:
+        if role in ("subject", "object") and unclear:
             continue
         allowed = set(range(len(names))) if role in ("time", "end") else set(entities)
         if role not in found and (position := _best(names, role, allowed - set(found.values()))) is not None:
@@ -104,9 +123,30 @@ def named_columns(names: Sequence[str], times: Collection[int] = ()) -> dict[Rol
     period = _pair_of_times(names, times)
     if period is not None:
         found["time"], found["end"] = period
-    if "end" in found and "time" not in found:
+    if "end" in found and ("time" not in found or found["end"] not in times):
         del found["end"]
     return found
+
+
+def _other_ends(names: Sequence[str], entities: Sequence[int], pair: tuple[int, int]) -> bool:
+    """Whether further columns are called like a subject or an object, so that the pair may be something else."""
+    used = {"".join(words_of(names[position])) for position in pair}
+    for position in entities:
+        known = role_of(names[position])
+        if position in pair or known is None or known[0] not in ("subject", "object"):
+            continue
+        words = words_of(names[position])
+        if "".join(words) in _MISLEADING and "".join(words) not in used:
+            continue
+        if words[0] in used or any(word.startswith(words[0]) for word in used):
+            continue  # another form of the same end, such as its id
+        return True
+    return False
+
+
+def clock_columns(names: Sequence[str]) -> list[int]:
+    """Positions of columns that are called like a time of day."""
+    return [position for position, name in enumerate(names) if "".join(words_of(name)) in _CLOCK_NAMES]
 
 
 def _best(names: Sequence[str], role: Role, allowed: Collection[int]) -> int | None:
@@ -127,9 +167,8 @@ def _pairs_of_ends(names: Sequence[str], allowed: Sequence[int]) -> list[tuple[i
     for first in allowed:
         for second in allowed:
             rest = _rest_of_pair(words[first], words[second]) if first != second else None
-            if rest is not None:
-                known = rest in _ENTITY_WORDS
-                found[first, second] = _ENTITY_WORDS.index(rest) if known else len(_ENTITY_WORDS)
+            if rest in _ENTITY_WORDS:
+                found[first, second] = _ENTITY_WORDS.index(rest)
     best = min(found.values(), default=0)
     return [pair for pair, order in found.items() if order == best]
 
@@ -146,7 +185,8 @@ def _rest_of_pair(first: list[str], second: list[str]) -> str | None:
         )
         for match in re.finditer(pattern, whole):
             if whole[: match.start()] + two + whole[match.end() :] == other:
-                return (whole[: match.start()] + whole[match.end() :]).strip("_")
+                rest = (whole[: match.start()] + whole[match.end() :]).strip("_")
+                return None if short and rest in _NUMBERED else rest
     return None
 
 

@@ -117,7 +117,10 @@ def read_text(path: Path, separator: str | None = None, encoding: str | None = N
             found=f"byte 0x{content[bad]:02x}",
             expected="UTF-8 without NUL bytes, or another encoding named by --encoding, such as latin-1",
         )
-    return content.removeprefix(_BOM).replace(b"\r\n", b"\n").rstrip(b"\r\n")
+    content = content.removeprefix(_BOM).replace(b"\r\n", b"\n")
+    if b"\n" not in content:
+        content = content.replace(b"\r", b"\n")
+    return content.rstrip(b"\r\n")
 
 
 def is_utf8(encoding: str) -> bool:

@@ -29,13 +29,14 @@ _EXAMPLES = {
     "partial date": "a date such as 2014-05-13 or 2014-##-##",
     "numeric date": "a date such as 13/05/2014",
     "written date": "a date such as 13 May 2014",
+    "logged date": "a date such as Tue May 13 09:30:00 +0000 2014",
     "written month": "a month such as May 2014",
 }
 _MIXED = ({"integer", "decimal"}, {"date", "datetime", "partial date"})
 """Forms that may occur together in one file."""
 _DATES: tuple[Granularity, ...] = tuple(name for name in GRANULARITIES if name != "integer")
 _COARSER: dict[Granularity, Granularity] = {**dict(zip(_DATES, (*_DATES[1:], "year"), strict=True)), "day": "month"}
-_MIN_FIRST_DAYS = 3
+_MIN_FIRST_DAYS, _MIN_OUTLIERS = 3, 20
 _PRECISE_SHARE = 0.95
 _DIGITS = 18
 _COMPACT = (
@@ -48,7 +49,8 @@ _COMPACT = (
 _YEAR_COLUMN = re.compile(
     r"(.*[^a-z])?(year|yr|season)s?|start|begin|since|from|valid[_ ]?from|end|until|to|valid[_ ]?to"
 )
-_MONTH_COLUMN = re.compile(r"(.*[^a-z])?(month|monthyear|yyyymm)")
+_MONTH_COLUMN = re.compile(r"(.*[^a-z])?(month|monthyear|yearmonth|yyyymm|period|date)")
+_WEEK_COLUMN = re.compile(r"(.*[^a-z])?(week|yearweek|yyyyww)")
 _YEARS = 1000, 2999
 
 
@@ -83,7 +85,7 @@ def looks_like_time(texts: Sequence[str], column: str = "") -> bool:
         texts: Some values of a column.
         column: Its name, if it has one.
     """
-    texts = [text.strip(" ") for text in texts]
+    texts = _without_zeros([text.strip(" ") for text in texts])
     forms = {form_of(text) for text in texts}
     if not texts or None in forms:
         return False
@@ -131,8 +133,13 @@ def read_timestamps(texts: Sequence[str], granularity: str = "auto", column: str
             ticks after the first.
     """
     check_granularity(granularity)
-    texts = [text.strip(" ") for text in texts]
+    texts = _without_zeros([text.strip(" ") for text in texts])
     forms = _forms_of_all(texts)
+    if granularity == "auto":
+        _check_name(texts, forms, column)
+        if _are_seasons(texts, forms):
+            texts, forms = [text[:4] for text in texts], {"year"}
+            return _of_moments(texts, [], _moments(texts)[0], granularity, "year", None)
     numbers, unit = forms <= {"integer", "decimal"}, None
     if numbers and granularity in ("auto", *_DATES):
         values = _numbers(texts)
@@ -142,7 +149,10 @@ def read_timestamps(texts: Sequence[str], granularity: str = "auto", column: str
             return _of_moments(texts, [], _since_1970(values, unit), granularity, "datetime", unit)
         if dates is not None:
             texts, form = dates
-            return _of_moments(texts, [], _moments(texts)[0], granularity, form, None)
+            moments, parsed = _moments(texts)
+            return _of_moments(texts, parsed, moments, granularity, form, None)
+        if granularity == "auto" and len(texts) >= _MIN_OUTLIERS:
+            _check_outliers(texts, values)
     if numbers and granularity not in _DATES:
         return _integer_timestamps(texts, None if granularity in ("auto", "integer") else int(granularity))
     if granularity != "auto" and granularity not in _DATES:
@@ -151,6 +161,49 @@ def read_timestamps(texts: Sequence[str], granularity: str = "auto", column: str
         )
     moments, parsed = _moments(texts)
     return _of_moments(texts, parsed, moments, granularity, forms.pop() if len(forms) == 1 else "datetime", None)
+
+
+def _without_zeros(texts: list[str]) -> list[str]:
+    """Integers that were written as decimal numbers, such as 2014.0, as integers, if all are."""
+    if not all(re.fullmatch(r"-?[0-9]+(\.0)?", text) for text in texts):
+        return texts
+    return [text.removesuffix(".0") for text in texts]
+
+
+def _are_seasons(texts: Sequence[str], forms: set[str]) -> bool:
+    """Whether months are rather seasons such as 2001-02, 2002-03, …, each ending in the next year."""
+    if forms != {"month"} or len(set(texts)) < _MIN_FIRST_DAYS:
+        return False
+    return all(int(text[5:]) == (int(text[2:4]) + 1) % 100 for text in texts)
+
+
+def _check_name(texts: Sequence[str], forms: set[str], column: str) -> None:
+    """Raises an InputError if the name of the column contradicts its values."""
+    word = re.split(r"[^a-z]+", column.strip().lower())[-1]
+    months = forms == {"month"} and word in ("week", "quarter")
+    padded = next((text for text in texts if re.fullmatch(r"0[0-9]{3}|0[0-9]{5}", text)), None)
+    if forms == {"integer"} and word == "time" and padded is not None:
+        expected = "a time with its date, or --granularity integer for plain integers"
+        raise InputError(f"times of day without a date in a column called {column}", found=padded, expected=expected)
+    numbers = forms == {"integer"} and word == "date"
+    if months:
+        raise InputError(f"months in a column called {column}", found=texts[0], expected="2014-W05, 2014-Q2 or dates")
+    if numbers and _dates_of_integers(texts, column) is None:
+        values = _numbers(texts)
+        if epoch_unit(float(values.min()), float(values.max())) is None:
+            _check_outliers(texts, values)
+            expected = "dates such as 2014-05-13 or 20140513, or --granularity integer for plain integers"
+            raise InputError(f"integers in a column called {column}", found=texts[0], expected=expected)
+
+
+def _check_outliers(texts: Sequence[str], values: NDArray[np.int64] | NDArray[np.float64]) -> None:
+    """Raises an InputError if nearly all integers are counts since 1970, but some cannot be."""
+    low, high = (float(np.quantile(values, share)) for share in (0.1, 0.9))
+    if epoch_unit(low, high) is not None:
+        unit = epoch_unit(low, high)
+        place = next(i for i, value in enumerate(values) if epoch_unit(float(value), float(value)) != unit)
+        expected = "a count since 1970 like the others, or --granularity integer"
+        raise InputError("a time out of range", found=texts[place], expected=expected)
 
 
 def _of_moments(
@@ -183,6 +236,10 @@ def _dates_of_integers(texts: Sequence[str], column: str) -> tuple[list[str], st
         return list(texts), "year"
     if _MONTH_COLUMN.fullmatch(name) and all(re.fullmatch(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])", text) for text in texts):
         return [f"{text[:4]}-{text[4:]}" for text in texts], "month"
+    if _WEEK_COLUMN.fullmatch(name) and all(
+        re.fullmatch(r"(19|20)[0-9]{2}(0[1-9]|[1-4][0-9]|5[0-3])", t) for t in texts
+    ):
+        return [f"{text[:4]}-W{text[4:]}" for text in texts], "week"
     for pattern, form, ends in _COMPACT:
         if not all(map(pattern.fullmatch, texts)):
             continue

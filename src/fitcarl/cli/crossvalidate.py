@@ -11,6 +11,7 @@ from fitcarl.cli import console, options
 from fitcarl.config.presets import DEFAULT_PRESET, PRESET_HELP
 
 
+@options.with_file_options
 def crossvalidate_facts(
     context: typer.Context,
     data: Annotated[
@@ -35,16 +36,7 @@ def crossvalidate_facts(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; repeatable.")
     ] = None,
-    columns: options.Columns = None,
-    header: options.Header = None,
-    format: options.Format = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    relation: options.Relation = None,
-    layout: options.Layout = None,
-    skip_incomplete: options.SkipIncomplete = False,
-    intervals: options.IntervalsOption = None,
-    max_expansion: options.MaxExpansion = None,
+    how: options.ReadHow = options.AS_DETECTED,
     granularity: options.Granularity = "auto",
     concepts: options.Concepts = None,
     normalise: options.Normalise = False,
@@ -56,9 +48,6 @@ def crossvalidate_facts(
     from fitcarl.data.io.sources import is_facts
     from fitcarl.experiments.crossvalidate import CrossValidationPlan, crossvalidate
 
-    how = options.read_options(
-        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
-    )
     if is_facts(data):
         file = Path(data).expanduser()
         facts = options.read_fact_file(file, how, granularity, concepts)

@@ -43,6 +43,7 @@ def list_datasets(json: Json = False) -> None:
         console.show(f"{entry['name']:<{width}}  {entry['title']}", f"{'':<{width}}  {_where(entry)}")
 
 
+@options.with_file_options
 def describe_data(
     context: typer.Context,
     data: Annotated[
@@ -53,16 +54,7 @@ def describe_data(
         ),
     ],
     concepts: options.Concepts = None,
-    columns: options.Columns = None,
-    header: options.Header = None,
-    format: options.Format = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    relation: options.Relation = None,
-    layout: options.Layout = None,
-    skip_incomplete: options.SkipIncomplete = False,
-    intervals: options.IntervalsOption = None,
-    max_expansion: options.MaxExpansion = None,
+    how: options.ReadHow = options.AS_DETECTED,
     granularity: options.Granularity = "auto",
     normalise: options.Normalise = False,
     json: Json = False,
@@ -81,9 +73,6 @@ def describe_data(
             "applies to a file of facts only",
             f"an existing file, instead of {data}",
         )
-    how = options.read_options(
-        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
-    )
     document: dict[str, Any]
     if is_facts(data):
         read = options.read_fact_file(Path(data).expanduser(), how, granularity, concepts, name=data)
@@ -135,6 +124,7 @@ def get_dataset(
         console.show(description.render(), "", f"written to {folder}")
 
 
+@options.with_file_options
 def split_file(
     context: typer.Context,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Target folder.")],
@@ -181,16 +171,7 @@ def split_file(
         typer.Option("--parts", help="Shares of train, valid and test. [default: 80/10/10; chronological: 60/20/20]"),
     ] = None,
     concepts: options.Concepts = None,
-    columns: options.Columns = None,
-    header: options.Header = None,
-    format: options.Format = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    relation: options.Relation = None,
-    layout: options.Layout = None,
-    skip_incomplete: options.SkipIncomplete = False,
-    intervals: options.IntervalsOption = None,
-    max_expansion: options.MaxExpansion = None,
+    how: options.ReadHow = options.AS_DETECTED,
     granularity: options.Granularity = "auto",
     normalise: options.Normalise = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset in DIR.")] = False,
@@ -212,9 +193,6 @@ def split_file(
     from fitcarl.data.split import split_facts
     from fitcarl.data.split_advice import advise
 
-    how = options.read_options(
-        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
-    )
     part_shares = None if parts is None else parse_parts(parts)
     if facts is None:
         console.reject_options(context, options.OPTIONS, "applies to a file of facts only", "--facts FILE")

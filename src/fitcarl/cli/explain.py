@@ -11,6 +11,7 @@ from fitcarl.cli.prediction import draw
 from fitcarl.errors import InputError
 
 
+@options.with_fact_file_options
 def explain_answer(
     run: queries.Run,
     relation: queries.Relation,
@@ -23,22 +24,13 @@ def explain_answer(
     without: queries.Without = None,
     as_of: queries.AsOf = None,
     hindsight: queries.Hindsight = False,
-    columns: options.Columns = None,
-    header: options.Header = None,
-    format: options.Format = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    facts_relation: options.FactsRelation = None,
-    layout: options.Layout = None,
-    skip_incomplete: options.SkipIncomplete = False,
-    intervals: options.IntervalsOption = None,
+    how: options.ReadHow = options.AS_DETECTED,
     svg: queries.Svg = None,
     json: queries.Json = False,
 ) -> None:
     """Explain one entity as an answer: what it rests on, which facts matter, and the paths that lead to it."""
     console.check_image_path("--svg", svg, (".svg",))
-    how = columns, header, format, separator, encoding, facts_relation, layout, skip_incomplete, intervals
-    file = queries.FactFile.from_options(facts, *how)
+    file = queries.FactFile.from_options(facts, how)
     inputs = queries.Inputs.from_options(run, file, subject, object, relation, at, 1, paths, without, as_of, hindsight)
     if answer == inputs.query.entity:
         problem = "the query entity cannot be its own answer"

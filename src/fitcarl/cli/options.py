@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -97,6 +99,75 @@ NORMALISE = {"normalise": "--normalise"}
 """The same for the option that changes names after reading."""
 
 
+def parse_columns(columns: str | None) -> list[str] | dict[str, str] | None:
+    """The value of ``--columns``: names in order, or by role."""
+    if columns is None:
+        return None
+    parts = [column.strip() for column in columns.split(",")]
+    if not all(re.match(r"(subject|relation|object|time|end)\s*=", part) for part in parts):
+        return parts
+    pairs = [part.split("=", 1) for part in parts]
+    return {role.strip(): column.strip() for role, column in pairs}
+
+
+def parse_header(header: bool | None) -> bool | Literal["auto"]:
+    """The value of ``--header`` and ``--no-header``."""
+    return "auto" if header is None else header
+
+
+ReadHow = Any
+"""Parameter of a command that ``with_file_options`` replaces by the options about a file; a ``ReadKeywords``."""
+_PARAMETERS: dict[str, tuple[Any, Any]] = {
+    "columns": (Columns, None),
+    "header": (Header, None),
+    "format": (Format, None),
+    "separator": (Separator, None),
+    "encoding": (Encoding, None),
+    "relation": (Relation, None),
+    "layout": (Layout, None),
+    "skip_incomplete": (SkipIncomplete, False),
+    "intervals": (IntervalsOption, None),
+    "max_expansion": (MaxExpansion, None),
+}
+"""Parameters of a command about a file: type and default."""
+
+
+def with_file_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter ``how`` becomes the options about a file of facts.
+
+    Args:
+        command: Takes ``how``: keyword arguments of ``read_facts``.
+    """
+    return _with_options(command, _PARAMETERS)
+
+
+def with_fact_file_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for a command whose option ``--relation`` is that of a query: ``--facts-relation`` is that of the file.
+
+    Args:
+        command: Takes ``how``: keyword arguments of ``read_facts``.
+    """
+    renamed = {name if name != "relation" else "facts_relation": kind for name, kind in _PARAMETERS.items()}
+    return _with_options(command, {**renamed, "facts_relation": (FactsRelation, None)})
+
+
+def _with_options(command: Callable[..., None], parameters: dict[str, tuple[Any, Any]]) -> Callable[..., None]:
+    @wraps(command)
+    def wrapper(**given: Any) -> None:
+        chosen = {name.removeprefix("facts_"): given.pop(name) for name in parameters}
+        command(**given, how=read_options(**chosen))
+
+    signature = inspect.signature(command, eval_str=True)
+    shown = [parameter for name, parameter in signature.parameters.items() if name != "how"]
+    place = list(signature.parameters).index("how")
+    kind = inspect.Parameter.KEYWORD_ONLY
+    added = [inspect.Parameter(n, kind, default=d, annotation=a) for n, (a, d) in parameters.items()]
+    ordered = [parameter.replace(kind=kind) for parameter in (*shown[:place], *added, *shown[place:])]
+    wrapper.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+    return wrapper
+
+
 def read_options(
     columns: str | None = None,
     header: bool | None = None,
@@ -122,6 +193,10 @@ def read_options(
         "intervals": cast("Intervals | None", intervals),
         "max_expansion": max_expansion or MAX_EXPANSION,
     }
+
+
+AS_DETECTED = read_options()
+"""No option is given."""
 
 
 def read_fact_file(
@@ -162,19 +237,3 @@ def merge_names(facts: Facts) -> Facts:
     equal = len(facts.quadruples) - len(merged.quadruples)
     console.log.info(f"{facts.name}: {found}{shown}; facts that became equal: {equal:,}")
     return merged
-
-
-def parse_columns(columns: str | None) -> list[str] | dict[str, str] | None:
-    """The value of ``--columns``: names in order, or by role."""
-    if columns is None:
-        return None
-    parts = [column.strip() for column in columns.split(",")]
-    if not all(re.match(r"(subject|relation|object|time|end)\s*=", part) for part in parts):
-        return parts
-    pairs = [part.split("=", 1) for part in parts]
-    return {role.strip(): column.strip() for role, column in pairs}
-
-
-def parse_header(header: bool | None) -> bool | Literal["auto"]:
-    """The value of ``--header`` and ``--no-header``."""
-    return "auto" if header is None else header

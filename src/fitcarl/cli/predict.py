@@ -11,6 +11,7 @@ from fitcarl.cli.prediction import DRAWN, draw, rendered_prediction
 from fitcarl.errors import InputError
 
 
+@options.with_fact_file_options
 def predict_links(
     run: queries.Run,
     relation: queries.OpenRelation = None,
@@ -24,15 +25,7 @@ def predict_links(
     without: queries.Without = None,
     as_of: queries.AsOf = None,
     hindsight: queries.Hindsight = False,
-    columns: options.Columns = None,
-    header: options.Header = None,
-    format: options.Format = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    facts_relation: options.FactsRelation = None,
-    layout: options.Layout = None,
-    skip_incomplete: options.SkipIncomplete = False,
-    intervals: options.IntervalsOption = None,
+    how: options.ReadHow = options.AS_DETECTED,
     min_share: queries.MinShare = 0.0,
     questions: batch.Questions = None,
     out: batch.Out = None,
@@ -47,8 +40,7 @@ def predict_links(
     With --questions, answer a file of queries.
     """
     console.check_image_path("--svg", svg, (".svg",))
-    how = columns, header, format, separator, encoding, facts_relation, layout, skip_incomplete, intervals
-    file = queries.FactFile.from_options(facts, *how)
+    file = queries.FactFile.from_options(facts, how)
     single = {"--subject": subject, "--object": object, "--relation": relation, "--svg": svg, "--json": json}
     many = batch.BatchOptions.from_options(questions, out, errors, shard, overwrite, single)
     if many is not None:

@@ -113,30 +113,15 @@ class FactFile:
     how: ReadKeywords
 
     @classmethod
-    def from_options(
-        cls,
-        path: Path | None,
-        columns: str | None,
-        header: bool | None,
-        format: str | None,
-        separator: str | None,
-        encoding: str | None,
-        relation: str | None,
-        layout: str | None,
-        skip_incomplete: bool,
-        intervals: str | None,
-    ) -> FactFile | None:
+    def from_options(cls, path: Path | None, how: ReadKeywords) -> FactFile | None:
         """The file with its options; None without a file.
 
         Raises:
             InputError: If there are options but no file.
         """
-        given = columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals
-        if path is not None:
-            return cls(path, options.read_options(*given))
-        if any(option not in (None, False) for option in given) or header is not None:
+        if path is None and how != options.AS_DETECTED:
             raise InputError("options for a file without a file", expected="--facts FILE as well")
-        return None
+        return None if path is None else cls(path, how)
 
     def read(self, predictor: Predictor) -> ReadFacts:
         """The facts of the file and its columns."""

@@ -14,6 +14,7 @@ _SHOWN = 20
 """Facts that are printed without ``--out``."""
 
 
+@options.with_fact_file_options
 def score_facts(
     run: queries.Run,
     events: Annotated[
@@ -38,15 +39,7 @@ def score_facts(
         typer.Option("--errors", metavar="HOW", help="Facts that cannot be scored: raise, skip or return."),
     ] = "raise",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out.")] = False,
-    columns: options.Columns = None,
-    header: options.Header = None,
-    format: options.Format = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    facts_relation: options.FactsRelation = None,
-    layout: options.Layout = None,
-    skip_incomplete: options.SkipIncomplete = False,
-    intervals: options.IntervalsOption = None,
+    how: options.ReadHow = options.AS_DETECTED,
     json: queries.Json = False,
 ) -> None:
     """Score given facts: share, rank and percentile of each, from earlier facts only."""
@@ -60,8 +53,7 @@ def score_facts(
         check_table_path(out, "--out")
         if out.exists() and not overwrite:
             raise InputError("exists already", file=out, expected="another --out, or --overwrite")
-    how = columns, header, format, separator, encoding, facts_relation, layout, skip_incomplete, intervals
-    file = queries.FactFile.from_options(facts, *how)
+    file = queries.FactFile.from_options(facts, how)
 
     from fitcarl.core.tables import table_writer
     from fitcarl.predict.event_scores import read_events, score_events

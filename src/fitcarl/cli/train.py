@@ -31,6 +31,7 @@ _FILE_OPTIONS = options.OPTIONS | options.NORMALISE | {name: f"--{name}" for nam
 """Parameters for a file of facts, with their options."""
 
 
+@options.with_file_options
 def train_model(
     context: typer.Context,
     data: Annotated[
@@ -70,16 +71,7 @@ def train_model(
         tuple[Path, Path] | None,
         typer.Option("--embeddings", metavar="ENTITY.npy RELATION.npy", help="Published embeddings for preset paper."),
     ] = None,
-    columns: options.Columns = None,
-    header: options.Header = None,
-    format: options.Format = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    relation: options.Relation = None,
-    layout: options.Layout = None,
-    skip_incomplete: options.SkipIncomplete = False,
-    intervals: options.IntervalsOption = None,
-    max_expansion: options.MaxExpansion = None,
+    how: options.ReadHow = options.AS_DETECTED,
     granularity: options.Granularity = "auto",
     concepts: options.Concepts = None,
     normalise: options.Normalise = False,
@@ -117,10 +109,6 @@ def train_model(
         )
     if imported is not None:
         _check_embeddings(imported, preset, model, assignments or [], resume)
-
-    how = options.read_options(
-        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
-    )
 
     def read(file: Path) -> Facts:
         facts = options.read_fact_file(file, how, granularity, concepts)

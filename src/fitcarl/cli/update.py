@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fitcarl.runs.update import Update
 
 
+@options.with_file_options
 def update_run(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder created by 'fitcarl train'.")],
     facts: Annotated[
@@ -38,24 +39,12 @@ def update_run(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sample of judged facts.")] = 0,
-    columns: options.Columns = None,
-    header: options.Header = None,
-    format: options.Format = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
-    relation: options.Relation = None,
-    layout: options.Layout = None,
-    skip_incomplete: options.SkipIncomplete = False,
-    intervals: options.IntervalsOption = None,
-    max_expansion: options.MaxExpansion = None,
+    how: options.ReadHow = options.AS_DETECTED,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Add facts to the background of a run without training, and print how well it predicted them before."""
     from fitcarl.runs.update import update
 
-    how = options.read_options(
-        *(columns, header, format, separator, encoding, relation, layout, skip_incomplete, intervals, max_expansion)
-    )
     with options.errors_name_file_options(), console.progress() as bar:
         done = update(
             run,

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fitcarl.data.io.dataset_folder import read_dataset, write_dataset
+from fitcarl.data.io.further_facts import read_further_columns
 from fitcarl.data.io.intervals import expanded_ticks
+from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.split import split_facts
 from fitcarl.errors import InputError
 from tests.data.files import names, read
@@ -99,3 +101,17 @@ def test_expansion_keeps_both_ends_and_order(spans: list[tuple[int, int]], at_mo
         assert mine[0] == first
         assert mine[-1] == (first + length if at_most > 1 else first)
         assert np.all(np.diff(mine) > 0)
+
+
+def test_further_facts_are_expanded_like_the_known_ones(tmp_path: Path) -> None:
+    facts = read(tmp_path, "f.csv", CONTENT, intervals="expand", max_expansion=2)
+    (tmp_path / "new.csv").write_text("subject,relation,object,start,end\nZoe,plays for,Reds,2010,2013\n")
+
+    def times(**options: object) -> list[str]:
+        table = read_further_columns(tmp_path / "new.csv", ReadOptions(**options), facts.calendar, facts.reading)  # type: ignore[arg-type]
+        return table.values[3].to_list()
+
+    assert times() == ["2010", "2013"]
+    assert times(max_expansion=4) == ["2010", "2011", "2012", "2013"]
+    assert times(intervals="start") == ["2010"]
+    assert len(times(intervals="events")) == 2

@@ -21,7 +21,7 @@ from fitcarl.data.io.tables import read_source
 from fitcarl.data.io.timestamps import is_time
 from fitcarl.data.moments import PRECISIONS, parse_moment, time_text
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.data.reading import Reading
+from fitcarl.data.reading import MAX_EXPANSION, Reading
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
 
@@ -116,7 +116,8 @@ def read_further_columns(
         return as_events(table)
     if mode == "start":
         return replace(table, end=None)
-    return _expanded(table, calendar, reading.max_expansion if reading else options.max_expansion)
+    known = MAX_EXPANSION if reading is None else reading.max_expansion
+    return _expanded(table, calendar, known if options.max_expansion == MAX_EXPANSION else options.max_expansion)
 
 
 def _expanded(table: FactColumns, calendar: Calendar, at_most: int) -> FactColumns:

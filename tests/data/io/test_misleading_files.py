@@ -116,6 +116,13 @@ def test_numbers_that_are_no_dates_are_rejected(tmp_path: Path, values: list[str
         read_facts(tmp_path / "f.csv")
 
 
+def test_ids_are_used_where_names_are_shared(tmp_path: Path) -> None:
+    header = "sender_id,sender_name,type,receiver_id,receiver_name,date"
+    for name, column in (("person", "sender_name"), ("agency", "sender_id")):
+        kinds = f"person {name} kind other {name.replace('person', 'other')} day"
+        assert (read_facts(file(tmp_path, header, kinds)).mapping or {})["subject"] == column
+
+
 def test_seasons_are_years(tmp_path: Path) -> None:
     facts = read_facts(file(tmp_path, "player,club,type,season", "person shop kind season"))
     assert (facts.calendar.granularity, facts.calendar.labels[0]) == ("year", "2001")

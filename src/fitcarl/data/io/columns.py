@@ -263,6 +263,7 @@ class _Sample:
         self._settle_time(found, guessed)
         if "relation" in found and self._numbers_rows(found["relation"]):
             del found["relation"]
+        self._prefer_ids(found)
         missing = [role for role in self.needed if role not in found]
         if missing:
             raise self._unclear(missing, found)
@@ -300,6 +301,26 @@ class _Sample:
         elif len(plain) == 1 and not self._has_short_dates(found):
             found["time"] = plain[0]
             guessed.append("time")
+
+    def _prefer_ids(self, found: dict[Role, int]) -> None:
+        """Uses the ids of both ends instead of their names if several entities have the same name."""
+        ends: tuple[Role, ...] = ("subject", "object")
+        ids: dict[Role, int] = {}
+        for role in ends:
+            beside = self._id_beside(found[role]) if role in found else None
+            if beside is not None:
+                ids[role] = beside
+        if len(ids) == 2 and any(self._distinct(ids[role]) > self._distinct(found[role]) for role in ends):
+            found.update(ids)
+
+    def _id_beside(self, position: int) -> int | None:
+        """The column whose name has id where that of this column has name."""
+        words = words_of(self._name(position))
+        wanted = [*words[:-1], "id"] if words[-1:] == ["name"] else [*words, "id"]
+        return next((other for other in range(self.width) if words_of(self._name(other)) == wanted), None)
+
+    def _distinct(self, position: int) -> int:
+        return len(set(self.values[position]))
 
     def _parts_of_dates(self) -> list[int]:
         """Columns with the parts of a date: a year, and numbers of months, days, quarters or weeks."""

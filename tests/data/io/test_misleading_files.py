@@ -106,6 +106,7 @@ def test_time_of_day_in_a_column_of_its_own_is_used(tmp_path: Path) -> None:
         ([*(str(1_388_534_400 + i) for i in range(40)), "0"], "a time out of range; found '0'"),
         (["140301", "140302"], "integers in a column called date"),
         (["41699", "41700"], "integers in a column called date"),
+        (["13/03/2014", "03/27/2014"], "dates in two orders; found '03/27/2014'; expected the day first"),
         (["0000-00-00", "2014-03-01"], "no such date|an empty|not a time"),
     ],
 )

@@ -258,7 +258,8 @@ class _Sample:
         return ColumnMapping(kept, self.names, self.width, self.relation, tuple(guessed))
 
     def by_name(self) -> ColumnMapping:
-        found = named_columns(cast(tuple[str, ...], self.names), self._named_times(), self._measures())
+        texts = [position for position in range(self.width) if not self._is_numeric(position)]
+        found = named_columns(cast(tuple[str, ...], self.names), self._named_times(), self._measures(), texts)
         guessed: list[Role] = []
         self._settle_time(found, guessed)
         if "relation" in found and self._numbers_rows(found["relation"]):
@@ -278,7 +279,7 @@ class _Sample:
             raise InputError(
                 f"numbers without a year in the column {names[parts[0]]}", file=self.file, expected=expected
             )
-        if len(parts) > 1:
+        if len(parts) > 1 and any(position not in self.times for position in parts):
             shown = " and ".join(names[position] for position in parts)
             expected = "one column with the whole time; combine these first"
             raise InputError(f"the time is spread over the columns {shown}", file=self.file, expected=expected)

@@ -94,7 +94,12 @@ def role_of(name: str) -> tuple[Role, int] | None:
     return found
 
 
-def named_columns(names: Sequence[str], times: Collection[int] = (), measures: Collection[int] = ()) -> dict[Role, int]:
+def named_columns(
+    names: Sequence[str],
+    times: Collection[int] = (),
+    measures: Collection[int] = (),
+    texts: Collection[int] = (),
+) -> dict[Role, int]:
     """Positions of the columns whose role follows from their names alone.
 
     The two ends of a fact are found together where the names form a known pair (``home_team`` and ``away_team``). A
@@ -104,10 +109,11 @@ def named_columns(names: Sequence[str], times: Collection[int] = (), measures: C
         names: Names of all columns.
         times: Positions of columns that contain times, which are no entities or relations.
         measures: Positions of columns that contain decimal numbers, which are none either.
+        texts: Positions of columns that contain text: a pair of them may have any words in common.
     """
     found: dict[Role, int] = {}
     entities = [position for position in range(len(names)) if position not in (*times, *measures)]
-    pairs = _pairs_of_ends(names, entities)
+    pairs = _pairs_of_ends(names, entities, texts)
     unclear = len(pairs) > 1
     if len(pairs) == 1:
         found["subject"], found["object"] = pairs[0]
@@ -160,7 +166,7 @@ def _best(names: Sequence[str], role: Role, allowed: Collection[int]) -> int | N
     return best[0] if len(best) == 1 else None
 
 
-def _pairs_of_ends(names: Sequence[str], allowed: Sequence[int]) -> list[tuple[int, int]]:
+def _pairs_of_ends(names: Sequence[str], allowed: Sequence[int], texts: Collection[int]) -> list[tuple[int, int]]:
     """Positions of subject and object by the best pairs of names; more than one if they are equally good."""
     words = {position: words_of(names[position]) for position in allowed}
     found: dict[tuple[int, int], int] = {}
@@ -169,6 +175,8 @@ def _pairs_of_ends(names: Sequence[str], allowed: Sequence[int]) -> list[tuple[i
             rest = _rest_of_pair(words[first], words[second]) if first != second else None
             if rest in _ENTITY_WORDS:
                 found[first, second] = _ENTITY_WORDS.index(rest)
+            elif rest is not None and first in texts and second in texts:
+                found[first, second] = len(_ENTITY_WORDS)
     best = min(found.values(), default=0)
     return [pair for pair, order in found.items() if order == best]
 

@@ -308,8 +308,20 @@ def _moments(texts: Sequence[str]) -> tuple[NDArray[np.datetime64], list[Moment]
                 return moments, []
     # One by one: other forms, or to find the invalid one.
     order = date_order(list(texts))
+    if order is None:
+        _check_one_order(texts)
     parsed = [parse_moment(text, order) for text in texts]
     return np.array([moment.start for moment in parsed], dtype="datetime64[us]"), parsed
+
+
+def _check_one_order(texts: Sequence[str]) -> None:
+    """Raises an InputError if day and month are in one order in some dates and in the other in others."""
+    first = None
+    for text in texts:
+        order = date_order([text])
+        if order and first and order != first:
+            raise InputError("dates in two orders", found=text, expected=f"the {first}, as in the rows before")
+        first = first or order
 
 
 def _coarsest(moments: NDArray[np.datetime64], parsed: Sequence[Moment], form: str) -> Granularity:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fitcarl.data.io.benchmark_folder import is_benchmark_folder, read_benchmark_folder
-from fitcarl.data.io.columns import FactColumns, check_columns
-from fitcarl.data.io.formats import columns_of_frame, map_frame, read_columns
+from fitcarl.data.io.columns import FactColumns
+from fitcarl.data.io.formats import read_columns
 from fitcarl.data.io.frames import is_frame, to_polars
 from fitcarl.data.io.layouts import find_layout
+from fitcarl.data.io.parquet import columns_of_frame, map_frame
 from fitcarl.data.io.read_options import ReadOptions
+from fitcarl.data.io.requested_columns import check_columns
 from fitcarl.data.io.source import is_stdin, uncompressed_name
 from fitcarl.errors import InputError
 
@@ -53,5 +54,5 @@ def _read_frame(source: Any, options: ReadOptions) -> FactColumns:
     check_columns(_FRAME, options.columns, options.relation)
     frame = to_polars(source)
     mapping = map_frame(_FRAME, frame, options)
-    found = replace(columns_of_frame(_FRAME, frame, mapping, options))
+    found = columns_of_frame(_FRAME, frame, mapping, options)
     return found.complete() if options.skip_incomplete else found

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fitcarl.data.calendar import Calendar
+from fitcarl.data.io.further_facts import read_further_columns
+from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.reader import read_facts
 from fitcarl.errors import InputError
 
@@ -160,3 +163,11 @@ def test_old_line_ends_and_quoted_fields_between_blanks_are_read(tmp_path: Path)
     assert len(read_facts(tmp_path / "f.csv").quadruples) == 2
     (tmp_path / "g.txt").write_text('"Ann Lee" "meets" "Bob" 2014-03-01\n"Bob" "meets" "Ann Lee" 2014-03-02\n')
     assert read_facts(tmp_path / "g.txt").vocabulary.entities == ("Ann Lee", "Bob")
+
+
+@pytest.mark.parametrize("header", ["subject,relation,object,time\n", ""])
+def test_many_relations_of_one_new_entity_are_read(tmp_path: Path, header: str) -> None:
+    rows = "".join(f"New,r{i % 20},{VALUES['shop'](i)},{VALUES['day'](i)}\n" for i in range(28))
+    (tmp_path / "new.csv").write_text(header + rows)
+    calendar = Calendar.of_granules("day", [16_100, 16_200])
+    assert len(read_further_columns(tmp_path / "new.csv", ReadOptions(), calendar).values[0]) == 28

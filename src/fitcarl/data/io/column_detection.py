@@ -72,6 +72,7 @@ def map_columns(
     sample: Sequence[Sequence[str]],
     columns: ColumnNames | None = None,
     relation: str | None = None,
+    judge: bool = True,
 ) -> ColumnMapping:
     """The mapping of a file: as requested, or by the names and the contents of its columns.
 
@@ -81,23 +82,30 @@ def map_columns(
         sample: Values of some rows, by column.
         columns: The requested columns.
         relation: The relation of all facts, if no column has it.
+        judge: Whether numbers of distinct values speak against a mapping. They do not in a few facts about one entity,
+            whose relations are looked up in a vocabulary anyway.
 
     Raises:
         InputError: If columns are requested that do not exist, or if the mapping does not follow; with a proposal.
     """
-    table = _Sample(file, None if names is None else tuple(names), sample, relation)
+    table = _Sample(file, None if names is None else tuple(names), sample, relation, judge)
     if columns is not None:
         return table.mapping(find_requested(file, columns, names, table.width, relation))
-    return table.by_name() if names is not None else table.byposition_of()
+    return table.by_name() if names is not None else table.by_position()
 
 
 class _Sample:
     """Some rows of a file and what they say about its columns."""
 
     def __init__(
-        self, file: Path, names: tuple[str, ...] | None, columns: Sequence[Sequence[str]], relation: str | None
+        self,
+        file: Path,
+        names: tuple[str, ...] | None,
+        columns: Sequence[Sequence[str]],
+        relation: str | None,
+        judge: bool,
     ) -> None:
-        self.file, self.names, self.relation = file, names, relation
+        self.file, self.names, self.relation, self.judge = file, names, relation, judge
         self.values = [[value for value in column if value.strip().lower() not in OPEN_END] for column in columns]
         self.width, self.rows = len(columns), max(map(len, columns), default=0)
         self.times = [
@@ -144,7 +152,7 @@ class _Sample:
         found = named_columns(cast(tuple[str, ...], self.names), self._named_times(), self._measures(), texts)
         guessed: list[Role] = []
         self._settle_time(found, guessed)
-        if "relation" in found and self._numbers_rows(found["relation"]):
+        if self.judge and "relation" in found and self._numbers_rows(found["relation"]):
             del found["relation"]
         self._prefer_ids(found)
         missing = [role for role in self.needed if role not in found]
@@ -235,7 +243,7 @@ class _Sample:
         values = self.values[position]
         return len(values) >= _FEW_ROWS and len(set(values)) > len(values) / 2
 
-    def byposition_of(self) -> ColumnMapping:
+    def by_position(self) -> ColumnMapping:
         order = self.needed
         if self.width < len(order):
             raise self._unclear(order[self.width - 1 :], {})
@@ -253,7 +261,7 @@ class _Sample:
         for role in order[:-1]:
             if self._is_measure(found[role]):
                 raise self._unclear([role], {})
-        if self.rows >= _FEW_ROWS:
+        if self.judge and self.rows >= _FEW_ROWS:
             if self.relation is None and self._swapped():
                 raise self._unclear(["relation", "object"], {})
             if time not in self.times and self._other_is_sorted(time):

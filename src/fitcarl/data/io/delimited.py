@@ -100,7 +100,7 @@ def _from_table(path: Path, text: bytes, lines: Sequence[str], separator: str, o
     skip = int(names is not None)
     if len(table) == skip:
         raise InputError("a header without facts", file=path, row=1, expected="at least one fact below it")
-    mapping = map_columns(path, names, table.head(SAMPLE_ROWS, skip), options.columns, options.relation)
+    mapping = map_columns(path, names, table.head(SAMPLE_ROWS, skip), options.columns, options.relation, options.judge)
     values = dict(zip(mapping.positions, table.columns(list(mapping.positions.values()), skip), strict=True))
     found = fact_columns(path, values, mapping, lambda row: table.line(row + skip))
     return found.complete() if options.skip_incomplete else found

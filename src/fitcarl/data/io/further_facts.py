@@ -106,7 +106,7 @@ def read_further_columns(
         calendar: The calendar of the known facts.
         reading: How the known facts were read; without it only the start of an interval is used.
     """
-    table = read_source(source, options)
+    table = read_source(source, replace(options, judge=False))
     if table.end is None:
         if options.intervals is not None:
             raise InputError("no intervals", file=table.file, field="intervals", expected="a column for the end")

@@ -26,7 +26,9 @@ def read_jsonl(path: Path, options: ReadOptions) -> FactColumns:
     lines = text.split("\n")
     first = _record(path, 1, lines[0])
     names = list(first) if isinstance(first, dict) else None
-    mapping = map_columns(path, names, _jsonl_sample(lines, first, names), options.columns, options.relation)
+    mapping = map_columns(
+        path, names, _jsonl_sample(lines, first, names), options.columns, options.relation, options.judge
+    )
     positions = list(mapping.positions.values())
     keys: tuple[Any, ...] = tuple(positions) if names is None else tuple(names[position] for position in positions)
     fields = dict(zip(ROLES, FactColumns(path, (), mapping, int).fields, strict=True))

@@ -65,7 +65,7 @@ def map_frame(path: Path, frame: pl.DataFrame, options: ReadOptions) -> ColumnMa
     if not len(frame):
         raise InputError("no facts", file=path, expected="at least one row")
     sample = [_sample_text(frame[name].head(SAMPLE_ROWS).drop_nulls()) for name in frame.columns]
-    return map_columns(path, frame.columns, sample, options.columns, options.relation)
+    return map_columns(path, frame.columns, sample, options.columns, options.relation, options.judge)
 
 
 def _sample_text(series: pl.Series) -> list[str]:

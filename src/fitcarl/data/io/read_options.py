@@ -42,6 +42,8 @@ class ReadOptions:
     skip_incomplete: bool = False
     intervals: Intervals | None = None
     max_expansion: int = MAX_EXPANSION
+    judge: bool = True
+    """Whether contents speak against a mapping; see ``map_columns``."""
 
     def __post_init__(self) -> None:
         if self.layout is not None:

@@ -4,7 +4,7 @@
     fitcarl train transfers.csv --setting forecast --shots 3 --out runs/transfers
     fitcarl benchmark explain --run runs/transfers
 
-Players of the same style move between the same clubs, so that a newcomer's next club is best explained by peers.
+Players of the same style move between the same clubs, so that the next club of a new player is best explained by peers.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ _NOTES = (
     "processes. Not run: no run in this folder.",
 )
 
-_NUMBERS = re.compile(r"\[[-+.0-9eE,\s]+\]")
+_DECIMALS = 6
 
 
 class SystemTable:
@@ -65,14 +64,22 @@ class SystemTable:
         """
         with exclusive(self.out, self.name):
             merged = merge_system_rows(self.read(), rows, stale)
-            write_atomically(self.json, _readable_json({"rows": [row.to_json() for row in merged]}).encode())
+            write_atomically(self.json, _readable_json(merged).encode())
             write_atomically(self.page, render_system_table(merged, self.title).encode())
 
 
-def _readable_json(value: Any) -> str:
-    """Indented JSON with every list of numbers on one line."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    return _NUMBERS.sub(lambda found: " ".join(found[0].split()), text) + "\n"
+def _readable_json(rows: Sequence[SystemRow]) -> str:
+    """JSON with one row per line, so that a table stays small and its changes readable."""
+    lines = (json.dumps(_with_short_sums(row.to_json()), ensure_ascii=False) for row in rows)
+    return '{"rows": [\n' + ",\n".join(lines) + "\n]}\n"
+
+
+def _with_short_sums(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose sums per entity, from which intervals are computed, have six decimals."""
+    for result in row["results"]:
+        if result["entity_sums"] is not None:
+            result["entity_sums"] = [round(value, _DECIMALS) for value in result["entity_sums"]]
+    return row
 
 
 def render_system_table(rows: Sequence[SystemRow], title: str) -> str:

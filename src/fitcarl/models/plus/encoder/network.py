@@ -20,8 +20,16 @@ from torch import Tensor, nn
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import spans
 from fitcarl.graph.kernels import NO_PATCHES
-from fitcarl.models.plus.encoder.temporal_memory import EVENT_ARRAYS, TIME_BUCKETS, event_mass, event_window
-from fitcarl.models.plus.features.inputs import EncoderScores
+from fitcarl.models.plus.encoder.pool import POOL_FROM, Pool
+from fitcarl.models.plus.encoder.temporal_memory import (
+    EVENT_ARRAYS,
+    TIME_BUCKETS,
+    WINDOW,
+    event_mass,
+    event_window,
+)
+from fitcarl.models.plus.features.inputs import NO_FACTS_SCORE, UNKNOWN_BIAS, EncoderScores, PooledEncoder
+from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import NO_LIMIT
@@ -39,10 +47,6 @@ _INIT_STD, _WORD_OUTPUT_STD = 0.3, 0.2
 a spread of a few units; the words of a name are added to an entity's row and start smaller."""
 _INIT_DECAY = -2.0
 """The initial log-weight of an event, which makes the memory a small correction at first."""
-_UNKNOWN_BIAS = -30.0
-"""The bias of entities without facts in training; they are never predicted."""
-_NO_FACTS_SCORE = -1e4
-"""The score of entities without any fact."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,16 @@ class EncoderInput:
     """float32 [queries, K]: time units from the fact to t_q."""
     name: Tensor
     """float32 [queries, dim]: the embedding of the unseen entity's name; 0 without a name."""
+
+
+@dataclass(frozen=True)
+class SelectedRows:
+    """Rows of the entity table, with a gradient of their own."""
+
+    ids: Tensor
+    """int64 [rows], ascending."""
+    rows: Tensor
+    """float32 [rows, dim]."""
 
 
 class SupportEncoder(nn.Module):
@@ -87,6 +101,7 @@ class SupportEncoder(nn.Module):
         self.relation_affinity = nn.Parameter(torch.zeros(relations, relations))
         self.time_decay = nn.Parameter(torch.full((TIME_BUCKETS,), _INIT_DECAY))
         self.dropout = nn.Dropout(config.dropout)
+        self.selected: SelectedRows | None = None
         self.word_weight: Tensor
         self.register_buffer("word_weight", torch.zeros(0) if word_weight is None else word_weight.float())
         self.words = len(self.word_weight)
@@ -98,7 +113,7 @@ class SupportEncoder(nn.Module):
     def forward(self, inputs: EncoderInput) -> tuple[Tensor, Tensor]:
         """The vectors compared with answers, [queries, dim], and with subjects of events, [queries, _KEY_DIM]."""
         r_q = _embed(self.query_relation, inputs.relation)
-        entity = self.dropout(_embed(self.entity, inputs.support_entity))
+        entity = self.dropout(self.entity_rows(inputs.support_entity))
         relation = _embed(self.support_relation, inputs.support_relation)
         fact = torch.cat([entity, relation, self.gap(_gap_features(inputs.gap))], -1)
         score = self.attention(torch.cat([fact, r_q[:, None].expand_as(entity)], -1)).squeeze(-1)
@@ -109,6 +124,21 @@ class SupportEncoder(nn.Module):
             both = both + self.name_summary(torch.cat([self.dropout(inputs.name), r_q], -1))
         return both[:, :-_KEY_DIM], both[:, -_KEY_DIM:]
 
+    def entity_rows(self, ids: Tensor) -> Tensor:
+        """[..., dim]: the rows of entities."""
+        if self.selected is None:
+            return _embed(self.entity, ids)
+        return _embed(self.selected.rows, torch.searchsorted(self.selected.ids, ids))
+
+    def select_rows(self, ids: Tensor) -> None:
+        """Computes with copies of some rows from now on, so that gradients reach only these.
+
+        Args:
+            ids: int64, ascending and distinct: all entities whose rows are read.
+        """
+        rows = self.entity.detach().index_select(0, ids)
+        self.selected = SelectedRows(ids, rows.requires_grad_())
+
     def name_embedding(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: embeddings of the names of unseen entities; 0 without names."""
         if not self.words:
@@ -117,7 +147,7 @@ class SupportEncoder(nn.Module):
 
     def answer_rows(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: the rows of entities as answers, their words included."""
-        rows = self.entity.index_select(0, torch.from_numpy(entities.astype(np.int64)))
+        rows = self.entity_rows(torch.from_numpy(entities.astype(np.int64)))
         return rows + words.sum(self.word_output, entities) if self.words else rows
 
     def freeze(self, known: NDArray[np.bool_]) -> None:
@@ -125,7 +155,7 @@ class SupportEncoder(nn.Module):
         unknown = torch.from_numpy(~known)
         with torch.no_grad():
             self.entity[unknown], self.key_embedding[unknown] = 0, 0
-            self.bias[unknown] = _UNKNOWN_BIAS
+            self.bias[unknown] = UNKNOWN_BIAS
         self.eval().requires_grad_(requires_grad=False)
 
     def with_capacity(self, extra: int) -> SupportEncoder:
@@ -134,7 +164,7 @@ class SupportEncoder(nn.Module):
         extended._parameters = dict(self._parameters)
         for name, row in (("entity", self.entity), ("key_embedding", self.key_embedding)):
             setattr(extended, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
-        extended.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), _UNKNOWN_BIAS)]))
+        extended.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), UNKNOWN_BIAS)]))
         return extended
 
     def with_words(self, words: int) -> SupportEncoder:
@@ -226,17 +256,23 @@ class EncoderScorer:
         all_entities = np.arange(len(encoder.entity))
         self._rows = encoder.answer_rows(self._words, all_entities).detach() if encoder.words else encoder.entity
         present = torch.from_numpy(statistics.degree > 0)
-        trained = encoder.bias > _UNKNOWN_BIAS
+        trained = encoder.bias > UNKNOWN_BIAS
         self._trained = trained & present
         self._untrained = ~trained & present
         self._absent = ~present
         self._first_time = torch.from_numpy(statistics.first_time)
         self._hidden: HiddenEvents | None = None
+        self._pool = Pool.of(self._rows.detach(), encoder.bias) if len(encoder.entity) >= POOL_FROM else None
 
     @classmethod
     def optional(cls, encoder: SupportEncoder | None, statistics: GraphStatistics) -> EncoderScorer | None:
         """A scorer if there is an encoder, otherwise None."""
         return None if encoder is None else cls(encoder, statistics)
+
+    @property
+    def scored(self) -> int:
+        """Entities that are scored for every query: all, or those of the pool."""
+        return len(self._rows) if self._pool is None else len(self._pool.entity)
 
     @property
     def answer_rows(self) -> Tensor:
@@ -271,6 +307,8 @@ class EncoderScorer:
         Entities that have facts now but had none in training get the mean score; entities without visible facts are
         never predicted.
         """
+        if self._pool is not None:
+            return self._pooled_scores(self._pool, inputs, visible_before)
         encoder, all_entities = self._encoder, np.arange(len(self._rows))
         queries = entity, inputs.relation.numpy(), time
         patches = NO_PATCHES if self._hidden is None else self._hidden.statistics.event_patches
@@ -281,18 +319,55 @@ class EncoderScorer:
             support_only = answer @ self._rows.T + encoder.bias
             if self._untrained.any() and self._trained.any():
                 support_only[:, self._untrained] = self._mean_score(support_only)
-            support_only[:, self._absent] = _NO_FACTS_SCORE
+            support_only[:, self._absent] = NO_FACTS_SCORE
             limited = np.empty(0, np.int64) if visible_before is None else np.flatnonzero(visible_before < NO_LIMIT)
             if visible_before is not None and len(limited):
                 before = torch.from_numpy(visible_before[limited]).unsqueeze(1)
                 unknown_yet = self._first_time >= before
-                support_only[limited] = support_only[limited].masked_fill_(unknown_yet, _NO_FACTS_SCORE)
+                support_only[limited] = support_only[limited].masked_fill_(unknown_yet, NO_FACTS_SCORE)
             if self._hidden is not None:
-                support_only[self._hidden.unknown(visible_before)] = _NO_FACTS_SCORE
+                support_only[self._hidden.unknown(visible_before)] = NO_FACTS_SCORE
             weights = encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
             with_events = support_only + event_mass(window, key, *weights).log1p()
             top = with_events.topk(min(_TOP, len(all_entities)), 1).indices.numpy().astype(np.int32)
-            return EncoderScores(support_only.log_softmax(1).numpy(), with_events.log_softmax(1).numpy(), top)
+            log_probs = support_only.log_softmax(1).numpy(), with_events.log_softmax(1).numpy()
+            return EncoderScores(*log_probs, top, PooledEncoder.empty())
+
+    def _pooled_scores(
+        self, pool: Pool, inputs: EncoderInput, visible_before: NDArray[np.int32] | None
+    ) -> EncoderScores:
+        """The most probable entities of the pool, and what the scores of others are computed from."""
+        encoder, reach = self._encoder, ticks_within(WINDOW, self._units_per_tick)
+        with torch.no_grad():
+            answer, key = encoder(inputs)
+            score = torch.addmm(pool.bias, answer, pool.rows.T)
+            absent = self._absent[pool.entity]
+            weight = pool.log_weight.exp().masked_fill(absent, 0)
+            mean = (score - pool.log_weight) @ weight / weight.sum().clamp_min(1)
+            gone = absent.expand_as(score)
+            if visible_before is not None:
+                gone = gone | (self._first_time[pool.entity] >= torch.from_numpy(visible_before).unsqueeze(1))
+            score = score.masked_fill(gone, NO_FACTS_SCORE)
+            log_z = torch.logaddexp(score.logsumexp(1), mean + self._untrained_count(visible_before).log())
+            top = (score - pool.log_weight).topk(min(_TOP, len(pool.entity)), 1).indices.numpy()
+        pooled = PooledEncoder(
+            *(answer.contiguous().numpy(), self._rows.detach().numpy(), encoder.bias.detach().numpy()),
+            *(log_z.numpy(), mean.numpy(), key.contiguous().numpy()),
+            encoder.key_embedding.detach().numpy(),
+            encoder.relation_affinity.detach().numpy(),
+            encoder.time_decay.detach().numpy(),
+            reach,
+            (TIME_BUCKETS - 1) / 2 / reach,
+        )
+        none = EncoderScores.empty(len(answer))
+        return none._replace(top=pool.entity[top].astype(np.int32), pooled=pooled)
+
+    def _untrained_count(self, visible_before: NDArray[np.int32] | None) -> Tensor:
+        """[queries] or [1]: the number of entities that have visible facts now but had none in training."""
+        first, _ = self._first_time[self._untrained].sort()
+        if visible_before is None:
+            return torch.tensor([float(len(first))])
+        return torch.searchsorted(first, torch.from_numpy(visible_before)).float()
 
     def _mean_score(self, score: Tensor) -> Tensor:
         """[queries, 1]: the mean score of the entities that were trained and have facts."""

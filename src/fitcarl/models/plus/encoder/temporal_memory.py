@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, lower_bounds
+from fitcarl.models.plus.features.inputs import MAX_LOG_WEIGHT
 from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
@@ -25,8 +26,6 @@ WINDOW = 2.0
 """Time units before and after t_q whose events are read, or one tick if that is longer."""
 _MAX_EVENTS = 30000
 """Events per query that are read one by one; of more, an evenly spaced sample represents all."""
-_MAX_LOG_WEIGHT = 8.0
-"""The highest log-weight of an event."""
 
 
 class EventWindow(NamedTuple):
@@ -184,7 +183,7 @@ def _accumulate(low: int, high: int, window: EventWindow, weights: EventWeights,
         for a in range(window.first[q], window.last[q], stride):
             weight, _ = _log_weight(q, a, window, weights)
             if weight > -math.inf:
-                out[q, window.column[window.event_target[a]]] += stride * math.exp(min(weight, _MAX_LOG_WEIGHT))
+                out[q, window.column[window.event_target[a]]] += stride * math.exp(min(weight, MAX_LOG_WEIGHT))
 
 
 @njit(cache=True, nogil=True)
@@ -204,7 +203,7 @@ def _accumulate_backward(
         stride = window.stride[q]
         for nth, a in enumerate(range(window.first[q], window.last[q], stride)):
             weight, gap = _log_weight(q, a, window, weights)
-            if -math.inf < weight < _MAX_LOG_WEIGHT:
+            if -math.inf < weight < MAX_LOG_WEIGHT:
                 step = np.float32(slope[q, window.column[window.event_target[a]]] * stride * math.exp(weight))
                 by_event[q, nth] = step
                 by_relation[q, window.event_relation[a]] += step

@@ -186,7 +186,7 @@ def _assign_ids(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[st
     """Distinct names of some columns by id, and each column as ids."""
     values = [source.values[column] for column in columns]
     names = distinct_names(values)
-    check_names(source, columns, names)
+    check_fact_names(source, columns, names)
     integers = sorted_integers(names)
     if integers is not None:
         values = [v.str.strip_chars(" ") for v in values]
@@ -223,7 +223,7 @@ def sorted_integers(names: pl.Series) -> pl.Series | None:
     return integers.gather(integers.cast(pl.Int64).arg_sort())
 
 
-def check_names(source: FactColumns, columns: Sequence[int], names: pl.Series) -> None:
+def check_fact_names(source: FactColumns, columns: Sequence[int], names: pl.Series) -> None:
     """Raises an InputError for a name that is blank, has a line break or stands for a missing value, or an id that is
     written in two ways.
 

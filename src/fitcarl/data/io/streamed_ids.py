@@ -11,7 +11,7 @@ import numpy as np
 
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.io.columns import FactColumns
-from fitcarl.data.io.reader import check_names, distinct_names, places_in, sorted_integers
+from fitcarl.data.io.reader import check_fact_names, distinct_names, places_in, sorted_integers
 from fitcarl.data.io.timestamps import Timestamps, read_timestamps
 from fitcarl.data.quadruples import Ids
 from fitcarl.errors import InputError
@@ -43,7 +43,7 @@ class StreamedNames:
         names = distinct_names(values)
         texts = names.to_list()
         new = [text for text in texts if text not in self.index]
-        check_names(chunk, self.columns, pl.Series(new, dtype=pl.String))
+        check_fact_names(chunk, self.columns, pl.Series(new, dtype=pl.String))
         for text in new:
             self.index[text] = len(self.index)
         ids = np.fromiter((self.index[text] for text in texts), dtype=np.int32, count=len(texts))

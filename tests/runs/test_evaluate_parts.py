@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fitcarl.core.shards import Shard, shards
+from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.errors import InputError
 from fitcarl.evaluation.parts import query_ranges, rank_part
 from fitcarl.evaluation.protocol import evaluate_scorer
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.evaluate_parts import evaluate_part, merge_parts
+from fitcarl.runs.identity import run_identity
+from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.training.api import train
 from tests.small import small
@@ -101,6 +104,20 @@ def test_parts_of_another_run_are_refused(run: Run, tmp_path: Path) -> None:
         merge_parts(copy, tmp_path / "parts")
     with pytest.raises(InputError, match="field run: was computed from something else"):
         evaluate_part(copy, Shard(1, PARTS), tmp_path / "parts")
+
+
+def test_identity_depends_on_weights_but_not_on_the_checkpoint(run: Run, tmp_path: Path) -> None:
+    copy = RunFolder(tmp_path / "copy")
+    shutil.copytree(run.folder.path, copy.path)
+    assert run_identity(copy) == run_identity(run.folder)
+    copy.state.unlink()
+    assert run_identity(copy) == run_identity(run.folder)
+    weights, about = read_tensors(copy.weights)
+    write_tensors(copy.weights, {name: tensor + 1 for name, tensor in weights.items()}, about)
+    assert run_identity(copy) != run_identity(run.folder)
+    copy.weights.write_bytes(b"damaged")
+    with pytest.raises(InputError, match=r"weights\.safetensors: cannot be read"):
+        run_identity(copy)
 
 
 def test_missing_and_mixed_parts_are_reported(run: Run, tmp_path: Path) -> None:

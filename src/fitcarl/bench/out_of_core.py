@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from fitcarl.core.memory import peak_mb
@@ -29,10 +29,13 @@ class OutOfCoreTimes:
     """Peak memory of a process that indexed ten facts: Python, polars, numba and their buffers."""
     in_memory_seconds: float
     """Read, index and save with all facts in memory."""
+    in_memory_cpu_seconds: float
+    """Processor time of all threads, which other processes on the machine hardly change."""
     in_memory_peak_mb: float
     memory_mb: int
     """What out of core was allowed for facts."""
     out_of_core_seconds: float
+    out_of_core_cpu_seconds: float
     out_of_core_reading: float
     """Seconds of reading text, assigning ids and writing them."""
     out_of_core_distributing: float
@@ -82,9 +85,11 @@ def time_out_of_core(
             index_bytes_per_fact=sum(part.stat().st_size for part in graphs[1].iterdir()) / parts["facts"],
             libraries_mb=libraries["peak_mb"],
             in_memory_seconds=whole["seconds"],
+            in_memory_cpu_seconds=whole["cpu_seconds"],
             in_memory_peak_mb=whole["peak_mb"],
             memory_mb=memory_mb,
             out_of_core_seconds=parts["seconds"],
+            out_of_core_cpu_seconds=parts["cpu_seconds"],
             out_of_core_reading=stages["reading"],
             out_of_core_distributing=stages["distributing"],
             out_of_core_sorting=stages["sorting"],
@@ -148,11 +153,11 @@ def _in_memory(file: str, out: str) -> dict[str, Any]:
     from fitcarl.graph.storage import save_graph
     from fitcarl.graph.temporal import TemporalGraph
 
-    began = perf_counter()
+    began, cpu = perf_counter(), process_time()
     facts = read_facts(file)
     names = facts.vocabulary
     save_graph(TemporalGraph.from_facts(facts.quadruples, len(names.entities), names.relation_ids), out)
-    return {"seconds": perf_counter() - began, "peak_mb": peak_mb()}
+    return {"seconds": perf_counter() - began, "cpu_seconds": process_time() - cpu, "peak_mb": peak_mb()}
 
 
 def _out_of_core(file: str, out: str, memory_mb: int) -> dict[str, Any]:
@@ -160,6 +165,7 @@ def _out_of_core(file: str, out: str, memory_mb: int) -> dict[str, Any]:
 
     stages = dict.fromkeys(("reading", "distributing", "sorting"), 0.0)
     began = last = perf_counter()
+    cpu = process_time()
 
     def on_progress(progress: Progress) -> None:
         nonlocal last
@@ -168,4 +174,5 @@ def _out_of_core(file: str, out: str, memory_mb: int) -> dict[str, Any]:
         last = now
 
     index = index_facts(file, out, memory_mb=memory_mb, on_progress=on_progress)
-    return {"seconds": perf_counter() - began, "peak_mb": peak_mb(), "stages": stages, **asdict(index.counts)}
+    spent = {"seconds": perf_counter() - began, "cpu_seconds": process_time() - cpu, "peak_mb": peak_mb()}
+    return {**spent, "stages": stages, **asdict(index.counts)}

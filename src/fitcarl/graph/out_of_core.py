@@ -51,20 +51,26 @@ class StoredFacts:
         Args:
             chunk_rows: Facts of a chunk.
         """
-        with self.file.open("rb") as file:
-            while len(chunk := np.fromfile(file, dtype=np.int32, count=4 * chunk_rows)):
-                yield self._final(chunk.reshape(-1, 4))
+        for chunk in self._chunks(chunk_rows):
+            yield self._final(chunk)
 
-    def sample(self, size: int) -> Quadruples:
+    def sample(self, size: int, chunk_rows: int) -> Quadruples:
         """Every n-th fact, so that there are about ``size``; all facts if there are fewer.
+
+        The file is read and not mapped: mapped pages would count as memory of the process.
 
         Args:
             size: Number of facts.
+            chunk_rows: Facts that are read at once.
         """
-        if not self.rows:
-            return Quadruples.empty()
-        stored = np.memmap(self.file, dtype=np.int32, mode="r", shape=(self.rows, 4))
-        return self._final(np.array(stored[:: max(1, self.rows // size)]))
+        step = max(1, self.rows // size)
+        chunks = (chunk[-(number * chunk_rows) % step :: step] for number, chunk in enumerate(self._chunks(chunk_rows)))
+        return Quadruples.concat([self._final(np.array(chunk)) for chunk in chunks])
+
+    def _chunks(self, chunk_rows: int) -> Iterator[NDArray[np.int32]]:
+        with self.file.open("rb") as file:
+            while len(chunk := np.fromfile(file, dtype=np.int32, count=4 * chunk_rows)):
+                yield chunk.reshape(-1, 4)
 
     def _final(self, rows: NDArray[np.int32]) -> Quadruples:
         subject, relation, object, time = rows.T
@@ -111,7 +117,7 @@ def build_graph(
     """
     report = on_progress or (lambda _: None)
     span = int(facts.ticks.max()) + 1 if len(facts.ticks) else 1
-    bounds = _bounds(facts, relations, span, partition_edges)
+    bounds = _bounds(facts, relations, span, chunk_rows, partition_edges)
     files = [scratch / f"edges-{number}" for number in range(len(bounds) + 1)]
     done = 0
     for chunk in facts.read(chunk_rows):
@@ -131,12 +137,14 @@ def build_graph(
     return BuiltGraph(edges // 2, self_loops, len(files), largest)
 
 
-def _bounds(facts: StoredFacts, relations: RelationIds, span: int, partition_edges: int) -> NDArray[np.int64]:
+def _bounds(
+    facts: StoredFacts, relations: RelationIds, span: int, chunk_rows: int, partition_edges: int
+) -> NDArray[np.int64]:
     """int64 [partitions - 1], ascending: the first key of every partition but the first."""
     partitions = -(-2 * facts.rows // partition_edges)
     if partitions < 2:
         return np.empty(0, dtype=np.int64)
-    sample = facts.sample(_SAMPLE).both_directions(relations)
+    sample = facts.sample(_SAMPLE, chunk_rows).both_directions(relations)
     keys = np.sort(_keys(sample, span))
     places = (len(keys) * np.arange(1, partitions, dtype=np.int64)) // partitions
     return np.unique(keys[places])

@@ -64,6 +64,20 @@ def test_invalid_query_is_one_line(folder: Path, tmp_path: Path, capsys: pytest.
     assert not (tmp_path / "a.parquet").exists()
 
 
+def test_unreachable_cluster_is_one_line(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(address: str, **_: object) -> None:
+        raise ConnectionError(f"Failed to connect to Ray cluster at {address}")
+
+    monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")
+    monkeypatch.setattr("ray.init", refuse)
+    assert answer(folder, tmp_path / "a.parquet", "--engine", "ray", "--shards", 2) == 2
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    assert "RAY_ADDRESS: cannot connect to Ray (Failed to connect to Ray cluster at 192.0.2.1:6379)" in shown
+
+
 @pytest.mark.parametrize(("top", "kept"), [(3, True), (2, False)])
 def test_complete_part_of_the_same_queries_and_options_is_used(
     folder: Path, tmp_path: Path, top: int, kept: bool

@@ -104,7 +104,14 @@ def _cluster() -> Iterator[Any]:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     address = os.environ.get("RAY_ADDRESS")
     if address:
-        ray.init(address=address, **quiet)
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            reason = " ".join(str(error).split())[:160]
+            expected = "a running Ray cluster; if it asks for a token, RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as well"
+            raise InputError(
+                f"cannot connect to Ray ({reason})", field="RAY_ADDRESS", found=address, expected=expected
+            ) from None
     else:
         ray.init(
             address="local",

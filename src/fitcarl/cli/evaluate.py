@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fitcarl.cli import console
+from fitcarl.cli import console, evaluation_parts
 from fitcarl.errors import InputError
 
 _IMAGES = (".svg", ".png", ".pdf")
@@ -42,9 +42,20 @@ def evaluate_run(
             help="Leave the relation open (rank relation, direction and entity) or the time (when is the next fact?).",
         ),
     ] = None,
+    shard: evaluation_parts.ShardOption = None,
+    out: evaluation_parts.Out = None,
+    overwrite: evaluation_parts.Overwrite = False,
+    merge: evaluation_parts.Merge = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Rank the answers to the queries of a split and print the metrics with their signature."""
+    """Rank the answers to the queries of a split and print the metrics with their signature.
+
+    With --shard, rank a part of the queries; --merge reports on all parts.
+    """
+    others = {"--open": left_open, "--figure": figure, "--reliability": diagram, "--json": json}
+    part = evaluation_parts.PartOptions.from_options(shard, out, overwrite, merge, others)
+    if part is not None or merge is not None:
+        evaluation_parts.check_one_run(runs, left_open)
     if left_open is not None:
         _check_open(left_open, setting, figure, diagram)
         _evaluate_open(left_open, runs, split, data, draws, seed, json)
@@ -58,11 +69,15 @@ def evaluate_run(
         console.check_image_path(option, file, _IMAGES)
         if file is not None:
             console.require_plot(option)
-    with console.progress() as bar:
-        reports = [
-            evaluate(run, split=chosen, setting=visible, data=data, draws=draws, seed=seed, on_progress=bar)
-            for run in runs
-        ]
+    options: dict[str, Any] = {"split": chosen, "setting": visible, "data": data, "draws": draws, "seed": seed}
+    if part is not None:
+        part.evaluate(runs[0], options)
+        return
+    if merge is not None:
+        reports = [evaluation_parts.merged_report(runs[0], merge, options)]
+    else:
+        with console.progress() as bar:
+            reports = [evaluate(run, **options, on_progress=bar) for run in runs]
     labels = None if len(runs) == 1 else [run.resolve().name for run in runs]
     if figure is not None:
         if not all(report.official.has_same_queries(reports[0].official) for report in reports):

@@ -109,6 +109,7 @@ def test_stop_on_one_rank_stops_all_and_other_numbers_of_ranks_resume(data: Path
 def test_killed_rank_leaves_a_resumable_run(data: Path, tmp_path: Path, killed: int) -> None:
     run, settings = tmp_path / "run", [part for setting in SMALL_MODELS["complex"] for part in ("--set", setting)]
     command = ["-m", "fitcarl", "train", data, "--model", "complex", "--episodes", "100000", "--out", run]
+    settings += ["--set", "training.patience=0"]
     launcher = subprocess.Popen(
         torchrun_command(2, *command, *settings), env=environment(), stderr=subprocess.PIPE, text=True
     )

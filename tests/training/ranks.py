@@ -13,7 +13,7 @@ from fitcarl.core.distributed import launched_rank
 from fitcarl.training.api import TrainingInterrupted, train
 from tests.small import SMALL, SMALL_MODELS, SMALL_PAPER
 
-_SMALL_PLUS = (*SMALL, "encoder.max_updates=8", "reach.max_updates=8")
+_SMALL_PLUS = (*SMALL, "encoder.max_updates=8", "reach.max_updates=8", "policy.train_candidates=10")
 _BASELINE = ("training.baseline=standardise", "training.reward=return", "training.entropy_coef=0.1")
 
 CASES: dict[str, tuple[str, str, tuple[str, ...]]] = {

@@ -15,13 +15,12 @@ import torch
 
 from fitcarl.core.storage import read_tensors
 from fitcarl.runs.run import Run
-from fitcarl.training.api import resume
+from fitcarl.training.api import resume, train
 from fitcarl.training.trace import TraceEntry, read
 from tests.launch import environment, torchrun, torchrun_command
-from tests.small import SMALL, SMALL_MODELS
+from tests.small import SMALL_MODELS
 from tests.training.ranks import CASES, train_case
 
-CHEAP = ("plus", "complex-sampled")
 SHIFTS = ("candidates.4.bias", "attention.2.bias", "output.2.bias")
 """Biases of scores that only a softmax reads: their gradient is 0 but for rounding, which Adam scales up."""
 
@@ -54,40 +53,50 @@ def values(line: TraceEntry) -> dict[str, float]:
     return {name: value for name, value in line.values().items() if name != "seconds"}
 
 
-def one_and_two_ranks(cases: tuple[str, ...], data: Path, folder: Path, home: Path) -> None:
-    done = torchrun(2, "-m", "tests.training.ranks", data, folder / "two", 0, *cases)
-    assert done.returncode == 0, done.stderr
-    for cached in home.rglob("*.safetensors"):  # one process trains encoders and embeddings, too
+def options(settings: tuple[str, ...]) -> list[str]:
+    return [part for setting in settings for part in ("--set", setting)]
+
+
+def clear_cache(home: Path) -> None:
+    """Removes trained encoders and embeddings, so that the next training makes its own."""
+    for cached in home.rglob("*.safetensors"):
         cached.unlink()
-    for case in cases:
-        train_case(case, data, folder / "one")
-        assert_same(folder / "one" / case, folder / "two" / case)
 
 
-def test_two_ranks_equal_one_process(data: Path, tmp_path: Path, home: Path) -> None:
-    one_and_two_ranks(CHEAP, data, tmp_path, home)
-
-
-@pytest.mark.slow
-def test_two_ranks_equal_one_process_for_every_model(data: Path, tmp_path: Path, home: Path) -> None:
-    assert {model for model, _, _ in CASES.values()} >= {"plus", "fitcarl", *SMALL_MODELS}
-    one_and_two_ranks(tuple(case for case in CASES if case not in CHEAP), data, tmp_path, home)
-
-
-def test_torchrun_command_ends_with_a_normal_run(data: Path, tmp_path: Path) -> None:
-    out, settings = tmp_path / "run", [part for setting in SMALL for part in ("--set", setting)]
+def test_torchrun_command_ends_with_the_run_of_one_process(data: Path, tmp_path: Path, home: Path) -> None:
+    out, settings = tmp_path / "two", CASES["plus"][2]
     command = ["-m", "fitcarl", "train", data, "--shots", "3", "--episodes", "4", "--seed", "1", "--out", out]
-    done = torchrun(2, *command, *settings)
+    done = torchrun(2, *command, *options(settings))
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{out}: trained; evaluate it with 'fitcarl evaluate {out}'\n"
     assert done.stderr.count("episode 4/4") == 1  # by one rank
     assert [line.episode for line in read(out / "trace.jsonl")] == [1, 2, 3, 4]
     assert json.loads((out / "result.json").read_text())["episodes"] == 4
+    assert json.loads((out / "environment.json").read_text())["processes"] == 2
     assert Run.load(out).calibrations
-    again = torchrun(2, *command)
-    assert again.returncode != 0
-    assert [line for line in again.stderr.splitlines() if line.startswith("error")] == [
-        f"error: {out}: exists already; expected a new folder, or `fitcarl train --resume {out}` to continue"
+    clear_cache(home)
+    train(data, out=tmp_path / "one", shots=3, episodes=4, seed=1, settings=settings)
+    assert_same(tmp_path / "one", out)
+
+
+@pytest.mark.slow
+def test_two_ranks_equal_one_process_for_every_model(data: Path, tmp_path: Path, home: Path) -> None:
+    assert {model for model, _, _ in CASES.values()} >= {"plus", "fitcarl", *SMALL_MODELS}
+    done = torchrun(2, "-m", "tests.training.ranks", data, tmp_path / "two", 0, *CASES)
+    assert done.returncode == 0, done.stderr
+    clear_cache(home)
+    for case in CASES:
+        train_case(case, data, tmp_path / "one")
+        assert_same(tmp_path / "one" / case, tmp_path / "two" / case)
+
+
+@pytest.mark.slow
+def test_error_is_printed_once(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = torchrun(2, "-m", "fitcarl", "train", data, "--out", tmp_path)
+    assert done.returncode != 0
+    assert [line for line in done.stderr.splitlines() if line.startswith("error")] == [
+        f"error: {tmp_path}: exists already; expected a new folder"
     ]
 
 
@@ -107,11 +116,10 @@ def test_stop_on_one_rank_stops_all_and_other_numbers_of_ranks_resume(data: Path
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds the ranks in /proc")
 @pytest.mark.parametrize("killed", [0, 1])
 def test_killed_rank_leaves_a_resumable_run(data: Path, tmp_path: Path, killed: int) -> None:
-    run, settings = tmp_path / "run", [part for setting in SMALL_MODELS["complex"] for part in ("--set", setting)]
+    run, settings = tmp_path / "run", (*SMALL_MODELS["complex"], "training.patience=0")
     command = ["-m", "fitcarl", "train", data, "--model", "complex", "--episodes", "100000", "--out", run]
-    settings += ["--set", "training.patience=0"]
     launcher = subprocess.Popen(
-        torchrun_command(2, *command, *settings), env=environment(), stderr=subprocess.PIPE, text=True
+        torchrun_command(2, *command, *options(settings)), env=environment(), stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 120
     while len(read(run / "trace.jsonl")) < 5 or not (run / "state.safetensors").exists():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from fitcarl.core.distributed import launched_rank, local_ranks
+from fitcarl.core.distributed import launched_rank, local_processes, training_rank
 from fitcarl.core.parallel import thread_count
 from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup, launched_processes
 from fitcarl.errors import FitcarlError
@@ -38,7 +38,7 @@ def test_one_process_exchanges_nothing() -> None:
     [
         ({}, (0, 1)),
         ({"RANK": "2", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost"}, (2, 4)),
-        ({"RANK": "2", "WORLD_SIZE": "4"}, (0, 1)),
+        ({"RANK": "4", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost"}, (0, 1)),
         ({"RANK": "x", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost"}, (0, 1)),
     ],
 )
@@ -49,17 +49,25 @@ def test_rank_is_read_from_the_environment(
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert launched_rank() == expected
+    assert launched_rank() == training_rank() == expected
 
 
-def test_local_ranks_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_without_a_meeting_point_do_not_train_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    assert launched_rank() == (1, 2)
+    assert training_rank() == (0, 1)
+
+
+def test_local_processes_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fitcarl.core.parallel.usable_cores", lambda: 8)
     monkeypatch.delenv("FITCARL_THREADS", raising=False)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
-    assert (local_ranks(), thread_count()) == (1, 8)  # not started by a launcher
+    assert (local_processes(), thread_count()) == (1, 8)  # not started by a launcher
     for name, value in {"RANK": "0", "WORLD_SIZE": "6", "MASTER_ADDR": "localhost"}.items():
         monkeypatch.setenv(name, value)
-    assert (local_ranks(), thread_count()) == (3, 2)
+    assert (local_processes(), thread_count()) == (3, 2)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "20")
     assert thread_count() == 1
     monkeypatch.setenv("FITCARL_THREADS", "5")

@@ -31,7 +31,7 @@ from fitcarl.cli import (
     tune,
     update,
 )
-from fitcarl.core.distributed import launched_rank
+from fitcarl.core.distributed import training_rank
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
         with command.make_context("fitcarl", list(arguments)) as context:
             command.invoke(context)
 
-    follows = launched_rank()[0] > 0 and list(arguments[:1]) == ["train"]
+    follows = training_rank()[0] > 0 and list(arguments[:1]) == ["train"]
     return console.exit_code_of(invoke, follows=follows)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from fitcarl.cli import console, options
 from fitcarl.config.presets import DEFAULT_PRESET, PRESET_HELP, preset_name
-from fitcarl.core.distributed import launched_rank
+from fitcarl.core.distributed import training_rank
 from fitcarl.core.progress import ignore_progress
 from fitcarl.errors import InputError
 
@@ -153,7 +153,7 @@ def train_model(
         except api.TrainingInterrupted as interrupted:
             console.log.info(str(interrupted))
             raise typer.Exit(console.INTERRUPTED) from None
-    if launched_rank()[0] == 0:
+    if training_rank()[0] == 0:
         folder = run.folder.path
         console.show(f"{folder}: trained; evaluate it with 'fitcarl evaluate {folder}'")
 
@@ -228,7 +228,7 @@ def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Co
 @contextmanager
 def training_progress() -> Iterator[OnProgress]:
     """Shows progress: a bar on a terminal, and one line per validation; nothing on other ranks than the first."""
-    if launched_rank()[0]:
+    if training_rank()[0]:
         yield ignore_progress
         return
     with console.progress() as bar:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
-from fitcarl.core.distributed import local_ranks
+from fitcarl.core.distributed import local_processes
 
 _MIN_ITEMS_PER_THREAD = 64
 
@@ -20,7 +20,7 @@ def thread_count() -> int:
     Non-numeric values are ignored; ``fitcarl doctor`` reports them.
     """
     value = os.environ.get("FITCARL_THREADS", "")
-    return max(1, int(value)) if is_number(value) else max(1, usable_cores() // local_ranks())
+    return max(1, int(value)) if is_number(value) else max(1, usable_cores() // local_processes())
 
 
 def is_number(text: str) -> bool:

@@ -26,7 +26,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.nn.functional import dropout
 from torch.overrides import TorchFunctionMode
 
-from fitcarl.core.distributed import launched_rank
+from fitcarl.core.distributed import training_rank
 from fitcarl.core.progress import Interrupted
 from fitcarl.errors import FitcarlError, InputError
 
@@ -130,11 +130,11 @@ class ProcessGroup:
             whole[..., shard.rows] = part.detach()
         return self.sum(whole)
 
-    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+    def sum_gradients(self, parameters: Iterable[Tensor]) -> None:
         """Replaces gradients by their sums over all ranks; a parameter without one on all ranks still has none.
 
         Args:
-            parameters: The parameters, in the same order on every rank.
+            parameters: The parameters, of the same shapes and in the same order on every rank.
         """
         if self.size == 1:
             return
@@ -145,13 +145,15 @@ class ProcessGroup:
             if ranks:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.contiguous()
                 gradients.append(parameter.grad)
-        small = [gradient for gradient in gradients if gradient.numel() < _LARGE]
+        small: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
         for gradient in gradients:
             if gradient.numel() >= _LARGE:
                 _exchange(lambda gradient=gradient: dist.all_reduce(gradient))  # type: ignore[misc]
-        if small:
-            flat = self.sum(torch.cat([gradient.flatten() for gradient in small]))
-            for gradient, total in zip(small, flat.split([part.numel() for part in small]), strict=True):
+            else:
+                small.setdefault((gradient.device, gradient.dtype), []).append(gradient)
+        for parts in small.values():
+            flat = self.sum(torch.cat([gradient.flatten() for gradient in parts]))
+            for gradient, total in zip(parts, flat.split([part.numel() for part in parts]), strict=True):
                 gradient.copy_(total.view_as(gradient))
 
     def copy_from_first(self, module: nn.Module) -> None:
@@ -245,7 +247,7 @@ def launched_processes() -> Iterator[ProcessGroup]:
     Raises:
         RankLostError: If a rank ended without an error message.
     """
-    rank, size = launched_rank()
+    rank, size = training_rank()
     if size == 1:
         yield ONE_PROCESS
         return

@@ -40,6 +40,7 @@ def assert_same(one: Path, other: Path) -> None:
     scale of the gradients is seen in the moments only.
     """
     expected, found = dict(tensors(one)), dict(tensors(other))
+    assert expected
     assert expected.keys() == found.keys()
     for name, tensor in expected.items():
         difference, scale = float((tensor - found[name]).abs().max()), float(tensor.abs().max())

@@ -74,6 +74,9 @@ class AggregationModel(ABC):
         """The loss of the next mini-batch; the task of the episode is empty."""
         assert self._batches is not None, "only a prepared model is trained"
         batch, config, network = self._batches.batch(episode.number), self._config.training, self.module
+        shard = episode.processes.shard(len(batch.entity))
+        if shard.share < 1:
+            batch = batch.take(shard.rows)
         rows, count = NeighbourTensors.of(batch.neighbourhoods, batch.row_entities()), len(batch.entity)
         asked, relations = torch.from_numpy(batch.row_relations(self._graph.relations)), self._graph.relations
         translation = embedding(torch.from_numpy(relations.base(batch.relation)), network.translation)
@@ -85,11 +88,11 @@ class AggregationModel(ABC):
         target = translated(vectors[:count], translation, is_tail)
         output_loss = margin_loss(target, candidates, corrupted, config.margin)
         if not config.input_loss_weight:
-            return EpisodeResult(output_loss, {})
+            return EpisodeResult(output_loss, {}, shard.share)
         own = embedding(torch.from_numpy(batch.entity), network.entity)
         input_loss = margin_loss(translated(own, translation, is_tail), inputs, corrupted, config.margin)
         metrics = {"output_loss": output_loss.item(), "input_loss": input_loss.item()}
-        return EpisodeResult(output_loss + config.input_loss_weight * input_loss, metrics)
+        return EpisodeResult(output_loss + config.input_loss_weight * input_loss, metrics, shard.share)
 
     @property
     def _encodes_candidates(self) -> bool:

@@ -74,17 +74,19 @@ class GenModel:
         batch = with_more_support(batch, shots)
         with seeded(episode.seed):
             embedded = module(batch.entity, batch.support, config.dropout, sample=True)
-        rows = module.query_rows(embedded[torch.from_numpy(batch.row)], batch.queries.relation)
+        shard = episode.processes.shard(len(batch.queries))  # the support is encoded by every process
+        row, relation = batch.row[shard.rows], batch.queries.relation[shard.rows]
+        rows = module.query_rows(embedded[torch.from_numpy(row)], relation)
         entity_rows: Tensor = module.entity_rows
-        index = batch.candidate
+        index = batch.candidate[shard.rows]
         if module.transductive is not None:
             entity_rows = module.candidate_rows(embedded)
             index = row_positions(index, batch.entity, len(module.entity_rows))
         scores = (embedding(torch.from_numpy(index), entity_rows) @ rows.unsqueeze(2)).squeeze(2)
-        weight = torch.from_numpy(batch.query_weight).to(scores.dtype)
+        weight = torch.from_numpy(batch.weight_in(shard)).to(scores.dtype)
         beaten = (scores[:, :1] > scores[:, 1:]).all(dim=1)
         loss = margin_ranking_loss(scores, weight, config.margin)
-        return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())})
+        return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())}, shard.share)
 
     def scorer(
         self,

@@ -48,7 +48,7 @@ class RankLostError(FitcarlError):
 
 
 @dataclass(frozen=True)
-class Shard:
+class BatchShard:
     """The rows of a batch that a rank computes."""
 
     rows: slice
@@ -76,17 +76,17 @@ class ProcessGroup:
         """Whether this is rank 0, which alone writes files, logs and reports progress."""
         return self.rank == 0
 
-    def shard(self, total: int) -> Shard:
+    def shard(self, total: int) -> BatchShard:
         """The part of a batch that this rank computes.
 
         Args:
             total: Rows of the whole batch.
         """
         if self.size == 1:
-            return Shard(slice(0, total), 1.0, total)
+            return BatchShard(slice(0, total), 1.0, total)
         low, high = (total * rank // self.size for rank in (self.rank, self.rank + 1))
         rows = slice(low, high) if low < high else slice(0, min(1, total))
-        return Shard(rows, (high - low) / max(1, total), total)
+        return BatchShard(rows, (high - low) / max(1, total), total)
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of the values of all ranks.
@@ -116,7 +116,7 @@ class ProcessGroup:
         """The flag of rank 0."""
         return self.any(flag and self.is_first)
 
-    def gather(self, part: Tensor, shard: Shard) -> Tensor:
+    def gather(self, part: Tensor, shard: BatchShard) -> Tensor:
         """The columns of all ranks, [..., total].
 
         Args:
@@ -217,7 +217,7 @@ class ProcessGroup:
 class ShardDropout(TorchFunctionMode):
     """Within this context, dropout of a shard draws the random numbers of the whole batch and uses its own rows."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: BatchShard) -> None:
         super().__init__()
         self._shard = shard
 

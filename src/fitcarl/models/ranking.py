@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fitcarl.config.meta_learned import RankingTrainingConfig
 from fitcarl.core.arrays import Positions
-from fitcarl.core.process_group import Shard
+from fitcarl.core.process_group import BatchShard
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.relations import RelationIds
@@ -42,7 +42,7 @@ class RankingBatch:
         count = np.bincount(self.row, minlength=len(self.entity))
         return np.asarray(1 / (np.count_nonzero(count) * count[self.row]), dtype=np.float64)
 
-    def weight_in(self, shard: Shard) -> NDArray[np.float64]:
+    def weight_in(self, shard: BatchShard) -> NDArray[np.float64]:
         """The weights of the queries of a shard, divided by its share, by which the loss is multiplied.
 
         Args:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fitcarl.core.process_group import Shard
+from fitcarl.core.process_group import BatchShard
 
 
-def sample_actions(log_policy: Tensor, generator: torch.Generator, shard: Shard | None = None) -> Tensor:
+def sample_actions(log_policy: Tensor, generator: torch.Generator, shard: BatchShard | None = None) -> Tensor:
     """int64 [states]: one action per state, sampled from π by inverting its cumulative distribution.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from fitcarl.core.process_group import Shard
+from fitcarl.core.process_group import BatchShard
 from fitcarl.models.factorization.score_function import Tables
 
 SupportLoss = Callable[[Tensor], Tensor]
@@ -40,7 +40,7 @@ class FactBatch:
     weight: Tensor
     """float32 [answers], the number of facts that state the answer."""
 
-    def answers_of(self, shard: Shard | None) -> slice:
+    def answers_of(self, shard: BatchShard | None) -> slice:
         """The answers of some of the queries; ``row`` is ascending.
 
         Args:
@@ -52,7 +52,7 @@ class FactBatch:
         low, high = torch.searchsorted(self.row, bounds).tolist()
         return slice(low, high)
 
-    def take(self, shard: Shard | None) -> FactBatch:
+    def take(self, shard: BatchShard | None) -> FactBatch:
         """Some of the queries with their answers.
 
         Args:
@@ -105,7 +105,7 @@ class Objective(Protocol):
         ...
 
     def loss(
-        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: Shard | None = None
+        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: BatchShard | None = None
     ) -> tuple[Tensor, dict[str, float]]:
         """The loss of a mini-batch, or of a shard of it, per fact, and further values for the trace.
 

@@ -15,7 +15,7 @@ from fitcarl.config.factorization import (
     TemporalRowConfig,
     TemporalTrainingConfig,
 )
-from fitcarl.core.process_group import Shard
+from fitcarl.core.process_group import BatchShard
 from fitcarl.models.factorization.loss import softmax_cross_entropy
 from fitcarl.models.factorization.objective import FactBatch, QueryIds, SupportBatch, SupportLoss
 from fitcarl.models.factorization.score_function import ScoreFunction, Tables
@@ -73,7 +73,7 @@ class SoftmaxObjective:
             vector_parts(rows).normal_(std=self._std, generator=generator)
 
     def loss(
-        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: Shard | None = None
+        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: BatchShard | None = None
     ) -> tuple[Tensor, dict[str, float]]:
         score = self._score
         candidates, column, log_weight = tables.entity, batch.answer, None

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, softplus
 
 from fitcarl.config.factorization import TeroConfig
-from fitcarl.core.process_group import Shard
+from fitcarl.core.process_group import BatchShard
 from fitcarl.models.factorization.objective import FactBatch, QueryIds, SupportBatch, SupportLoss
 from fitcarl.models.factorization.score_function import Tables
 
@@ -67,7 +67,7 @@ class TeroObjective:
         """Does nothing: there is one stage."""
 
     def loss(
-        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: Shard | None = None
+        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: BatchShard | None = None
     ) -> tuple[Tensor, dict[str, float]]:
         assert tables.time is not None
         corrupted = torch.randint(len(tables.entity), (len(batch.row), self._negatives), generator=generator)

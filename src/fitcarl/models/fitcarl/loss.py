@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from fitcarl.config.schema import FitcarlTrainingConfig
-from fitcarl.core.process_group import Shard
+from fitcarl.core.process_group import BatchShard
 from fitcarl.models.fitcarl.rewards import returns, standardise
 from fitcarl.models.fitcarl.rollout import Rollout
 
 
 def task_loss(
-    rollout: Rollout, rewards: Tensor, config: FitcarlTrainingConfig, episode: int = 1, shard: Shard | None = None
+    rollout: Rollout, rewards: Tensor, config: FitcarlTrainingConfig, episode: int = 1, shard: BatchShard | None = None
 ) -> Tensor:
     """L_T (Eq. 12): the mean over queries of Σ_l γˡ (η L_KL - log π(a) R).
 

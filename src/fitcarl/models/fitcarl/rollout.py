@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fitcarl.core.process_group import Shard
+from fitcarl.core.process_group import BatchShard
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.fitcarl.concepts import concept_divergence, concept_fit
@@ -47,7 +47,7 @@ def sample_rollout(
     generator: torch.Generator,
     concept_prior: ConceptPrior | None = None,
     with_entropy: bool = False,
-    shard: Shard | None = None,
+    shard: BatchShard | None = None,
 ) -> Rollout:
     """Samples a path of L steps for every query, each action from π.
 

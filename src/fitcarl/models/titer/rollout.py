@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.titer import TiterTrainingConfig
-from fitcarl.core.process_group import Shard
+from fitcarl.core.process_group import BatchShard
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.backward import backward_action_space
 from fitcarl.graph.temporal import TemporalGraph
@@ -55,7 +55,7 @@ def sample_walks(
     graph: TemporalGraph,
     queries: Quadruples,
     generator: torch.Generator,
-    shard: Shard | None = None,
+    shard: BatchShard | None = None,
 ) -> Walks:
     """Samples a walk of L steps for every query (s, r, ?, t); the objects of ``queries`` are not used.
 
@@ -89,7 +89,7 @@ def sample_walks(
 
 
 def reinforce_loss(
-    walks: Walks, reward: Tensor, config: TiterTrainingConfig, number: int, shard: Shard | None = None
+    walks: Walks, reward: Tensor, config: TiterTrainingConfig, number: int, shard: BatchShard | None = None
 ) -> Tensor:
     """-log π times the discounted reward, standardised over the batch and all steps, minus the entropy bonus.
 

@@ -32,6 +32,9 @@ from fitcarl.models.plus.features.inputs import (
 )
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
+POOLED_CANDIDATES = 2000
+"""Candidates of a query that a pooled encoder scores, besides those that it lists."""
+
 
 @njit(cache=True, nogil=True)
 def _support_direction(queries: QueryBatch, q: int, statistics: KernelStatistics, out: Floats) -> None:
@@ -53,6 +56,32 @@ def _preselection_score(degree: int, log_prob: float, row: Floats, preselection:
     if not math.isnan(log_prob):
         score += preselection.encoder * max(log_prob, MIN_ENCODER_LOGPROB)
     return score
+
+
+@njit(cache=True, nogil=True)
+def _keep_likely(
+    queries: QueryBatch,
+    q: int,
+    base: EdgeColumns,
+    encoder: EncoderScores,
+    preselection: Preselection,
+    found: Workspace,
+) -> None:
+    """Keeps the candidates with the best preselection score without the encoder, and those that the encoder lists.
+
+    The values of a pooled encoder are computed per candidate, and cost more than all else.
+    """
+    score = np.full(found.used[0], np.inf)
+    for i in range(found.used[0]):
+        if found.state[i] != NOT_LISTED:
+            first, end = visible_edges(base, q, found.entity[i], queries.visible_before[q])
+            score[i] = -_preselection_score(end - first, math.nan, found.acc[i], preselection)
+    if len(score) > POOLED_CANDIDATES:
+        limit = np.partition(score, POOLED_CANDIDATES)[POOLED_CANDIDATES]
+        for i in range(found.used[0]):
+            if score[i] > limit:
+                found.state[i] = NOT_LISTED
+    from_encoder(encoder, q, queries.entity[q], found)
 
 
 @njit(cache=True, nogil=True)
@@ -153,6 +182,8 @@ def collect(
     direction = np.zeros(statistics.embedding.shape[1], dtype=np.float64)
     for q in range(low, high):
         _find_candidates(queries, q, base, overlay, statistics, encoder, direction, found)
+        if encoder.pooled.answer.shape[0] > 0:
+            _keep_likely(queries, q, base, encoder, preselection, found)
         values = np.empty((found.used[0], 2), dtype=np.float32)
         encoder_values(encoder, queries, q, base, found, values)
         score = np.full(found.used[0], -np.inf)

@@ -50,6 +50,10 @@ SettingOption = Annotated[
     ),
 ]
 
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="Where tensors are computed: auto (a GPU if there is one), cpu or cuda.")
+]
+
 Choice = TypeVar("Choice", bound=str)
 
 _WIDE = 10_000

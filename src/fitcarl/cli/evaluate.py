@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,12 +42,13 @@ def evaluate_run(
             help="Leave the relation open (rank relation, direction and entity) or the time (when is the next fact?).",
         ),
     ] = None,
+    device: console.DeviceOption = "auto",
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Rank the answers to the queries of a split and print the metrics with their signature."""
     if left_open is not None:
-        _check_open(left_open, setting, figure, diagram)
-        _evaluate_open(left_open, runs, split, data, draws, seed, json)
+        _check_open(left_open, setting, figure, diagram, device)
+        _evaluate_open(left_open, runs, split, data, draws, seed, device, json)
         return
     from fitcarl.reporting.figures import performance_over_time, reliability_diagram
     from fitcarl.reporting.tables import render_report
@@ -58,10 +59,10 @@ def evaluate_run(
         console.check_image_path(option, file, _IMAGES)
         if file is not None:
             console.require_plot(option)
+    options: dict[str, Any] = {"data": data, "draws": draws, "seed": seed}
     with console.progress() as bar:
         reports = [
-            evaluate(run, split=chosen, setting=visible, data=data, draws=draws, seed=seed, on_progress=bar)
-            for run in runs
+            evaluate(run, split=chosen, setting=visible, **options, device=device, on_progress=bar) for run in runs
         ]
     labels = None if len(runs) == 1 else [run.resolve().name for run in runs]
     if figure is not None:
@@ -82,32 +83,42 @@ def evaluate_run(
             console.show(render_report(report))
 
 
-def _check_open(left_open: str, setting: str | None, figure: Path | None, diagram: Path | None) -> None:
+def _check_open(left_open: str, setting: str | None, figure: Path | None, diagram: Path | None, device: str) -> None:
     """Raises an InputError for options that do not fit ``--open``."""
     if left_open not in ("relation", "time"):
         raise InputError("unknown value", field="--open", found=left_open, expected="relation or time")
     if console.parse_setting(setting) == "completion":
         raise InputError("open queries are forecasts", field="--setting", found="completion", expected="forecast")
+    if left_open == "time" and device != "auto":
+        raise InputError("the model of times has no tensors", field="--device", found=device, expected="no --device")
     for option, file in (("--figure", figure), ("--reliability", diagram)):
         if file is not None:
             raise InputError("not available with --open", field=option, expected="no figure")
 
 
 def _evaluate_open(
-    left_open: str, runs: list[Path], split: str | None, data: str | None, draws: int, seed: int, json: bool
+    left_open: str,
+    runs: list[Path],
+    split: str | None,
+    data: str | None,
+    draws: int,
+    seed: int,
+    device: str,
+    json: bool,
 ) -> None:
     from fitcarl.reporting.open_tables import render_open_relation, render_open_time
     from fitcarl.runs.evaluate_open import evaluate_open_relation, evaluate_open_time
 
     chosen = None if split is None else console.parse_split(split)
     documents = []
+    options: dict[str, Any] = {"split": chosen, "data": data, "draws": draws, "seed": seed}
     for run in runs:
         if left_open == "relation":
             with console.progress() as bar:
-                ranked = evaluate_open_relation(run, split=chosen, data=data, draws=draws, seed=seed, on_progress=bar)
+                ranked = evaluate_open_relation(run, **options, device=device, on_progress=bar)
             document, shown = ranked.to_json(), render_open_relation(ranked)
         else:
-            timed = evaluate_open_time(run, split=chosen, data=data, draws=draws, seed=seed)
+            timed = evaluate_open_time(run, **options)
             document, shown = timed.to_json(), render_open_time(timed)
         documents.append({"run": str(run)} | document if len(runs) > 1 else document)
         if not json:

@@ -32,6 +32,7 @@ def save_pretrained(preparation: Preparation, config: EmbeddingConfig, score: Pr
         on_progress=preparation.on_progress,
         should_stop=preparation.should_stop,
         score=score,
+        device=preparation.device,
     ).save(preparation.artifacts.path(NAME))
 
 

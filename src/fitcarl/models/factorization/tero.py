@@ -72,7 +72,8 @@ class TeroObjective:
         relation = embedding(queries.relation, tables.relation)[row]
         angle = embedding(queries.tick, tables.time)[row]
         answer = embedding(batch.answer, tables.entity)
-        corrupted = torch.randint(len(tables.entity), (len(row), self._negatives), generator=generator)
+        drawn = torch.randint(len(tables.entity), (len(row), self._negatives), generator=generator)
+        corrupted = drawn.to(tables.entity.device)
         subject, object_ = embedding(corrupted, tables.entity).chunk(2, dim=1)
         relation_, angle_ = relation.unsqueeze(1), angle.unsqueeze(1)
         negative = torch.cat(
@@ -106,6 +107,7 @@ class TeroObjective:
         relation, angle = tables.relation[support.relation], tables.time[support.tick]
         inverse = tables.relation[tables.inverse(support.relation)]
         chosen = torch.linspace(0, len(support.candidates) - 1, _FOLD_IN_NEGATIVES).long().unique()
+        chosen = chosen.to(tables.entity.device)
         corrupted = tables.entity[support.candidates[chosen]]
         neighbour = tables.entity[support.candidates[support.neighbour]]
         relation_, inverse_, angle_ = (part.unsqueeze(1) for part in (relation, inverse, angle))

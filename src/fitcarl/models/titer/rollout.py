@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.titer import TiterTrainingConfig
+from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.backward import backward_action_space
 from fitcarl.graph.temporal import TemporalGraph
@@ -55,7 +56,8 @@ def sample_walks(policy: TiterPolicy, graph: TemporalGraph, queries: Quadruples,
     rows = policy.encode_queries(entities, queries.subject, queries.relation)
     history = policy.start(entities, rows)
     entity, time = queries.subject, queries.time
-    every = torch.arange(len(queries))
+    device = rows.embedded.device
+    every = torch.arange(len(queries), device=device)
     chosen_log, entropy = [], []
     for hop in range(policy.config.hops):
         size = policy.config.action_space
@@ -64,9 +66,9 @@ def sample_walks(policy: TiterPolicy, graph: TemporalGraph, queries: Quadruples,
         log_policy = policy.log_policy(entities, rows, history, space, space.entity, lag)
         action = sample_actions(log_policy.detach(), generator)
         chosen_log.append(log_policy[every, action])
-        finite = log_policy.masked_fill(~torch.from_numpy(space.mask), 0)
+        finite = log_policy.masked_fill(~tensor_of(space.mask, device), 0)
         entropy.append(-(log_policy.exp() * finite).sum(1))
-        chosen = every.numpy(), action.numpy()
+        chosen = np.arange(len(queries)), array_of(action)
         entity, time = space.entity[chosen], space.time[chosen]
         if hop + 1 < policy.config.hops:
             history = policy.step_history(entities, space.relation[chosen], entity, queries.time - time, history)
@@ -83,7 +85,7 @@ def reinforce_loss(walks: Walks, reward: Tensor, config: TiterTrainingConfig, nu
         number: Number of the episode, from 1: the entropy bonus decays with it.
     """
     steps = len(walks.log_policy)
-    discount = config.gamma ** torch.arange(steps - 1, -1, -1, dtype=reward.dtype)
+    discount = config.gamma ** torch.arange(steps - 1, -1, -1, dtype=reward.dtype, device=reward.device)
     returns = discount.unsqueeze(1) * reward
     weight = (returns - returns.mean()) / (returns.std() + _STD_FLOOR)
     bonus = config.entropy_coef * config.entropy_decay ** (number - 1) * walks.entropy.mean()

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import spans
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.graph.kernels import NO_PATCHES
 from fitcarl.models.plus.encoder.temporal_memory import EVENT_ARRAYS, TIME_BUCKETS, event_mass, event_window
 from fitcarl.models.plus.features.inputs import EncoderScores
@@ -112,17 +113,17 @@ class SupportEncoder(nn.Module):
     def name_embedding(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: embeddings of the names of unseen entities; 0 without names."""
         if not self.words:
-            return torch.zeros(len(entities), self.entity.shape[1])
+            return self.entity.new_zeros(len(entities), self.entity.shape[1])
         return words.sum(self.word_input, entities)
 
     def answer_rows(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: the rows of entities as answers, their words included."""
-        rows = self.entity.index_select(0, torch.from_numpy(entities.astype(np.int64)))
+        rows = self.entity.index_select(0, long_tensor(entities, self.entity.device))
         return rows + words.sum(self.word_output, entities) if self.words else rows
 
     def freeze(self, known: NDArray[np.bool_]) -> None:
         """Ends training: rows of entities without background facts become 0, and they are never predicted."""
-        unknown = torch.from_numpy(~known)
+        unknown = tensor_of(~known, self.entity.device)
         with torch.no_grad():
             self.entity[unknown], self.key_embedding[unknown] = 0, 0
             self.bias[unknown] = _UNKNOWN_BIAS
@@ -133,8 +134,8 @@ class SupportEncoder(nn.Module):
         extended = copy(self)
         extended._parameters = dict(self._parameters)
         for name, row in (("entity", self.entity), ("key_embedding", self.key_embedding)):
-            setattr(extended, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
-        extended.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), _UNKNOWN_BIAS)]))
+            setattr(extended, name, _frozen(torch.cat([row.detach(), row.new_zeros(extra, row.shape[1])])))
+        extended.bias = _frozen(torch.cat([self.bias.detach(), self.bias.new_full((extra,), _UNKNOWN_BIAS)]))
         return extended
 
     def with_words(self, words: int) -> SupportEncoder:
@@ -145,8 +146,8 @@ class SupportEncoder(nn.Module):
         extended = copy(self)
         extended._parameters, extended._buffers = dict(self._parameters), dict(self._buffers)
         for name, row in (("word_input", self.word_input), ("word_output", self.word_output)):
-            setattr(extended, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
-        extended.word_weight = torch.cat([self.word_weight, torch.zeros(extra)])
+            setattr(extended, name, _frozen(torch.cat([row.detach(), row.new_zeros(extra, row.shape[1])])))
+        extended.word_weight = torch.cat([self.word_weight, self.word_weight.new_zeros(extra)])
         extended.words = words
         return extended
 
@@ -191,9 +192,10 @@ class Words:
     def sum(self, table: Tensor, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: the weighted sum of the table's rows over the words of each entity."""
         row, position = spans(self.offsets[entities], np.diff(self.offsets)[entities])
-        rows = table.index_select(0, torch.from_numpy(self.ids[position]))
-        weighted = rows * torch.from_numpy(self.weight[position])[:, None]
-        return torch.zeros(len(entities), table.shape[1]).index_add(0, torch.from_numpy(row), weighted)
+        rows = table.index_select(0, tensor_of(self.ids[position], table.device))
+        weighted = rows * tensor_of(self.weight[position], table.device)[:, None]
+        total = torch.zeros(len(entities), table.shape[1], device=table.device)
+        return total.index_add(0, tensor_of(row, table.device), weighted)
 
 
 def shared_word_weights(names: Names, known: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -222,15 +224,16 @@ class EncoderScorer:
     def __init__(self, encoder: SupportEncoder, statistics: GraphStatistics) -> None:
         self._encoder, self._units_per_tick = encoder, statistics.units_per_tick
         self._events = {name: getattr(statistics, name) for name in EVENT_ARRAYS}
-        self._words = Words.from_names(statistics.names, encoder.word_weight.numpy())
+        self._words = Words.from_names(statistics.names, array_of(encoder.word_weight))
         all_entities = np.arange(len(encoder.entity))
         self._rows = encoder.answer_rows(self._words, all_entities).detach() if encoder.words else encoder.entity
-        present = torch.from_numpy(statistics.degree > 0)
+        device = encoder.entity.device
+        present = tensor_of(statistics.degree > 0, device)
         trained = encoder.bias > _UNKNOWN_BIAS
         self._trained = trained & present
         self._untrained = ~trained & present
         self._absent = ~present
-        self._first_time = torch.from_numpy(statistics.first_time)
+        self._first_time = tensor_of(statistics.first_time, device)
         self._hidden: HiddenEvents | None = None
 
     @classmethod
@@ -242,6 +245,11 @@ class EncoderScorer:
     def answer_rows(self) -> Tensor:
         """[entities, dim]: the rows of all entities as answers, their words included."""
         return self._rows
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the encoder."""
+        return self._rows.device
 
     @property
     def trained(self) -> Tensor:
@@ -272,7 +280,7 @@ class EncoderScorer:
         never predicted.
         """
         encoder, all_entities = self._encoder, np.arange(len(self._rows))
-        queries = entity, inputs.relation.numpy(), time
+        queries = entity, array_of(inputs.relation), time
         patches = NO_PATCHES if self._hidden is None else self._hidden.statistics.event_patches
         arguments = self._events, self._units_per_tick, *queries, all_entities
         window = event_window(*arguments, visible_before=visible_before, patches=patches)
@@ -284,15 +292,16 @@ class EncoderScorer:
             support_only[:, self._absent] = _NO_FACTS_SCORE
             limited = np.empty(0, np.int64) if visible_before is None else np.flatnonzero(visible_before < NO_LIMIT)
             if visible_before is not None and len(limited):
-                before = torch.from_numpy(visible_before[limited]).unsqueeze(1)
+                before = tensor_of(visible_before[limited], support_only.device).unsqueeze(1)
                 unknown_yet = self._first_time >= before
                 support_only[limited] = support_only[limited].masked_fill_(unknown_yet, _NO_FACTS_SCORE)
             if self._hidden is not None:
                 support_only[self._hidden.unknown(visible_before)] = _NO_FACTS_SCORE
             weights = encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
             with_events = support_only + event_mass(window, key, *weights).log1p()
-            top = with_events.topk(min(_TOP, len(all_entities)), 1).indices.numpy().astype(np.int32)
-            return EncoderScores(support_only.log_softmax(1).numpy(), with_events.log_softmax(1).numpy(), top)
+            top = array_of(with_events.topk(min(_TOP, len(all_entities)), 1).indices).astype(np.int32)
+            support_only, with_events = support_only.log_softmax(1), with_events.log_softmax(1)
+            return EncoderScores(array_of(support_only), array_of(with_events), top)
 
     def _mean_score(self, score: Tensor) -> Tensor:
         """[queries, 1]: the mean score of the entities that were trained and have facts."""

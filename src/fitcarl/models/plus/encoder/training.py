@@ -21,9 +21,10 @@ from fitcarl.config.base import Setting
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
+from fitcarl.core.device import CPU, seeded_devices
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_tensors, write_tensors
-from fitcarl.core.tensors import long_tensor
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
@@ -63,6 +64,7 @@ def load_or_train_encoder(
     cache: Path | None = None,
     on_progress: OnProgress | None = None,
     setting: Setting = "completion",
+    device: torch.device = CPU,
 ) -> tuple[SupportEncoder, float]:
     """The encoder of a background, from the cache or trained now and cached.
 
@@ -78,9 +80,10 @@ def load_or_train_encoder(
         cache: The folder of cached encoders; by default in the cache directory.
         on_progress: Called after every update.
         setting: In the setting ``forecast``, support facts and events are earlier than the query.
+        device: Where the encoder is trained; no part of the cache key.
 
     Returns:
-        The encoder, and the seconds that its training took when it was trained.
+        The encoder, on the CPU, and the seconds that its training took when it was trained.
     """
     file = (
         cache or cache_dir() / "encoders"
@@ -92,7 +95,7 @@ def load_or_train_encoder(
         except (InputError, KeyError, ValueError, RuntimeError):
             _log.warning("%s: is damaged; training the encoder again", file)
     began = perf_counter()
-    encoder = train_encoder(graph, units_per_tick, names, config, seed, shots, on_progress, setting)
+    encoder = train_encoder(graph, units_per_tick, names, config, seed, shots, on_progress, setting, device)
     seconds = perf_counter() - began
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +114,7 @@ def train_encoder(
     shots: int = _MIN_SHOTS,
     on_progress: OnProgress | None = None,
     setting: Setting = "completion",
+    device: torch.device = CPU,
 ) -> SupportEncoder:
     """Trains an encoder for unseen entities with at most ``shots`` support facts; see ``load_or_train_encoder``.
 
@@ -120,10 +124,10 @@ def train_encoder(
     batches = EncoderBatches(graph, units_per_tick, names, config, max(shots, _MIN_SHOTS), setting)
     updates = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
     rng = np.random.default_rng([seed, len(graph.base)])
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=seeded_devices(device)):
         torch.manual_seed(seed)
         word_weight = torch.from_numpy(batches.word_weight)
-        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight)
+        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight).to(device)
         optimizer = torch.optim.AdamW(
             encoder.parameters(), config.learning_rate, weight_decay=_WEIGHT_DECAY, fused=True
         )
@@ -142,7 +146,7 @@ def train_encoder(
             if on_progress is not None:
                 on_progress(Progress("encoder", update + 1, updates, "updates"))
     encoder.freeze(np.diff(graph.base.offsets) > 0)
-    return encoder
+    return encoder.to(CPU)
 
 
 def _lr_factor(update: int, updates: int) -> float:
@@ -186,27 +190,29 @@ class EncoderBatches:
         edge, support, known = self._draw(rng)
         if not len(edge):
             return None
-        base, subject = self._base, self._subject[edge]
+        base, subject, device = self._base, self._subject[edge], encoder.entity.device
         answer, time = base.target[edge].astype(np.int64), base.time[edge]
+        gap = (time[:, None] - base.time[support]) * self._units_per_tick
         inputs = EncoderInput(
-            relation=long_tensor(base.relation[edge]),
-            known=torch.from_numpy(known),
-            support_entity=long_tensor(base.target[support]),
-            support_relation=long_tensor(base.relation[support]),
-            gap=torch.from_numpy(((time[:, None] - base.time[support]) * self._units_per_tick).astype(np.float32)),
+            relation=long_tensor(base.relation[edge], device),
+            known=tensor_of(known, device),
+            support_entity=long_tensor(base.target[support], device),
+            support_relation=long_tensor(base.relation[support], device),
+            gap=tensor_of(gap.astype(np.float32), device),
             name=self._names(encoder, subject, rng),
         )
         vector, key = encoder(inputs)
         listed, log_weight = self._sample_candidates(answer, rng)
         column = np.full(len(self._degree), -1)
         column[listed] = np.arange(len(listed))
-        score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(0, long_tensor(listed))
-        queries = subject, inputs.relation.numpy(), time
+        bias = encoder.bias.index_select(0, long_tensor(listed, device))
+        score = vector @ encoder.answer_rows(self._words, listed).T + bias
+        queries = subject, array_of(inputs.relation), time
         before = time if self._past_only else None
         window = event_window(self._events, self._units_per_tick, *queries, column, _MAX_EVENTS, rng, before)
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
-        score = score + mass.log1p() + log_weight
-        return torch.nn.functional.cross_entropy(score, long_tensor(column[answer]))
+        score = score + mass.log1p() + tensor_of(log_weight, device)
+        return torch.nn.functional.cross_entropy(score, long_tensor(column[answer], device))
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Edges used as queries, and edges of their supports, [batch, K]; an edge is never its own support."""
@@ -231,11 +237,11 @@ class EncoderBatches:
         """Name embeddings of the subjects, some of which are dropped."""
         embedding = encoder.name_embedding(self._words, subject)
         kept = rng.random(len(subject)) >= self._config.name_dropout
-        return embedding * torch.from_numpy(kept.astype(np.float32))[:, None]
+        return embedding * tensor_of(kept.astype(np.float32), embedding.device)[:, None]
 
     def _sample_candidates(
         self, answer: NDArray[np.int64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], Tensor]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Entities of the softmax, and the log of how many each represents: all answers, and a sample of the rest."""
         answers = np.unique(answer)
         rest = np.setdiff1d(self._known, answers, assume_unique=True)
@@ -243,7 +249,7 @@ class EncoderBatches:
         log_weight = np.concatenate(
             [np.zeros(len(answers)), np.full(len(drawn), np.log(max(len(rest), 1) / max(len(drawn), 1)))]
         )
-        return np.concatenate([answers, drawn]), torch.from_numpy(log_weight.astype(np.float32))
+        return np.concatenate([answers, drawn]), log_weight.astype(np.float32)
 
 
 def _encoder_key(

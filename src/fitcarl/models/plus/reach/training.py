@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from fitcarl.config.schema import ReachConfig
+from fitcarl.core.device import CPU, seeded_devices
 from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.core.tensors import tensor_of
 from fitcarl.errors import FitcarlError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.reach.network import ReachInput, ReachNetwork
@@ -33,6 +35,7 @@ def train_reach(
     seed: int,
     shots: int,
     on_progress: OnProgress | None = None,
+    device: torch.device = CPU,
 ) -> ReachNetwork:
     """A frozen reach network for unseen entities with about ``shots`` support facts.
 
@@ -43,6 +46,7 @@ def train_reach(
         seed: Seed of all random choices.
         shots: K, the number of support facts.
         on_progress: Called after every update.
+        device: Where the network is trained; it is returned on the CPU.
 
     Raises:
         FitcarlError: If the loss is not finite.
@@ -50,9 +54,9 @@ def train_reach(
     batches = ReachBatches(graph, config.batch_size, shots)
     updates = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
     rng = np.random.default_rng([seed, len(graph.base)])
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=seeded_devices(device)):
         torch.manual_seed(seed)
-        network = ReachNetwork(config.dim, graph.entities, graph.relations.directed)
+        network = ReachNetwork(config.dim, graph.entities, graph.relations.directed).to(device)
         optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=_WEIGHT_DECAY)
         for update in range(0 if batches.empty else updates):
             for group in optimizer.param_groups:
@@ -70,7 +74,7 @@ def train_reach(
             if on_progress is not None:
                 on_progress(Progress("reach", update + 1, updates, "updates"))
     network.freeze(np.diff(graph.base.offsets) > 0)
-    return network
+    return network.to(CPU)
 
 
 class ReachBatches:
@@ -90,9 +94,10 @@ class ReachBatches:
         if not len(answer):
             return None
         reached = network(self._base.columns, inputs, units_per_tick)
-        found = torch.from_numpy(np.flatnonzero(reached.entity == answer[reached.query]))
-        if not len(found):
+        hit = np.flatnonzero(reached.entity == answer[reached.query])
+        if not len(hit):
             return None
+        found = tensor_of(hit, reached.score.device)
         return -reached.log_probability(len(answer)).index_select(0, found).mean()
 
     def draw(self, rng: np.random.Generator) -> tuple[ReachInput, np.ndarray[tuple[int], np.dtype[np.int64]]]:

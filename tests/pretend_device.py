@@ -7,10 +7,14 @@ devices, or reads a tensor by ``numpy()`` without moving it, fails as it would o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
+from torch.optim import optimizer
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
@@ -114,3 +118,12 @@ def _values(value: Any) -> Any:
 
 def _wrapped(value: Any) -> Any:
     return PretendTensor(value) if isinstance(value, Tensor) and not isinstance(value, PretendTensor) else value
+
+
+@contextmanager
+def with_fused_optimizers() -> Iterator[None]:
+    """Lets the fused optimizers of PyTorch run on the pretend device."""
+    supported = optimizer._get_fused_kernels_supported_devices
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimizer, "_get_fused_kernels_supported_devices", lambda: [*supported(), DEVICE.type])
+        yield

@@ -40,14 +40,26 @@ def torch_action_scores(
     is_query_entity = (unseen_row >= 0) & (index.entity == index.query_entity[:, None])
     padding = np.arange(actions) >= index.action_count[:, None]
     arrays = index.relation, index.entity, index.difference, unseen_row, is_query_entity, padding
-    tables = embeddings.relation, embeddings.entity, embeddings.time, embeddings.unseen_embeddings
+    frozen = embeddings.frozen_relations
+    relation = torch.cat([embeddings.relation[:frozen].detach(), embeddings.relation[frozen:]])
+    tables = relation, embeddings.entity, embeddings.time, embeddings.unseen_embeddings
     chunk = max(1, _NUMBERS // max(1, actions * history.shape[2]))
     parts = []
     for low in range(0, len(history), chunk):
         part = slice(low, low + chunk)
         rows = [tensor_of(array[part], device) for array in arrays]
         vectors = torch.cat([history[part], query[part]], 1)
-        parts.append(checkpoint(_chunk_scores, vectors, query_entity[part], *tables, *rows, use_reentrant=False))
+        parts.append(
+            checkpoint(
+                _chunk_scores,
+                vectors,
+                query_entity[part],
+                *tables,
+                *rows,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
+        )
     return torch.cat(parts) if parts else history.new_zeros(0, 5, actions)
 
 

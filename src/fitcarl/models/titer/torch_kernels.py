@@ -34,7 +34,17 @@ def torch_gated_scores(
     for low in range(0, len(vectors), chunk):
         part = slice(low, low + chunk)
         rows = [tensor_of(array[part], vectors.device) for array in actions]
-        parts.append(checkpoint(_chunk_scores, vectors[part], state_gate[part], *tables, *rows, use_reentrant=False))
+        parts.append(
+            checkpoint(
+                _chunk_scores,
+                vectors[part],
+                state_gate[part],
+                *tables,
+                *rows,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
+        )
     return torch.cat(parts) if parts else vectors.new_zeros(0, width)
 
 

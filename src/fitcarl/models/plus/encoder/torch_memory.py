@@ -53,7 +53,7 @@ def torch_event_mass(
     mass = query.new_zeros(len(query) * columns)
     for low in range(0, len(owner), _PAIRS):
         *indices, target = (long_tensor(array[low : low + _PAIRS], query.device) for array in arrays)
-        weight = checkpoint(_weights, *parts, *indices, max_log_weight, use_reentrant=False)
+        weight = checkpoint(_weights, *parts, *indices, max_log_weight, use_reentrant=False, preserve_rng_state=False)
         mass = mass.index_add(0, target, weight)
     return mass.view(len(query), columns)
 

@@ -55,6 +55,9 @@ class PretendTensor(Tensor):
 class PretendDevice(TorchDispatchMode):
     """Makes ``torch.device("meta")`` a device with values while it is active."""
 
+    operations = 0
+    """Operations on tensors of the device so far."""
+
     def __enter__(self) -> PretendDevice:
         self._overwrites = torch.__future__.get_overwrite_module_params_on_conversion()
         torch.__future__.set_overwrite_module_params_on_conversion(True)  # assigning ``data`` would leave the values
@@ -75,6 +78,7 @@ class PretendDevice(TorchDispatchMode):
         if name == "aten::detach" and not pretend:
             return func(*args, **kwargs)
         target = kwargs.get("device")
+        self.operations += bool(pretend)
         if pretend and name not in _COPIES:
             _check_operands(name, args, flat)
         on_device = bool(pretend)

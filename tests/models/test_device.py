@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from fitcarl.config.presets import PRESETS
+from fitcarl.config.schema import ReachConfig
 from fitcarl.config.settings import configure
 from fitcarl.core.device import CPU, device_of, torch_operations
 from fitcarl.core.progress import ignore_progress
@@ -19,10 +21,12 @@ from fitcarl.core.tensors import array_of
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.models.base import Episode, GraphContext, Preparation, TrainableModel
+from fitcarl.models.plus.reach.network import ReachNetwork
+from fitcarl.models.plus.reach.training import train_reach
 from fitcarl.models.registry import TRAINABLE, trainable_class
 from fitcarl.tasks.task import Task, official_task
 from fitcarl.training.setup import never_stop, prepare_data
-from tests.pretend_device import DEVICE, PretendDevice, PretendTensor
+from tests.pretend_device import DEVICE, PretendDevice, PretendTensor, with_fused_optimizers
 from tests.small import SMALL_MODELS, data, home, small
 
 __all__ = ["data", "home"]
@@ -136,3 +140,42 @@ def test_model_returns_to_the_cpu_unchanged(prepared: Prepared) -> None:
     for name, value in prepared.model.module.named_parameters():
         assert torch.equal(value, returned.module.get_parameter(name)), name
     assert_close(gradients(returned, prepared.episodes), gradients(prepared.model, prepared.episodes))
+
+
+@pytest.mark.parametrize("name", ["gen", "plus"])
+def test_pretraining_runs_on_the_device(name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for device in (CPU, DEVICE):
+        monkeypatch.setenv("FITCARL_HOME", str(tmp_path / device.type / "home"))  # nothing is cached
+        with with_fused_optimizers(), PretendDevice() as pretend:
+            prepare(name, data, tmp_path / device.type, device)
+        assert (pretend.operations > 100) == (device == DEVICE)
+        artifact = "encoder" if name == "plus" else "embeddings"
+        found.append(Artifacts(tmp_path / device.type).read(artifact)[0])
+    assert_similar(found[1], found[0])
+
+
+def assert_similar(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    """Compares trained tensors: rounding differs, and optimizers divide small gradients by their size."""
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        if value.numel():
+            change = (found[name].double() - value.double()).abs().mean()
+            assert change <= 1e-3 * max(float(value.double().abs().mean()), 1e-2), name
+
+
+def test_reach_network_is_trained_on_the_device(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = []
+
+    def train(*arguments: Any) -> ReachNetwork:
+        devices.append(arguments[-1])
+        return train_reach(*arguments)
+
+    monkeypatch.setattr("fitcarl.models.plus.trainable.train_reach", train)
+    with with_fused_optimizers(), PretendDevice():
+        prepared = prepare("plus, forecast", data, tmp_path, DEVICE)
+        context = GraphContext.from_dataset(prepared.dataset)
+        arguments = context.graph, context.units_per_tick, ReachConfig(max_updates=5, min_updates=1), 0, 2, None
+        found, expected = (train_reach(*arguments, device).state_dict() for device in (DEVICE, CPU))
+    assert devices == [DEVICE]
+    assert_similar(found, expected)

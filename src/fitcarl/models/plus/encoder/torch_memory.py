@@ -1,8 +1,8 @@
 """The temporal memory as PyTorch operations, for tensors that are not on the CPU.
 
-Results and gradients are those of the compiled loops of ``temporal_memory`` up to rounding. The events of all queries
-are listed on the CPU; pairs of a query and an event are processed in chunks that are computed again in the backward
-pass, so that memory does not grow with their number.
+Results and gradients are those of the compiled loops of ``temporal_memory`` up to rounding. Queries are processed in
+chunks: their events are listed on the CPU, and gathered embeddings are computed again in the backward pass, so that
+memory does not grow with the number of events.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from fitcarl.core.arrays import spans
+from fitcarl.core.arrays import Positions, batches, spans
 from fitcarl.core.tensors import long_tensor
 
 if TYPE_CHECKING:
     from fitcarl.models.plus.encoder.temporal_memory import EventWindow
 
 _PAIRS = 1 << 18
-"""Pairs of a query and an event per chunk; each gathers two key embeddings."""
+"""Pairs of a query and an event per chunk, each of which gathers two key embeddings; a chunk has at least a query."""
 
 
 def torch_event_mass(
@@ -42,26 +42,28 @@ def torch_event_mass(
         time_decay: [buckets of the gap].
         max_log_weight: The highest log-weight of an event.
     """
-    owner, event = _pairs(window)
     columns = int(window.column.max(initial=-1)) + 1
-    offset = (window.event_time[event] - window.time[owner]) * window.buckets_per_tick
-    gap = np.floor(offset + len(time_decay) / 2)
-    cell = owner * columns + window.column[window.event_target[event]]
-    relations = window.relation[owner] * len(relation_affinity) + window.event_relation[event]
-    arrays = owner, window.event_source[event], relations, gap, window.stride[owner], cell
+    events = np.maximum(0, -((window.first - window.last) // window.stride))
     parts = query, key_embedding, relation_affinity, time_decay
-    mass = query.new_zeros(len(query) * columns)
-    for low in range(0, len(owner), _PAIRS):
-        *indices, target = (long_tensor(array[low : low + _PAIRS], query.device) for array in arrays)
+    found = []
+    for rows in batches(events, _PAIRS):
+        owner, event = _pairs(window, rows, events[rows])
+        offset = (window.event_time[event] - window.time[owner]) * window.buckets_per_tick
+        gap = np.floor(offset + len(time_decay) / 2)
+        relations = window.relation[owner] * len(relation_affinity) + window.event_relation[event]
+        cell = (owner - rows.start) * columns + window.column[window.event_target[event]]
+        arrays = owner, window.event_source[event], relations, gap, window.stride[owner], cell
+        *indices, target = (long_tensor(array, query.device) for array in arrays)
         weight = checkpoint(_weights, *parts, *indices, max_log_weight, use_reentrant=False, preserve_rng_state=False)
-        mass = mass.index_add(0, target, weight)
-    return mass.view(len(query), columns)
+        mass = query.new_zeros((rows.stop - rows.start) * columns).index_add(0, target, weight)
+        found.append(mass.view(-1, columns))
+    return torch.cat(found) if found else query.new_zeros(0, columns)
 
 
-def _pairs(window: EventWindow) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Queries and events [pairs] that are not excluded."""
-    count = np.maximum(0, -((window.first - window.last) // window.stride))
-    owner, position = spans(np.zeros_like(count), count)
+def _pairs(window: EventWindow, rows: slice, events: Positions) -> tuple[Positions, Positions]:
+    """Queries and events [pairs] of some queries, which have these numbers of events; without excluded events."""
+    row, position = spans(np.zeros_like(events), events)
+    owner = row + rows.start
     event = window.first[owner] + position * window.stride[owner]
     source, target = window.event_source[event], window.event_target[event]
     asked = window.entity[owner]

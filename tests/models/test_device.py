@@ -39,6 +39,7 @@ CASES = {
     "plus, forecast": ({"preset": "plus", "setting": "forecast"}, small("plus")),
     "plus, names": ({"preset": "plus"}, (*small("plus"), "features.names=true")),
     "gen, transductive": ({"model": "gen"}, (*SMALL_MODELS["gen"], "network.transductive=true")),
+    "titer, inductive mean": ({"model": "titer"}, (*SMALL_MODELS["titer"], "search.inductive_mean=true")),
     "complex, sampled": ({"model": "complex"}, (*SMALL_MODELS["complex"], "training.negatives=20")),
     "complex, fold-in": ({"model": "complex"}, (*SMALL_MODELS["complex"], "sees=fold-in")),
     "telm, fold-in": ({"model": "telm"}, (*SMALL_MODELS["telm"], "sees=fold-in", "training.first_stage=1")),

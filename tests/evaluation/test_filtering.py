@@ -32,7 +32,7 @@ def known():
 
 
 def test_all_parts_of_dataset_are_known_answers(known):
-    assert others(known, (0, 0, 19, 5), "time-aware") == [1]
+    assert others(known, (12, 3, 19, 5), "time-aware") == [5, 6]
     assert others(known, (10, 0, 19, 5), "time-aware") == [2]
     assert others(known, (11, 0, 19, 5), "time-aware") == [3, 4, 10]
     assert others(known, (11, 0, 19, 6), "time-aware") == [10]

@@ -180,3 +180,22 @@ def test_reach_network_is_trained_on_the_device(data: Path, tmp_path: Path, monk
         found, expected = (train_reach(*arguments, device).state_dict() for device in (DEVICE, CPU))
     assert devices == [DEVICE]
     assert_similar(found, expected)
+
+
+def test_large_encoder_is_trained_and_scores_on_the_device(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With updates of single rows, and with a pool instead of all entities."""
+    monkeypatch.setattr("fitcarl.models.plus.encoder.training.ROW_WISE_FROM", 1)
+    monkeypatch.setattr("fitcarl.models.plus.encoder.network.POOL_FROM", 1)
+    found = []
+    for device in (CPU, DEVICE):
+        monkeypatch.setenv("FITCARL_HOME", str(tmp_path / device.type / "home"))  # nothing is cached
+        with with_fused_optimizers(), PretendDevice():
+            prepared = prepare("plus", data, tmp_path / device.type, device)
+            scores = prepared.model.to(device).scorer().score(prepared.test, prepared.test.queries)
+        found.append((Artifacts(tmp_path / device.type).read("encoder")[0], scores))
+    [(expected, on_cpu), (weights, on_device)] = found
+    assert_similar(weights, expected)
+    assert len(on_device.entity) == pytest.approx(len(on_cpu.entity), rel=0.01)
+    assert on_device.score.mean() == pytest.approx(on_cpu.score.mean(), rel=0.01)

@@ -12,7 +12,7 @@ import pytest
 from fitcarl.data.dataset import MetaSet
 from fitcarl.errors import InputError
 from fitcarl.models.plus.encoder.network import EncoderScorer
-from fitcarl.models.plus.statistics import event_index
+from fitcarl.models.plus.event_index import event_index
 from fitcarl.predict import Fact, Prediction, Predictor, Query
 from fitcarl.runs.nearest_facts import MAX_SUPPORT
 from fitcarl.runs.run import Run

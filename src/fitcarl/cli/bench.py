@@ -31,6 +31,7 @@ def build() -> typer.Typer:
     app.command("explain")(benchmark_explain)
     app.command("serve")(benchmark_serve)
     app.command("update")(benchmark_update)
+    app.command("scale")(benchmark_scale)
     return app
 
 
@@ -196,6 +197,70 @@ def benchmark_update(
     with console.progress() as bar:
         result = time_update(facts, added, on_progress=bar)
     _show(asdict(result), json)
+
+
+def benchmark_scale(
+    facts: Annotated[
+        str, typer.Option("--facts", metavar="N,N,…", help="Numbers of facts, separated by commas.")
+    ] = "20000,100000,300000",
+    setting: Annotated[
+        str, typer.Option("--setting", metavar="SETTING", help="What is trained for: completion or forecast.")
+    ] = "completion",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Train with default settings: minutes at a million facts.")
+    ] = False,
+    updates: Annotated[int, typer.Option("--updates", min=1, help="Updates of the encoder, without --whole.")] = 100,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Training episodes, without --whole.")] = 10,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Threads; by default all cores.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", metavar="FOLDER", help="Keep the generated facts and runs here.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the growth of every stage: .svg, .png or .pdf.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure how every stage grows with the number of facts, on generated facts: seconds, memory and exponents."""
+    from fitcarl.core.parallel import usable_cores
+
+    sizes = _sizes(facts)
+    if setting not in ("completion", "forecast"):
+        raise InputError("unknown value", field="--setting", found=setting, expected="completion or forecast")
+    if plot is not None:
+        require_extra("plot", "matplotlib", needed_by="--plot")
+    from fitcarl.bench.scale import measure_scale
+    from fitcarl.bench.scale_stages import ScaleOptions
+    from fitcarl.reporting.scale_table import plot_growth, scale_table
+
+    options = ScaleOptions(
+        setting=setting,  # type: ignore[arg-type]
+        whole=whole,
+        updates=updates,
+        episodes=episodes,
+        threads=threads or usable_cores(),
+    )
+    with console.progress() as bar:
+        result = measure_scale(sizes, options, folder, on_progress=bar).to_json()
+    if plot is not None:
+        plot_growth(result, plot)
+    if json:
+        console.show_json(result)
+    else:
+        console.show(*scale_table(result))
+
+
+_LEAST_FACTS = 10_000
+
+
+def _sizes(text: str) -> list[int]:
+    """The value of ``--facts``: different numbers of facts."""
+    parts = [part.strip().replace("_", "") for part in text.split(",")]
+    valid = all(part.isascii() and part.isdigit() for part in parts)
+    sizes = sorted({int(part) for part in parts}) if valid else []
+    if not sizes or sizes[0] < _LEAST_FACTS:
+        expected = f"numbers from {_LEAST_FACTS:,} on, such as 20000,300000"
+        raise InputError("not numbers of facts", field="--facts", found=text, expected=expected)
+    return sizes
 
 
 def _show(result: dict[str, Any], json: bool) -> None:

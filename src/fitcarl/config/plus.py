@@ -84,7 +84,12 @@ class PlusTrainingConfig(TaskTrainingConfig):
         description="source of training tasks: the meta-train split, pseudo-unseen background entities (the default "
         "if there is no meta-train split), or both in equal shares",
     )
-    folds: int = Field(4, ge=1, description="groups of pseudo-unseen entities, held out in turn (tasks pseudo or both)")
+    folds: int = Field(
+        4,
+        ge=1,
+        description="groups of pseudo-unseen entities, held out in turn (tasks pseudo or both), or at once if they "
+        "have at most 1 % of the facts together",
+    )
     queries_per_entity: int = Field(
         4, ge=0, description="queries sampled per unseen entity of a training task; 0 for all"
     )

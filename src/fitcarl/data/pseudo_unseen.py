@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,18 @@ class PseudoUnseen:
         """Minimum and maximum number of facts of the selected entities."""
         counts = self.count[np.concatenate(self.groups)]
         return int(counts.min()), int(counts.max())
+
+    def merged(self, facts: int, share: float) -> PseudoUnseen:
+        """All groups as one if they have at most a share of the facts together, otherwise the groups as they are.
+
+        Few facts are missing then, and one background serves all tasks.
+
+        Args:
+            facts: The number of all facts.
+            share: The share.
+        """
+        group = np.concatenate(self.groups)
+        return replace(self, groups=(group,)) if self.count[group].sum() <= share * facts else self
 
     def __str__(self) -> str:
         sizes = sorted({len(group) for group in self.groups})

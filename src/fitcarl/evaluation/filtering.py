@@ -58,9 +58,13 @@ class KnownAnswers:
 
     @classmethod
     def of(cls, dataset: Dataset) -> KnownAnswers:
-        """The index of all facts of a dataset: background, all meta sets and dropped facts."""
-        metas = [dataset.meta(split).facts for split in SPLITS]
-        facts = Quadruples.concat([dataset.background, *metas, dataset.dropped])
+        """The index of the facts of all unseen entities of a dataset, the only ones that queries are about."""
+        metas = [dataset.meta(split) for split in SPLITS]
+        unseen = np.zeros(len(dataset.vocabulary.entities), dtype=np.bool_)
+        for meta in metas:
+            unseen[meta.entities] = True
+        parts = [dataset.background, *(meta.facts for meta in metas), dataset.dropped]
+        facts = Quadruples.concat([part.take(unseen[part.subject] | unseen[part.object]) for part in parts])
         return cls.of_facts(facts, dataset.vocabulary.relation_ids)
 
     @classmethod

@@ -19,6 +19,9 @@ from fitcarl.tasks.task import Task, official_task, sampled_task
 _KEPT_FOLDS = 4
 """Number of folds whose backgrounds are cached; those of other folds are computed again."""
 
+_SMALL_SHARE = 0.01
+"""Share of the facts up to which all pseudo-unseen entities are held out at once."""
+
 
 @dataclass(frozen=True)
 class SampledTask:
@@ -52,7 +55,7 @@ class TaskSampler:
                 expected="more facts" + pseudo,
             )
         if config.task_source in ("pseudo", "both"):
-            self.pseudo_unseen = select_pseudo_unseen(
+            groups = select_pseudo_unseen(
                 dataset.background,
                 len(dataset.vocabulary.entities),
                 config.shots,
@@ -60,6 +63,7 @@ class TaskSampler:
                 groups=config.folds,
                 name=dataset.name,
             )
+            self.pseudo_unseen = groups.merged(len(dataset.background), _SMALL_SHARE)
 
     @property
     def always_visible_facts(self) -> Quadruples:

@@ -16,6 +16,7 @@ from fitcarl.core.device import resolve_device
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop
 from fitcarl.core.progress_bar import reporting
+from fitcarl.core.stages import stage
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.holdout import HoldoutRule
@@ -109,13 +110,15 @@ def train(
     config = configure(preset, [*settings, *limit], model=model, shots=shots, seed=seed, **chosen)
     folder = Path(out)
     _check_new(folder)
-    source = data if isinstance(data, Dataset | Facts) else _open(data, read)
+    with stage("reading"):
+        source = data if isinstance(data, Dataset | Facts) else _open(data, read)
     if source is data and isinstance(source, Dataset):
         validate(source, source.name)  # datasets read from a folder are already validated
     if holdout is not None and isinstance(source, Dataset):
         raise InputError("applies to plain facts only", field="holdout", expected="facts, or a dataset without it")
     in_memory = source is data or is_frame(data)
-    setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)), holdout)
+    with stage("holding out"):
+        setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)), holdout)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder), reporting(on_progress) as report:
         _check_new(folder)  # another process may have trained here in the meantime
@@ -189,9 +192,11 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device
     if folder.result.exists() and not folder.state.exists():
         raise InputError("is missing", file=folder.state, expected="the state that training is resumed from")
     unit = folder.read_data().unit_in(dataset.calendar) if folder.data.exists() else setup.time_unit
-    context = GraphContext.from_dataset(dataset, unit)
+    with stage("index"):
+        context = GraphContext.from_dataset(dataset, unit)
     all_facts = setup.keep_all_facts
-    folder.create(dataset, setup.source, config, context.graph, time_unit=unit, keep_all_facts=all_facts)
+    with stage("saving"):
+        folder.create(dataset, setup.source, config, context.graph, time_unit=unit, keep_all_facts=all_facts)
     log_time_unit(config, dataset.calendar, unit)
     log_task_source(setup)
     if device.type != "cpu":
@@ -209,7 +214,8 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device
         _log.warning("%s: is missing, so training starts again", folder.state)
     cpu_start = process_time()
     try:
-        model = trainable_class(config.model).prepare(preparation).to(device)
+        with stage("preparation"):
+            model = trainable_class(config.model).prepare(preparation).to(device)
         complete = model if part is dataset else model.refit_statistics(context.graph)
         state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start, complete)
     except Interrupted as interrupted:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fitcarl.core.device import CPU, device_of
 from fitcarl.core.files import write_json
+from fitcarl.core.stages import stage
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.open_queries.event_index import EventIndex
@@ -25,13 +26,17 @@ def finish(
     dataset, config = setup.dataset, setup.config
     trace.plot_curve(trace.read(folder.trace), folder.curve)
     folder.load_weights(model.module)
-    calibrations = calibrate_settings(model.scorer(), dataset, config)
-    folder.save_calibrations(calibrations)
-    write_json(folder.open_queries, _open_models(setup, context).to_json())
+    with stage("calibration"):
+        calibrations = calibrate_settings(model.scorer(), dataset, config)
+        folder.save_calibrations(calibrations)
+    with stage("open queries"):
+        write_json(folder.open_queries, _open_models(setup, context).to_json())
     if setup.keep_all_facts:
         context = replace(context, graph=open_graph(folder.graph))
-        model = model.refit_statistics(context.graph)
-    model.save_artifacts(folder.artifacts)
+        with stage("statistics"):
+            model = model.refit_statistics(context.graph)
+    with stage("saving"):
+        model.save_artifacts(folder.artifacts)
     write_json(
         folder.result,
         {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from fitcarl.core.stages import stage
 from fitcarl.models.base import TrainableModel
 from fitcarl.tasks.sampler import TaskSampler
 
@@ -16,8 +17,13 @@ class FoldModels:
 
     def __init__(self, model: TrainableModel, sampler: TaskSampler) -> None:
         self._model = model
-        self._refit = lru_cache(_KEPT)(lambda fold: model.refit_statistics(sampler.background(fold)))
+        self._refit = lru_cache(_KEPT)(lambda fold: _refit(model, sampler, fold))
 
     def model_for(self, fold: int | None) -> TrainableModel:
         """The model whose statistics were computed without the entities of the fold; None is the whole background."""
         return self._model if fold is None else self._refit(fold)
+
+
+def _refit(model: TrainableModel, sampler: TaskSampler, fold: int) -> TrainableModel:
+    with stage("folds"):
+        return model.refit_statistics(sampler.background(fold))

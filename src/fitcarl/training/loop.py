@@ -10,6 +10,7 @@ import torch
 
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.progress import Interrupted, Progress
+from fitcarl.core.stages import stage
 from fitcarl.errors import FitcarlError
 from fitcarl.models.base import Episode, EpisodeResult, TrainableModel
 from fitcarl.runs.layout import RunFolder
@@ -51,18 +52,22 @@ def run_episodes(
     if state.episode < config.episodes:
         folder.result.unlink(missing_ok=True)  # written again at the end
     models, validated = FoldModels(model, setup.sampler), validated or model
-    validation = Validation.of(setup.dataset, setup.config.shots, setup.config.setting)
+    with stage("validation"):
+        validation = Validation.of(setup.dataset, setup.config.shots, setup.config.setting)
     start, cpu_start = perf_counter() - state.seconds, process_time() - state.cpu_seconds
     while state.episode < config.episodes and not config.ran_out(state.validations_since_best, state.episode):
         episode = state.episode + 1
-        sampled = setup.sampler.sample(episode)
-        step = Episode(sampled.task, episode_seed(setup.config.seed, episode), episode)
-        result = models.model_for(sampled.fold).training_step(step)
-        _update(optimizer, result, episode, learning_rate(episode, config), config.grad_clip)
+        with stage("episodes"):
+            sampled = setup.sampler.sample(episode)
+            step = Episode(sampled.task, episode_seed(setup.config.seed, episode), episode)
+            result = models.model_for(sampled.fold).training_step(step)
+            _update(optimizer, result, episode, learning_rate(episode, config), config.grad_clip)
         state = replace(state, episode=episode, seconds=perf_counter() - start)
         entry = trace.TraceEntry(episode, float(result.loss.detach()), dict(result.metrics), state.seconds)
         if episode % config.validate_every == 0 or episode == config.episodes:
-            entry = replace(entry, valid_mrr=(mrr := validation.mrr(validated.scorer())))
+            with stage("validation"):
+                mrr = validation.mrr(validated.scorer())
+            entry = replace(entry, valid_mrr=mrr)
             state = state.after_validation(mrr)
             if state.best_episode == episode:
                 folder.save_weights(module)

@@ -185,7 +185,7 @@ def test_statistics_of_an_older_version_are_reported(data: Path, tmp_path: Path)
     run = train(data, out=tmp_path / "run", episodes=1, settings=settings)
     assert not run.folder.artifacts.exists("encoder")
     parts, about = run.folder.artifacts.read("statistics")
-    del parts["event_relation"]
+    del parts["excitation"]
     run.folder.artifacts.write("statistics", parts, about)
     with pytest.raises(InputError, match=r"older version.*train it again"):
         Run.load(run.folder.path)

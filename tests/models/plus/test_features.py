@@ -221,8 +221,8 @@ def with_statistics(**change: Callable[[Floats], Floats]) -> Callable[[FeatureIn
 
 def with_encoder(support_only: float, with_events: float) -> Callable[[FeatureInputs], FeatureInputs]:
     def apply(inputs: FeatureInputs) -> FeatureInputs:
-        tables = [np.full((1, len(TEXTS)), value, dtype=np.float32) for value in (support_only, with_events)]
-        return inputs._replace(encoder=inputs.encoder._replace(support_only=tables[0], with_events=tables[1]))
+        values = np.tile(np.array([support_only, with_events], dtype=np.float32), (len(inputs.entity), 1))
+        return inputs._replace(encoder=values)
 
     return apply
 

@@ -67,11 +67,11 @@ def test_event_index_lists_objects_of_a_relation_with_times(facts: list[tuple[in
     both = [(s, r, o, t) for s, r, o, t in facts] + [(o, r + 2, s, t) for s, r, o, t in facts]
     for relation in range(4):
         low, high = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
-        objects = statistics.object_keys[low:high] % 4
+        objects = statistics.object_entity[low:high]
         assert objects.tolist() == sorted({o for _, r, o, _ in both if r == relation})
         for place in range(low, high):
             times = statistics.object_times[statistics.object_offsets[place] : statistics.object_offsets[place + 1]]
-            wanted = statistics.object_keys[place] % 4
+            wanted = statistics.object_entity[place]
             assert times.tolist() == sorted(t for _, r, o, t in both if (r, o) == (relation, wanted))
 
 

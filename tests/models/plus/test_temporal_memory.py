@@ -11,7 +11,7 @@ import torch
 
 from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
-from fitcarl.models.plus.statistics import event_index
+from fitcarl.models.plus.event_index import event_index
 
 
 @pytest.mark.parametrize(("units_per_tick", "reach"), [(1.0, 2), (0.5, 4), (0.3, 6), (30.4, 1)])

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.arrays import Groups, Positions, offsets_of
+from fitcarl.core.arrays import Groups, Positions, offsets_of, spans
 from fitcarl.data.quadruples import Ids
-from fitcarl.graph.temporal import Adjacency, TemporalGraph
+from fitcarl.graph.kernels import stable_order
+from fitcarl.graph.temporal import Adjacency, TemporalGraph, order_by_time
 
 _LAGS = (1, 2, 4, 8, 16)
 """A fact's successors are the facts this many places later among those of the same entity, in order of time."""
 _YOUNG = 100
 """Successors are counted for the first facts of an entity: what new entities do next differs from what hubs do."""
+_MAX_EDGES = 2_000_000
+"""Edges whose successors are counted; of a larger graph, those of every n-th entity."""
 _RECENT_FACTS = 1000
 """Facts of an entity that ``relations_around`` counts, the latest ones."""
 
@@ -46,7 +49,7 @@ class EventIndex:
         ticks = (first, last - first + 1)
         events = Groups.of(_key(base.relation[forward], base.time[forward], ticks))
         relation, later, time = _successors(base)
-        order = np.lexsort((later, time, relation))
+        order = stable_order(relation, order_by_time(time), relations.directed)
         offsets = offsets_of(np.bincount(relation, minlength=relations.directed))
         return cls(graph, events, ticks, offsets, later[order], time[order])
 
@@ -87,13 +90,13 @@ def _key(relation: Ids, time: Ids, ticks: tuple[int, int]) -> Positions:
 
 
 def _successors(base: Adjacency) -> tuple[Ids, Ids, Ids]:
-    """Relation, later relation and later tick of all pairs of facts of one entity that are a lag apart."""
-    count = np.diff(base.offsets)
-    source = np.repeat(np.arange(len(count)), count)
-    young = np.arange(len(source)) - base.offsets[source] < _YOUNG
+    """Relation, later relation and later tick of pairs of facts of one entity that are a lag apart."""
+    chosen = np.arange(0, len(base.offsets) - 1, max(1, -(-len(base) // _MAX_EDGES)))
+    source, position = spans(base.offsets[chosen], np.diff(base.offsets)[chosen])
+    young = position - base.offsets[chosen[source]] < _YOUNG
     parts = []
     for lag in _LAGS:
-        first = np.flatnonzero((source[:-lag] == source[lag:]) & young[:-lag])
+        first = position[:-lag][(source[:-lag] == source[lag:]) & young[:-lag]]
         parts.append((base.relation[first], base.relation[first + lag], base.time[first + lag]))
     relation, later, time = (np.concatenate(column) for column in zip(*parts, strict=True))
     return relation, later, time

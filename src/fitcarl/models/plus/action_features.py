@@ -13,7 +13,13 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.graph.actions import ActionSpace, Nearest, action_space
 from fitcarl.graph.kernels import count_visible
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.candidates import Candidates, Shortlist, collect_candidates, padded_support
+from fitcarl.models.plus.candidates import (
+    Candidates,
+    Shortlist,
+    collect_candidates,
+    kernel_statistics,
+    padded_support,
+)
 from fitcarl.models.plus.encoder.network import EncoderScorer
 from fitcarl.models.plus.gaps import gap_buckets
 from fitcarl.models.plus.kernels import NO_PAIR_RATE, count_objects, describe_entities, hash_rules, multiplicity
@@ -142,10 +148,8 @@ def _query_features(statistics: GraphStatistics, queries: Queries, support: Padd
     gap = np.abs(queries.time[:, None] - support.time) * statistics.units_per_tick
     nearest = np.where(known, gap, 1 << 20).min(1)
     facts = np.maximum(known.sum(1), 1)
-    objects = count_objects(
-        *(statistics.relation_offsets, statistics.object_offsets, statistics.object_times, statistics.object_patches),
-        *(np.arange(len(queries)), queries.relation, queries.visible_before),
-    )
+    asked = np.arange(len(queries)), queries.relation, queries.visible_before
+    objects = count_objects(kernel_statistics(statistics), *asked)
     return np.stack([best, np.log1p(objects), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
 
 
@@ -200,9 +204,7 @@ def _describe(
     flat = out.reshape(-1, out.shape[-1])
     arguments = (
         *(queries.relation, queries.time, query, np.ascontiguousarray(entity)),
-        *(statistics.object_keys, statistics.object_offsets, statistics.object_times, statistics.object_patches),
-        *(graph.base.columns, queries.visible_before),
-        *(statistics.concepts.offsets, statistics.concepts.ids, statistics.concept_probability),
-        *(statistics.activity_scales, statistics.entities, flat),
+        *(kernel_statistics(statistics), graph.base.columns, queries.visible_before),
+        *(statistics.activity_scales, flat),
     )
     parallel_for(split_range(len(query)), lambda _, low, high: describe_entities(low, high, *arguments))

@@ -14,7 +14,7 @@ from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, EncoderScorer
-from fitcarl.models.plus.features.accumulate import Accumulator
+from fitcarl.models.plus.features.accumulate import Accumulator, new_workspace
 from fitcarl.models.plus.features.collect import collect
 from fitcarl.models.plus.features.inputs import EncoderScores, FeatureInputs, KernelStatistics, QueryBatch
 from fitcarl.models.plus.features.normalise import normalised_features
@@ -22,6 +22,9 @@ from fitcarl.models.plus.reach.network import ReachNetwork, reach_features
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.support import PaddedSupport, SupportFacts, query_support
 from fitcarl.tasks.task import Queries
+
+_QUERIES_PER_THREAD = 4
+"""Least number of queries for which another thread collects candidates."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def feature_inputs(
 ) -> tuple[FeatureInputs, NDArray[np.float32]]:
     """The candidates of ``collect_candidates`` with the inputs of their features, and their weights."""
     facts = query_support(support, queries, graph.relations)
-    batch, base, kernel_statistics = _query_batch(facts, queries), graph.base.columns, _kernel_statistics(statistics)
+    batch, base, arrays = _query_batch(facts, queries), graph.base.columns, kernel_statistics(statistics)
     scores = EncoderScores.empty(len(queries))
     if encoder_scorer is not None:
         scores = _encoder_scores(encoder_scorer, padded_support(facts, queries), statistics.units_per_tick, queries)
@@ -99,16 +102,22 @@ def feature_inputs(
     entity = np.empty((len(queries), width), dtype=np.int32)
     weight = np.zeros((len(queries), width), dtype=np.float32)
     accumulators = np.empty((len(queries), width, len(Accumulator)), dtype=np.float32)
+    log_probs = np.empty((len(queries), width, 2), dtype=np.float32)
     arguments = (
-        *(batch, base, graph.overlay.columns, kernel_statistics, scores),
+        *(batch, base, graph.overlay.columns, arrays, scores),
         statistics.scaling.preselection_arrays(),
         *(shortlist.size, shortlist.sampled, shortlist.seed),
-        *(counts, entity, weight, accumulators),
     )
-    parallel_for(split_range(len(queries)), lambda _, low, high: collect(low, high, *arguments))
+    most_facts = int(facts.counts.max(initial=0))
+
+    def fill(_: int, low: int, high: int) -> None:
+        found = new_workspace(graph.entities, most_facts, scores.top.shape[1])
+        collect(low, high, *arguments, found, counts, entity, weight, accumulators, log_probs)
+
+    parallel_for(split_range(len(queries), _QUERIES_PER_THREAD), fill)
     kept = np.arange(width) < counts[:, None]
-    found = offsets_of(counts), entity[kept], accumulators[kept]
-    return FeatureInputs(batch, base, kernel_statistics, scores, *found), weight[kept]
+    found = offsets_of(counts), entity[kept], accumulators[kept], log_probs[kept]
+    return FeatureInputs(batch, base, arrays, *found), weight[kept]
 
 
 def padded_support(facts: SupportFacts, queries: Queries) -> PaddedSupport:
@@ -145,7 +154,8 @@ def _query_batch(facts: SupportFacts, queries: Queries) -> QueryBatch:
     )
 
 
-def _kernel_statistics(statistics: GraphStatistics) -> KernelStatistics:
+def kernel_statistics(statistics: GraphStatistics) -> KernelStatistics:
+    """The arrays that kernels read."""
     concepts, names = statistics.concepts, statistics.names
     same = {name: getattr(statistics, name) for name in KernelStatistics._fields if hasattr(statistics, name)}
     return KernelStatistics(

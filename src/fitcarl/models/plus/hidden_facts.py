@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.graph.kernels import PatchColumns, lower_bound
+from fitcarl.graph.kernels import PatchColumns, lower_bound, lower_bounds
 from fitcarl.graph.patches import Positions, directed_edges, hide_facts, patch_groups
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.temporal_memory import WINDOW
@@ -82,8 +82,9 @@ class HiddenFacts:
 
 def _objects(statistics: GraphStatistics, query: Positions, edges: Quadruples) -> dict[str, object]:
     """The times of pairs (r, o) without those of the hidden edges."""
-    key = edges.relation.astype(np.int64) * statistics.entities + edges.object
-    pair = np.searchsorted(statistics.object_keys, key)
+    bounds = statistics.relation_offsets
+    low, high = bounds[edges.relation], bounds[edges.relation + 1]
+    pair = lower_bounds(statistics.object_entity, low, high, edges.object.astype(np.int64))
     order = np.lexsort((edges.time, pair, query))
     query, pair, time = query[order], pair[order], edges.time[order]
     # The n-th hidden edge of a query with the same pair and time takes the n-th of these equal times.

@@ -8,13 +8,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from fitcarl.graph.kernels import EdgeColumns, PatchColumns, inverse_relation, lower_bound, patched_range, visible_edges
+from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.gaps import BUCKETS, gap_bucket
 from fitcarl.tasks.task import NO_LIMIT
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Bytes = NDArray[np.int8]
 
 _CUTOFF = 6
 """Time scales beyond which exp(-gap / scale) is left out of a sum."""
@@ -163,30 +164,38 @@ def visible_times(statistics: Any, query: int, position: int, before: int) -> tu
 
 
 @njit(cache=True, nogil=True)
-def count_objects(
-    relation_offsets: Longs,
-    object_offsets: Longs,
-    object_times: Ints,
-    patches: PatchColumns,
-    query: Longs,
-    relation: Ints,
-    before: Ints,
-) -> Longs:
+def find_pair(statistics: Any, relation: int, entity: int) -> int:
+    """The position of the pair (r, o); -1 if there is none."""
+    first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
+    position = lower_bound(statistics.object_entity, first, end, entity)
+    return position if position < end and statistics.object_entity[position] == entity else -1
+
+
+@njit(cache=True, nogil=True)
+def visible_objects(statistics: Any, relation: int, before: int) -> int:
+    """The number of distinct objects of a relation strictly before a tick; hidden facts of single queries count."""
+    first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
+    return (end if before == NO_LIMIT else lower_bound(statistics.object_first, first, end, before)) - first
+
+
+@njit(cache=True, nogil=True)
+def count_objects(statistics: Any, query: Longs, relation: Ints, before: Ints) -> Longs:
     """int64 [queries]: the number of distinct objects of each relation strictly before a tick.
 
     ``query`` [queries] are their positions in the batch.
     """
     count = np.empty(len(relation), dtype=np.int64)
-    pairs = len(object_offsets) - 1
-    for q in range(len(relation)):
-        first, end = relation_offsets[relation[q]], relation_offsets[relation[q] + 1]
-        count[q] = end - first
-        if before[q] < NO_LIMIT or len(patches.key) > 0:
-            count[q] = 0
-            for position in range(first, end):
-                low, high = object_offsets[position], object_offsets[position + 1]
-                low, high = patched_range(patches, query[q], position, pairs, low, high)
-                count[q] += low < high and object_times[low] < before[q]
+    patches, pairs = statistics.object_patches, len(statistics.object_offsets) - 1
+    for i in range(len(relation)):
+        count[i] = visible_objects(statistics, relation[i], before[i])
+    for patch in range(len(patches.key)):  # pairs of which a query does not see some facts
+        q, position = patches.key[patch] // pairs, patches.key[patch] % pairs
+        for i in range(len(relation)):
+            first, end = statistics.relation_offsets[relation[i]], statistics.relation_offsets[relation[i] + 1]
+            if query[i] == q and first <= position < end:
+                whole = statistics.object_times[statistics.object_offsets[position]] < before[i]
+                low, high = patches.low[patch], patches.high[patch]
+                count[i] -= whole and not (low < high and statistics.object_times[low] < before[i])
     return count
 
 
@@ -210,17 +219,10 @@ def describe_entities(
     query_time: Ints,
     query: Longs,
     entity: Ints,
-    object_keys: Longs,
-    object_offsets: Longs,
-    object_times: Ints,
-    object_patches: PatchColumns,
+    statistics: Any,
     edges: EdgeColumns,
     visible_before: Ints,
-    concept_offsets: Longs,
-    concept_ids: Ints,
-    concept_probability: NDArray[np.float64],
     scales: Floats,
-    entities: int,
     out: Floats,
 ) -> None:
     """Features of the entity o that an action leads to: the first columns of ``out``, in this order.
@@ -230,23 +232,20 @@ def describe_entities(
     for i in range(low, high):
         q = query[i]
         node = entity[i]
-        key = np.int64(relation[q]) * entities + node
-        position = lower_bound(object_keys, 0, len(object_keys), key)
-        if position < len(object_keys) and object_keys[position] == key:
-            first, end = object_offsets[position], object_offsets[position + 1]
-            first, end = patched_range(object_patches, q, position, len(object_keys), first, end)
-            end = visible_end(object_times, first, end, visible_before[q])
+        position = find_pair(statistics, relation[q], node)
+        if position >= 0:
+            first, end = visible_times(statistics, q, position, visible_before[q])
             if end > first:
                 out[i, 0] = np.log1p(end - first)
                 for s in range(3):
-                    decayed = _decayed_count(object_times, first, end, query_time[q], scales[s])
+                    decayed = _decayed_count(statistics.object_times, first, end, query_time[q], scales[s])
                     out[i, 1 + s] = np.log(decayed + 0.01) + 4.6
                 out[i, 6] = 1.0
         low_edge, high_edge = visible_edges(edges, q, node, visible_before[q])
         out[i, 4] = np.log1p(high_edge - low_edge)
         total = 0.0
-        for c in range(concept_offsets[node], concept_offsets[node + 1]):
-            total += concept_probability[relation[q], concept_ids[c]]
+        for c in range(statistics.concept_offsets[node], statistics.concept_offsets[node + 1]):
+            total += statistics.concept_probability[relation[q], statistics.concept_ids[c]]
         out[i, 5] = total
 
 

@@ -105,7 +105,7 @@ class PlusScorer:
 
     def _cost(self, facts: Positions) -> Positions:
         """Rows of features of queries with so many support facts, at most; the scores of the encoder count as well."""
-        encoder_cost = self._background.entities // 20 if self._encoder_scorer is not None else 0
+        encoder_cost = 0 if self._encoder_scorer is None else self._encoder_scorer.scored // 20
         return self._shortlist.size + encoder_cost + (1 + facts) * self._action_count
 
     def score_counterfactuals(self, task: Task, query: Queries, variants: Sequence[Counterfactual]) -> Scores:

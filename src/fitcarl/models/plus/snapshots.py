@@ -14,7 +14,8 @@ from fitcarl.core.compression import compress, decompress
 from fitcarl.core.storage import Artifacts
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.statistics import EVENT_INDEX, GraphStatistics
+from fitcarl.models.plus.event_index import EVENT_INDEX
+from fitcarl.models.plus.statistics import GraphStatistics
 
 _FIRST_SNAPSHOT = 1000
 """Edges before the first snapshot; each further one has twice as many."""
@@ -58,10 +59,16 @@ class Snapshots:
             return self._made[number]
 
     def save(self, artifacts: Artifacts) -> None:
-        """Writes all snapshots but the empty one, so that a loaded run need not compute them."""
+        """Writes all snapshots but the empty one, so that a loaded run need not compute them.
+
+        Those that are made for this are not kept in memory.
+        """
         for number in range(1, len(self.ticks) + 1):
-            tick = int(self.ticks[number - 1])
+            tick, needed = int(self.ticks[number - 1]), number in self._made
             _write(artifacts, number, self.get(number), {"tick": tick, "edges": self._edges(tick)})
+            if not needed:
+                with self._lock:
+                    self._made.pop(number, None)
 
     def _edges(self, tick: int) -> int:
         """The number of edges before a tick."""

@@ -18,6 +18,7 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, stable_order
 from fitcarl.graph.temporal import TemporalGraph, order_by_time
+from fitcarl.models.plus.event_index import EVENT_INDEX, MAX_OBJECTS, event_index, frequent_objects
 from fitcarl.models.plus.features.inputs import DECAY_SCALES
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.gaps import BUCKETS, WIDTHS
@@ -54,15 +55,10 @@ _MIN_RATE, _MIN_EXCITATION, _MIN_SHARE = 1e-7, 1e-8, 1e-5
 _ACTIVITY_SCALES = (2.0, 14.0, 90.0)
 """Time scales of the activity of an action's target."""
 
-EVENT_INDEX = (
-    *("object_keys", "object_offsets", "object_times", "relation_offsets", "degree", "first_time"),
-    *("event_time", "event_source", "event_relation", "event_target"),
-)
-"""Fields of GraphStatistics that index the edges of a graph, see ``event_index``."""
 _STORED = (
     *("cooccurrence_rate", "pair_rate", "second_hop_rate", "excitation", "concept_probability"),
     *EVENT_INDEX,
-    *("embedding", "entity_factors", "relation_factors"),
+    *("embedding", "entity_factors", "relation_factors", "frequent_offsets", "frequent_objects"),
 )
 """Fields of GraphStatistics that are stored unchanged."""
 
@@ -81,14 +77,26 @@ class GraphStatistics:
     """float32 [slots]: log(1 + tries) of the same rule."""
     second_hop_rate: NDArray[np.float32]
     """float32 [2R, 2R]: the same share by r_2 and r_q only."""
-    object_keys: NDArray[np.int64]
-    """int64 [pairs], ascending: r * entities + o for every object o of relation r."""
+    object_entity: Ids
+    """int32 [pairs]: o for every pair (r, o) of a relation and an object; sorted by r, then o."""
     object_offsets: NDArray[np.int64]
     """int64 [pairs + 1] into ``object_times``."""
     object_times: Ids
     """int32 [edges], ascending within a pair."""
     relation_offsets: NDArray[np.int64]
-    """int64 [2R + 1] into ``object_keys``: the objects of each relation."""
+    """int64 [2R + 1] into ``object_entity``: the objects of each relation."""
+    object_first: Ids
+    """int32 [pairs]: the first times of the pairs of each relation, ascending."""
+    relation_event_offsets: NDArray[np.int64]
+    """int64 [2R + 1] into the next two fields: the events of each relation with more than ``MAX_OBJECTS`` objects."""
+    relation_event_pair: Ids
+    """int32 [events]: the position of the pair (r, o) of each event."""
+    relation_event_time: Ids
+    """int32 [events], ascending within a relation."""
+    frequent_offsets: NDArray[np.int64]
+    """int64 [2R + 1] into ``frequent_objects``."""
+    frequent_objects: Ids
+    """int32: the most frequent objects of relations with many; see ``event_index.py``."""
     degree: Ids
     """int32 [entities]."""
     first_time: Ids
@@ -114,6 +122,8 @@ class GraphStatistics:
     units_per_tick: float
     scaling: FeatureScaling = field(default_factory=FeatureScaling.unfitted)
     """Shift, scale and preselection weights of the candidate features, which stay the same on every graph of a run."""
+    max_objects: int = MAX_OBJECTS
+    """Objects of a relation up to which a query visits all of them."""
     object_patches: PatchColumns = NO_PATCHES
     """Times of pairs (r, o), by their position in ``object_keys``, that single queries read instead."""
     event_patches: PatchColumns = NO_PATCHES
@@ -150,9 +160,7 @@ class GraphStatistics:
 
     def with_capacity(self, extra: int) -> GraphStatistics:
         """The same statistics with rows for ``extra`` more entities, which have no edges."""
-        relation, entity = np.divmod(self.object_keys, self.entities)
         return self.with_parts(
-            object_keys=relation * (self.entities + extra) + entity,
             degree=np.append(self.degree, np.zeros(extra, dtype=np.int32)),
             first_time=np.append(self.first_time, np.full(extra, NO_LIMIT, dtype=np.int32)),
             embedding=_pad_rows(self.embedding, extra),
@@ -188,7 +196,11 @@ class GraphStatistics:
         Raises:
             KeyError: If an array is missing.
         """
-        stored: dict[str, Any] = {name: arrays[name] for name in _STORED}
+        none = {
+            "frequent_offsets": np.zeros_like(arrays["relation_offsets"]),
+            "frequent_objects": np.empty(0, np.int32),
+        }
+        stored: dict[str, Any] = {name: (none | arrays)[name] for name in _STORED}
         rates, slots = arrays["rule_rates"], arrays["rule_slots"]
         rule, tries = np.full(_RULE_SLOTS, rates[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
         rule[slots], tries[slots] = rates[:-1], arrays["rule_tries"]
@@ -209,9 +221,10 @@ class GraphStatistics:
             self.rates_match(graph)
             and len(self.degree) == len(self.first_time) == entities
             and all(len(part) == edges for part in (self.object_times, *events))
-            and len(self.object_offsets) == len(self.object_keys) + 1
-            and len(self.relation_offsets) == n + 1
-            and self.relation_offsets[-1] == len(self.object_keys)
+            and len(self.object_offsets) == len(self.object_entity) + 1
+            and len(self.object_first) == len(self.object_entity) == self.relation_offsets[-1]
+            and len(self.relation_offsets) == len(self.relation_event_offsets) == n + 1
+            and len(self.relation_event_pair) == len(self.relation_event_time) == self.relation_event_offsets[-1]
             and self.object_offsets[-1] == edges
             and np.array_equal(self.degree, np.diff(graph.base.offsets))
         )
@@ -226,6 +239,8 @@ class GraphStatistics:
             and len(self.embedding) == len(self.entity_factors) == entities
             and len(self.relation_factors) == n
             and self.entity_factors.shape[1] == self.relation_factors.shape[1]
+            and len(self.frequent_offsets) == n + 1
+            and len(self.frequent_objects) == self.frequent_offsets[-1]
         )
 
 
@@ -254,6 +269,8 @@ def compute_statistics(
     cooccurrence_rate, pair_rate = _cooccurrence(both, graph.entities, relations, units_per_tick)
     rule_rate, rule_tries, second_hop_rate = _rules(both, graph, seed, setting)
     entity_factors, relation_factors = relation_profile(graph)
+    index = event_index(graph)
+    frequent_offsets, frequent = frequent_objects(index)
     return GraphStatistics(
         cooccurrence_rate=cooccurrence_rate,
         pair_rate=pair_rate,
@@ -268,33 +285,10 @@ def compute_statistics(
         relation_factors=relation_factors,
         names=names or Names.empty(graph.entities),
         units_per_tick=units_per_tick,
-        **event_index(graph),
+        frequent_offsets=frequent_offsets,
+        frequent_objects=frequent,
+        **index,
     )
-
-
-def event_index(graph: TemporalGraph) -> dict[str, Any]:
-    """Fields of GraphStatistics that index the edges of a graph: times by (relation, object), and edges by time."""
-    edges, entities = graph.base.edges(), graph.entities
-    key = edges.relation.astype(np.int64) * entities + edges.object
-    by_time = order_by_time(edges.time)
-    order = stable_order(edges.object, by_time, entities)
-    order = stable_order(edges.relation, order, graph.relations.directed)
-    keys, starts = _runs(key[order])
-    degree = np.diff(graph.base.offsets)
-    first_time = np.full(entities, NO_LIMIT, dtype=np.int32)
-    first_time[degree > 0] = graph.base.time[graph.base.offsets[:-1][degree > 0]]  # edges are sorted by time
-    return {
-        "object_keys": keys,
-        "object_offsets": np.append(starts, len(order)).astype(np.int64),
-        "object_times": edges.time[order],
-        "relation_offsets": np.searchsorted(keys, np.arange(graph.relations.directed + 1, dtype=np.int64) * entities),
-        "degree": degree.astype(np.int32),
-        "first_time": first_time,
-        "event_time": edges.time[by_time],
-        "event_source": edges.subject[by_time],
-        "event_relation": edges.relation[by_time],
-        "event_target": edges.object[by_time],
-    }
 
 
 def _excitation(graph: TemporalGraph, units_per_tick: float) -> NDArray[np.float32]:

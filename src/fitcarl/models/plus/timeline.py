@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import Positions
+from fitcarl.models.plus.event_index import EVENT_INDEX
 from fitcarl.models.plus.snapshots import Snapshots
-from fitcarl.models.plus.statistics import EVENT_INDEX, GraphStatistics
+from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import NO_LIMIT, Queries
 
 

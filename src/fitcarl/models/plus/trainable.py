@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fitcarl.config.schema import Config, PlusConfig
 from fitcarl.core.progress import Interrupted, OnProgress, Progress
+from fitcarl.core.stages import stage
 from fitcarl.core.storage import Artifacts
 from fitcarl.core.tensors import array_of
 from fitcarl.data.concepts import Concepts
@@ -28,6 +29,7 @@ from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
 from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
 from fitcarl.models.plus.encoder.training import load_or_train_encoder
+from fitcarl.models.plus.event_index import EVENT_INDEX, event_index
 from fitcarl.models.plus.features.fitting import fit_scaling
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.names import Names
@@ -37,7 +39,7 @@ from fitcarl.models.plus.reach.network import ReachNetwork
 from fitcarl.models.plus.reach.training import train_reach
 from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.snapshots import Snapshots, StoredSnapshots
-from fitcarl.models.plus.statistics import EVENT_INDEX, GraphStatistics, compute_statistics, event_index
+from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
 from fitcarl.models.plus.timeline import Timeline
 from fitcarl.tasks.task import NO_LIMIT
 
@@ -99,15 +101,19 @@ class PlusModel:
         encoder = None
         if config.features.encoder:
             if not artifacts.exists("encoder"):
-                encoder, seconds = _train_encoder(config, preparation)
+                with stage("encoder"):
+                    encoder, seconds = _train_encoder(config, preparation)
                 artifacts.write("encoder", encoder.state_dict(), {"seconds": seconds})
             encoder = on_device(_load_encoder(config, context, artifacts), preparation.device)
         if config.setting == "forecast" and config.reach.used and not artifacts.exists("reach"):
-            network, seconds = _train_reach(config, preparation)
+            with stage("reach network"):
+                network, seconds = _train_reach(config, preparation)
             artifacts.write("reach", network.state_dict(), {"seconds": seconds})
-        statistics = count_for(config, context)
+        with stage("statistics"):
+            statistics = count_for(config, context)
         if not artifacts.exists("scaling"):
-            scaling = scaling_for(config, context, statistics, encoder)
+            with stage("scaling"):
+                scaling = scaling_for(config, context, statistics, encoder)
             artifacts.write("scaling", {name: torch.from_numpy(array) for name, array in scaling.arrays().items()})
         statistics = statistics.with_parts(scaling=_load_scaling(artifacts))
         with seeded(config.seed):
@@ -182,12 +188,14 @@ class PlusModel:
     ) -> Snapshots:
         """The statistics of a background as known earlier, counted like those of all facts."""
 
+        index = {name: getattr(statistics, name) for name in EVENT_INDEX}  # that of a snapshot is never read
+
         def count(part: TemporalGraph) -> GraphStatistics:
             arguments = part.background_facts(), part, statistics.concepts, statistics.units_per_tick
-            return compute_statistics(*arguments, names=statistics.names.refit(part), setting=self._setting)
+            found = compute_statistics(*arguments, names=statistics.names.refit(part), setting=self._setting)
+            return found.with_parts(**index)
 
         def restore(tick: int, arrays: dict[str, NDArray[Any]]) -> GraphStatistics | None:
-            index = {name: getattr(statistics, name) for name in EVENT_INDEX}  # replaced in any case, see Timeline
             names = statistics.names.refit(graph.before(tick)) if statistics.names.used else statistics.names
             missing = max(graph.entities - len(arrays["embedding"]), 0)  # entities that became known after the snapshot
             rows = {name: np.pad(arrays[name], ((0, missing), (0, 0))) for name in ("embedding", "entity_factors")}
@@ -378,6 +386,8 @@ def _load_scaling(artifacts: Artifacts) -> FeatureScaling:
 def _load_statistics(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> GraphStatistics:
     stored, _ = artifacts.read("statistics")
     file, arrays = artifacts.path("statistics"), {name: part.numpy() for name, part in stored.items()}
+    if not arrays.keys() >= set(EVENT_INDEX):  # an older run; the index is a function of the graph
+        arrays |= event_index(context.graph)
     try:
         found = GraphStatistics.from_arrays(
             arrays, context.concepts, names_for(config, context), context.units_per_tick

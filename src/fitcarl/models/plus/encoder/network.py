@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,8 +22,16 @@ from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import spans
 from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.graph.kernels import NO_PATCHES
-from fitcarl.models.plus.encoder.temporal_memory import EVENT_ARRAYS, TIME_BUCKETS, event_mass, event_window
-from fitcarl.models.plus.features.inputs import EncoderScores
+from fitcarl.models.plus.encoder.pool import POOL_FROM, Pool
+from fitcarl.models.plus.encoder.temporal_memory import (
+    EVENT_ARRAYS,
+    TIME_BUCKETS,
+    WINDOW,
+    event_mass,
+    event_window,
+)
+from fitcarl.models.plus.features.inputs import NO_FACTS_SCORE, UNKNOWN_BIAS, EncoderScores, PooledEncoder
+from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import NO_LIMIT
@@ -40,10 +49,6 @@ _INIT_STD, _WORD_OUTPUT_STD = 0.3, 0.2
 a spread of a few units; the words of a name are added to an entity's row and start smaller."""
 _INIT_DECAY = -2.0
 """The initial log-weight of an event, which makes the memory a small correction at first."""
-_UNKNOWN_BIAS = -30.0
-"""The bias of entities without facts in training; they are never predicted."""
-_NO_FACTS_SCORE = -1e4
-"""The score of entities without any fact."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,16 @@ class EncoderInput:
     """float32 [queries, K]: time units from the fact to t_q."""
     name: Tensor
     """float32 [queries, dim]: the embedding of the unseen entity's name; 0 without a name."""
+
+
+@dataclass(frozen=True)
+class SelectedRows:
+    """Rows of the entity table, with a gradient of their own."""
+
+    ids: Tensor
+    """int64 [rows], ascending."""
+    rows: Tensor
+    """float32 [rows, dim]."""
 
 
 class SupportEncoder(nn.Module):
@@ -88,6 +103,7 @@ class SupportEncoder(nn.Module):
         self.relation_affinity = nn.Parameter(torch.zeros(relations, relations))
         self.time_decay = nn.Parameter(torch.full((TIME_BUCKETS,), _INIT_DECAY))
         self.dropout = nn.Dropout(config.dropout)
+        self.selected: SelectedRows | None = None
         self.word_weight: Tensor
         self.register_buffer("word_weight", torch.zeros(0) if word_weight is None else word_weight.float())
         self.words = len(self.word_weight)
@@ -99,7 +115,7 @@ class SupportEncoder(nn.Module):
     def forward(self, inputs: EncoderInput) -> tuple[Tensor, Tensor]:
         """The vectors compared with answers, [queries, dim], and with subjects of events, [queries, _KEY_DIM]."""
         r_q = _embed(self.query_relation, inputs.relation)
-        entity = self.dropout(_embed(self.entity, inputs.support_entity))
+        entity = self.dropout(self.entity_rows(inputs.support_entity))
         relation = _embed(self.support_relation, inputs.support_relation)
         fact = torch.cat([entity, relation, self.gap(_gap_features(inputs.gap))], -1)
         score = self.attention(torch.cat([fact, r_q[:, None].expand_as(entity)], -1)).squeeze(-1)
@@ -110,6 +126,21 @@ class SupportEncoder(nn.Module):
             both = both + self.name_summary(torch.cat([self.dropout(inputs.name), r_q], -1))
         return both[:, :-_KEY_DIM], both[:, -_KEY_DIM:]
 
+    def entity_rows(self, ids: Tensor) -> Tensor:
+        """[..., dim]: the rows of entities."""
+        if self.selected is None:
+            return _embed(self.entity, ids)
+        return _embed(self.selected.rows, torch.searchsorted(self.selected.ids, ids))
+
+    def select_rows(self, ids: Tensor) -> None:
+        """Computes with copies of some rows from now on, so that gradients reach only these.
+
+        Args:
+            ids: int64, ascending and distinct: all entities whose rows are read.
+        """
+        rows = self.entity.detach().index_select(0, ids)
+        self.selected = SelectedRows(ids, rows.requires_grad_())
+
     def name_embedding(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: embeddings of the names of unseen entities; 0 without names."""
         if not self.words:
@@ -118,7 +149,7 @@ class SupportEncoder(nn.Module):
 
     def answer_rows(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: the rows of entities as answers, their words included."""
-        rows = self.entity.index_select(0, long_tensor(entities, self.entity.device))
+        rows = self.entity_rows(long_tensor(entities, self.entity.device))
         return rows + words.sum(self.word_output, entities) if self.words else rows
 
     def freeze(self, known: NDArray[np.bool_]) -> None:
@@ -126,7 +157,7 @@ class SupportEncoder(nn.Module):
         unknown = tensor_of(~known, self.entity.device)
         with torch.no_grad():
             self.entity[unknown], self.key_embedding[unknown] = 0, 0
-            self.bias[unknown] = _UNKNOWN_BIAS
+            self.bias[unknown] = UNKNOWN_BIAS
         self.eval().requires_grad_(requires_grad=False)
 
     def with_capacity(self, extra: int) -> SupportEncoder:
@@ -135,7 +166,7 @@ class SupportEncoder(nn.Module):
         extended._parameters = dict(self._parameters)
         for name, row in (("entity", self.entity), ("key_embedding", self.key_embedding)):
             setattr(extended, name, _frozen(torch.cat([row.detach(), row.new_zeros(extra, row.shape[1])])))
-        extended.bias = _frozen(torch.cat([self.bias.detach(), self.bias.new_full((extra,), _UNKNOWN_BIAS)]))
+        extended.bias = _frozen(torch.cat([self.bias.detach(), self.bias.new_full((extra,), UNKNOWN_BIAS)]))
         return extended
 
     def with_words(self, words: int) -> SupportEncoder:
@@ -229,17 +260,23 @@ class EncoderScorer:
         self._rows = encoder.answer_rows(self._words, all_entities).detach() if encoder.words else encoder.entity
         device = encoder.entity.device
         present = tensor_of(statistics.degree > 0, device)
-        trained = encoder.bias > _UNKNOWN_BIAS
+        trained = encoder.bias > UNKNOWN_BIAS
         self._trained = trained & present
         self._untrained = ~trained & present
         self._absent = ~present
         self._first_time = tensor_of(statistics.first_time, device)
         self._hidden: HiddenEvents | None = None
+        self._pool = Pool.of(self._rows.detach(), encoder.bias) if len(encoder.entity) >= POOL_FROM else None
 
     @classmethod
     def optional(cls, encoder: SupportEncoder | None, statistics: GraphStatistics) -> EncoderScorer | None:
         """A scorer if there is an encoder, otherwise None."""
         return None if encoder is None else cls(encoder, statistics)
+
+    @property
+    def scored(self) -> int:
+        """Entities that are scored for every query: all, or those of the pool."""
+        return len(self._rows) if self._pool is None else len(self._pool.entity)
 
     @property
     def answer_rows(self) -> Tensor:
@@ -279,6 +316,8 @@ class EncoderScorer:
         Entities that have facts now but had none in training get the mean score; entities without visible facts are
         never predicted.
         """
+        if self._pool is not None:
+            return self._pooled_scores(self._pool, inputs, visible_before)
         encoder, all_entities = self._encoder, np.arange(len(self._rows))
         queries = entity, array_of(inputs.relation), time
         patches = NO_PATCHES if self._hidden is None else self._hidden.statistics.event_patches
@@ -289,19 +328,59 @@ class EncoderScorer:
             support_only = answer @ self._rows.T + encoder.bias
             if self._untrained.any() and self._trained.any():
                 support_only[:, self._untrained] = self._mean_score(support_only)
-            support_only[:, self._absent] = _NO_FACTS_SCORE
+            support_only[:, self._absent] = NO_FACTS_SCORE
             limited = np.empty(0, np.int64) if visible_before is None else np.flatnonzero(visible_before < NO_LIMIT)
             if visible_before is not None and len(limited):
                 before = tensor_of(visible_before[limited], support_only.device).unsqueeze(1)
                 unknown_yet = self._first_time >= before
-                support_only[limited] = support_only[limited].masked_fill_(unknown_yet, _NO_FACTS_SCORE)
+                support_only[limited] = support_only[limited].masked_fill_(unknown_yet, NO_FACTS_SCORE)
             if self._hidden is not None:
-                support_only[self._hidden.unknown(visible_before)] = _NO_FACTS_SCORE
+                support_only[self._hidden.unknown(visible_before)] = NO_FACTS_SCORE
             weights = encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
             with_events = support_only + event_mass(window, key, *weights).log1p()
             top = array_of(with_events.topk(min(_TOP, len(all_entities)), 1).indices).astype(np.int32)
             support_only, with_events = support_only.log_softmax(1), with_events.log_softmax(1)
-            return EncoderScores(array_of(support_only), array_of(with_events), top)
+            return EncoderScores(array_of(support_only), array_of(with_events), top, PooledEncoder.empty())
+
+    def _pooled_scores(
+        self, pool: Pool, inputs: EncoderInput, visible_before: NDArray[np.int32] | None
+    ) -> EncoderScores:
+        """The most probable entities of the pool, and what the scores of others are computed from."""
+        encoder, reach, device = self._encoder, ticks_within(WINDOW, self._units_per_tick), self.device
+        with torch.no_grad():
+            answer, key = encoder(inputs)
+            score = torch.addmm(pool.bias, answer, pool.rows.T)
+            entity = tensor_of(pool.entity, device)
+            absent = self._absent[entity]
+            weight = pool.log_weight.exp().masked_fill(absent, 0)
+            mean = (score - pool.log_weight) @ weight / weight.sum().clamp_min(1)
+            gone = absent.expand_as(score)
+            if visible_before is not None:
+                gone = gone | (self._first_time[entity] >= tensor_of(visible_before, device).unsqueeze(1))
+            score = score.masked_fill(gone, NO_FACTS_SCORE)
+            log_z = torch.logaddexp(score.logsumexp(1), mean + self._untrained_count(visible_before).log())
+            top = array_of((score - pool.log_weight).topk(min(_TOP, len(pool.entity)), 1).indices)
+        rows, bias, key_embedding, affinity, decay = self._tables
+        pooled = PooledEncoder(
+            *(array_of(answer.contiguous()), rows, bias, array_of(log_z), array_of(mean), array_of(key.contiguous())),
+            *(key_embedding, affinity, decay, reach, (TIME_BUCKETS - 1) / 2 / reach),
+        )
+        none = EncoderScores.empty(len(answer))
+        return none._replace(top=pool.entity[top].astype(np.int32), pooled=pooled)
+
+    @cached_property
+    def _tables(self) -> tuple[NDArray[np.float32], ...]:
+        """Tables of the encoder on the CPU, where the scores of candidates are computed if there is a pool."""
+        encoder = self._encoder
+        parts = self._rows, encoder.bias, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
+        return tuple(map(array_of, parts))
+
+    def _untrained_count(self, visible_before: NDArray[np.int32] | None) -> Tensor:
+        """[queries] or [1]: the number of entities that have visible facts now but had none in training."""
+        first, _ = self._first_time[self._untrained].sort()
+        if visible_before is None:
+            return torch.tensor([float(len(first))]).to(self.device)
+        return torch.searchsorted(first, tensor_of(visible_before, self.device)).float()
 
     def _mean_score(self, score: Tensor) -> Tensor:
         """[queries, 1]: the mean score of the entities that were trained and have facts."""

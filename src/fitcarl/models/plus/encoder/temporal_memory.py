@@ -16,6 +16,7 @@ from fitcarl.core.device import uses_compiled_loops
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, lower_bounds
 from fitcarl.models.plus.encoder.torch_memory import torch_event_mass
+from fitcarl.models.plus.features.inputs import MAX_LOG_WEIGHT
 from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
@@ -27,8 +28,6 @@ WINDOW = 2.0
 """Time units before and after t_q whose events are read, or one tick if that is longer."""
 _MAX_EVENTS = 30000
 """Events per query that are read one by one; of more, an evenly spaced sample represents all."""
-_MAX_LOG_WEIGHT = 8.0
-"""The highest log-weight of an event."""
 
 
 class EventWindow(NamedTuple):
@@ -117,7 +116,7 @@ def event_mass(
     """
     if not uses_compiled_loops(query):
         parts = query, key_embedding, relation_affinity, time_decay
-        return torch_event_mass(window, *parts, max_log_weight=_MAX_LOG_WEIGHT)
+        return torch_event_mass(window, *parts, max_log_weight=MAX_LOG_WEIGHT)
     mass: Tensor = _EventMass.apply(  # type: ignore[no-untyped-call]
         window, query, key_embedding, relation_affinity, time_decay
     )
@@ -189,7 +188,7 @@ def _accumulate(low: int, high: int, window: EventWindow, weights: EventWeights,
         for a in range(window.first[q], window.last[q], stride):
             weight, _ = _log_weight(q, a, window, weights)
             if weight > -math.inf:
-                out[q, window.column[window.event_target[a]]] += stride * math.exp(min(weight, _MAX_LOG_WEIGHT))
+                out[q, window.column[window.event_target[a]]] += stride * math.exp(min(weight, MAX_LOG_WEIGHT))
 
 
 @njit(cache=True, nogil=True)
@@ -209,7 +208,7 @@ def _accumulate_backward(
         stride = window.stride[q]
         for nth, a in enumerate(range(window.first[q], window.last[q], stride)):
             weight, gap = _log_weight(q, a, window, weights)
-            if -math.inf < weight < _MAX_LOG_WEIGHT:
+            if -math.inf < weight < MAX_LOG_WEIGHT:
                 step = np.float32(slope[q, window.column[window.event_target[a]]] * stride * math.exp(weight))
                 by_event[q, nth] = step
                 by_relation[q, window.event_relation[a]] += step

@@ -28,9 +28,10 @@ from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
+from fitcarl.models.plus.encoder.row_updates import ROW_WISE_FROM, RowAdam
 from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
+from fitcarl.models.plus.event_index import events_by_time
 from fitcarl.models.plus.names import Names
-from fitcarl.models.plus.statistics import event_index
 
 _METHOD = 5
 """Version of the training method, part of the cache key: a change invalidates cached encoders."""
@@ -38,6 +39,7 @@ _MIN_SHOTS = 3
 """Minimum number of support facts in training, so that one encoder can be used for all smaller K."""
 _NEGATIVES = 1024
 """Sampled entities that the answers of a batch are compared with, besides each other."""
+_MANY_NEGATIVES = 32 * _NEGATIVES
 _MAX_EVENTS = 1200
 """Events around t_q per query; of more, a sample is read."""
 _MIN_DEGREE = 3
@@ -122,31 +124,55 @@ def train_encoder(
         FitcarlError: If the loss is not finite.
     """
     batches = EncoderBatches(graph, units_per_tick, names, config, max(shots, _MIN_SHOTS), setting)
-    updates = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
+    updates = number_of_updates(len(graph.base), config)
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=seeded_devices(device)):
         torch.manual_seed(seed)
         word_weight = torch.from_numpy(batches.word_weight)
         encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight).to(device)
-        optimizer = torch.optim.AdamW(
-            encoder.parameters(), config.learning_rate, weight_decay=_WEIGHT_DECAY, fused=True
-        )
+        optimizer = EncoderOptimizer(encoder)
         for update in range(0 if batches.empty else updates):
-            for group in optimizer.param_groups:
-                group["lr"] = config.learning_rate * _lr_factor(update, updates)
             loss = batches.loss(encoder, rng)
             if loss is not None:
                 if not torch.isfinite(loss):
                     raise FitcarlError(
                         f"the encoder's loss at update {update + 1} is not finite; try a smaller encoder.learning_rate"
                     )
-                optimizer.zero_grad(set_to_none=True)
-                loss.backward()
-                optimizer.step()
+                optimizer.step(loss, config.learning_rate * _lr_factor(update, updates))
             if on_progress is not None:
                 on_progress(Progress("encoder", update + 1, updates, "updates"))
+    encoder.selected = None
     encoder.freeze(np.diff(graph.base.offsets) > 0)
     return encoder.to(CPU)
+
+
+def number_of_updates(edges: int, config: EncoderConfig) -> int:
+    """The number of updates for a background of so many edges."""
+    return int(np.clip(_PASSES * edges // config.batch_size, config.min_updates, config.max_updates))
+
+
+class EncoderOptimizer:
+    """AdamW; in a large encoder, only the rows of the entity table that a batch reads are updated."""
+
+    def __init__(self, encoder: SupportEncoder) -> None:
+        self._encoder = encoder
+        self._rows: RowAdam | None = None
+        if len(encoder.entity) >= ROW_WISE_FROM:
+            encoder.entity.requires_grad = False
+            self._rows = RowAdam(encoder.entity.detach(), _WEIGHT_DECAY)
+        parameters = [part for part in encoder.parameters() if part.requires_grad]
+        self._adam = torch.optim.AdamW(parameters, weight_decay=_WEIGHT_DECAY, fused=True)
+
+    def step(self, loss: Tensor, learning_rate: float) -> None:
+        """Updates all weights along the gradient of a loss."""
+        for group in self._adam.param_groups:
+            group["lr"] = learning_rate
+        self._adam.zero_grad(set_to_none=True)
+        loss.backward()
+        self._adam.step()
+        selected = self._encoder.selected
+        if self._rows is not None and selected is not None and selected.rows.grad is not None:
+            self._rows.step(selected.ids, selected.rows.grad, learning_rate)
 
 
 def _lr_factor(update: int, updates: int) -> float:
@@ -180,7 +206,7 @@ class EncoderBatches:
         probability = np.where(degree >= _MIN_DEGREE, np.maximum(degree, 1) ** -_DEGREE_EXPONENT, 0)
         self._cumulative = np.cumsum(probability)
         self._known = np.flatnonzero(self._degree > 0)
-        self._events = event_index(graph)
+        self._events = events_by_time(graph)
         self.word_weight = shared_word_weights(names, self._degree > 0)
         self._words = Words.from_names(names, self.word_weight)
         self.empty = not probability.any()
@@ -201,8 +227,10 @@ class EncoderBatches:
             gap=tensor_of(gap.astype(np.float32), device),
             name=self._names(encoder, subject, rng),
         )
-        vector, key = encoder(inputs)
         listed, log_weight = self._sample_candidates(answer, rng)
+        if len(encoder.entity) >= ROW_WISE_FROM:
+            encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), device))
+        vector, key = encoder(inputs)
         column = np.full(len(self._degree), -1)
         column[listed] = np.arange(len(listed))
         bias = encoder.bias.index_select(0, long_tensor(listed, device))
@@ -244,10 +272,14 @@ class EncoderBatches:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Entities of the softmax, and the log of how many each represents: all answers, and a sample of the rest."""
         answers = np.unique(answer)
-        rest = np.setdiff1d(self._known, answers, assume_unique=True)
-        drawn = rng.choice(rest, min(_NEGATIVES, len(rest)), replace=False)
+        rest = len(self._known) - len(answers)
+        if rest > _MANY_NEGATIVES:  # no copy of all entities; a few fewer are drawn
+            drawn = np.setdiff1d(self._known[rng.integers(0, len(self._known), _NEGATIVES)], answers)
+        else:
+            others = np.setdiff1d(self._known, answers, assume_unique=True)
+            drawn = rng.choice(others, min(_NEGATIVES, rest), replace=False)
         log_weight = np.concatenate(
-            [np.zeros(len(answers)), np.full(len(drawn), np.log(max(len(rest), 1) / max(len(drawn), 1)))]
+            [np.zeros(len(answers)), np.full(len(drawn), np.log(max(rest, 1) / max(len(drawn), 1)))]
         )
         return np.concatenate([answers, drawn]), log_weight.astype(np.float32)
 

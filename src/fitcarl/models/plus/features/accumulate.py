@@ -1,22 +1,23 @@
 """Compiled loops that find candidates for a query and accumulate values for them, one loop per source of candidates.
 
-A query is (e', r_q, ?, t_q) with its support facts. Each ``from_…`` loop adds to ``acc[entity, Accumulator]``, appends
-entities that are new to ``listed``, and returns the number of entities listed so far.
+A query is (e', r_q, ?, t_q) with its support facts. Each ``from_…`` loop lists entities in the ``Workspace`` and adds
+to their values.
 """
 
 from __future__ import annotations
 
 import math
 from enum import IntEnum, auto
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
+from fitcarl.models.plus.event_index import FREQUENT_OBJECTS, MAX_OBJECTS
 from fitcarl.models.plus.features.inputs import DECAY_SCALES, EncoderScores, KernelStatistics, QueryBatch
 from fitcarl.models.plus.gaps import gap_bucket, ticks_within
-from fitcarl.models.plus.kernels import Floats, Ints, rule_slot, visible_times
+from fitcarl.models.plus.kernels import Bytes, Floats, Ints, Longs, find_pair, rule_slot, visible_objects, visible_times
 
 
 class Accumulator(IntEnum):
@@ -67,7 +68,9 @@ EDGES_PER_SIDE = 300
 SIMILAR, SIMILAR_EDGES, SIMILAR_SEARCH = 30, 40, 400
 """Similar entities per support fact, their edges before and after t_q, and edges searched for them per side."""
 _OBJECT_TIMES_PER_SIDE = 200
-_EVENTS_PER_SIDE = 4000
+RELATION_EVENTS = 1500
+"""Events of r_q before and after t_q whose objects are candidates, if it has more than ``MAX_OBJECTS`` objects."""
+EVENTS_PER_SIDE = 4000
 EVENT_WINDOW = 2.0
 """Time units before and after t_q in which events count as simultaneous, or one tick if that is longer."""
 MIN_SIMILARITY = 0.1
@@ -77,33 +80,89 @@ _MIN_LOGPROB = -14.0
 _3, _20, _90 = (DECAY_SCALES.index(scale) for scale in (3.0, 20.0, 90.0))
 
 
-@njit(cache=True, nogil=True)
-def _add_candidate(entity: int, seen: NDArray[np.bool_], listed: Ints, count: int) -> int:
-    """Lists an entity unless it is listed already; returns the number of entities listed."""
-    if not seen[entity]:
-        seen[entity] = True
-        listed[count] = entity
-        count += 1
-    return count
+NOT_LISTED, LISTED, LISTED_LATE = 0, 1, 2
+"""States of an entity of a workspace: no candidate, a candidate, a candidate that was listed after similar entities."""
+
+
+class Workspace(NamedTuple):
+    """The entities found for one query; cleared before the next one."""
+
+    slot: Ints
+    """int32 [entities]: 1 + the slot of the entity; 0 if it has none."""
+    entity: Ints
+    """int32 [slots]."""
+    state: Bytes
+    """int8 [slots]: ``NOT_LISTED``, ``LISTED`` or ``LISTED_LATE``."""
+    pair: Ints
+    """int32 [slots]: 1 + the position of the pair of r_q and the entity, if it is known; 0 otherwise."""
+    acc: Floats
+    """float32 [slots, accumulators]."""
+    used: Longs
+    """int64 [1]: number of used slots."""
+
+
+def new_workspace(entities: int, support_facts: int, from_encoder: int) -> Workspace:
+    """An empty workspace, large enough for one query.
+
+    Args:
+        entities: Number of entities.
+        support_facts: Maximum number of support facts of a query.
+        from_encoder: Entities that the encoder lists.
+    """
+    per_fact = 1 + 4 * EDGES_PER_SIDE + 2 * SIMILAR * SIMILAR_EDGES
+    others = max(MAX_OBJECTS, FREQUENT_OBJECTS + 2 * RELATION_EVENTS) + 2 * EVENTS_PER_SIDE + from_encoder
+    slots = min(entities, support_facts * per_fact + others)
+    return Workspace(
+        slot=np.zeros(entities, dtype=np.int32),
+        entity=np.zeros(slots, dtype=np.int32),
+        state=np.zeros(slots, dtype=np.int8),
+        pair=np.zeros(slots, dtype=np.int32),
+        acc=np.zeros((slots, len(Accumulator)), dtype=np.float32),
+        used=np.zeros(1, dtype=np.int64),
+    )
 
 
 @njit(cache=True, nogil=True)
-def from_support(
-    queries: QueryBatch,
-    q: int,
-    statistics: KernelStatistics,
-    acc: Floats,
-    seen: NDArray[np.bool_],
-    listed: Ints,
-    count: int,
-) -> int:
+def slot_of(entity: int, found: Workspace) -> int:
+    """The slot of an entity, which is new if it has none yet."""
+    slot = found.slot[entity] - 1
+    if slot < 0:
+        slot = found.used[0]
+        found.slot[entity] = slot + 1
+        found.entity[slot] = entity
+        found.used[0] += 1
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def list_candidate(entity: int, found: Workspace, state: int = LISTED) -> int:
+    """Lists an entity as a candidate unless it is one already; returns its slot."""
+    slot = slot_of(entity, found)
+    if found.state[slot] == NOT_LISTED:
+        found.state[slot] = state
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def clear(found: Workspace) -> None:
+    """Removes all entities."""
+    for slot in range(found.used[0]):
+        found.slot[found.entity[slot]] = 0
+        found.state[slot] = NOT_LISTED
+        found.pair[slot] = 0
+        found.acc[slot] = 0
+    found.used[0] = 0
+
+
+@njit(cache=True, nogil=True)
+def from_support(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
     """Entities of the support facts, with the rates at which such facts come with r_q for the same pair."""
-    r, query_time = queries.relation[q], queries.time[q]
+    r, query_time, acc = queries.relation[q], queries.time[q], found.acc
     inverse = inverse_relation(r, statistics.pair_rate.shape[0])
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
-        other, relation = queries.support_entity[k], queries.support_relation[k]
+        relation = queries.support_relation[k]
         gap = (query_time - queries.support_time[k]) * statistics.units_per_tick
-        count = _add_candidate(other, seen, listed, count)
+        other = list_candidate(queries.support_entity[k], found)
         acc[other, Accumulator.COOCCURRENCE] += math.exp(statistics.cooccurrence_rate[gap_bucket(gap), relation, r])
         pair_rate = math.exp(statistics.pair_rate[relation, r])
         acc[other, Accumulator.PAIR_RATE] = max(acc[other, Accumulator.PAIR_RATE], pair_rate)
@@ -113,26 +172,17 @@ def from_support(
         if relation == inverse:
             acc[other, Accumulator.INVERSE_RELATION] = 1
         acc[other, Accumulator.NEARNESS] = max(acc[other, Accumulator.NEARNESS], 1 / (1 + abs(gap)))
-    return count
 
 
 @njit(cache=True, nogil=True)
 def from_neighbours(
-    queries: QueryBatch,
-    q: int,
-    k: int,
-    graph: EdgeColumns,
-    statistics: KernelStatistics,
-    acc: Floats,
-    seen: NDArray[np.bool_],
-    listed: Ints,
-    count: int,
-) -> int:
+    queries: QueryBatch, q: int, k: int, graph: EdgeColumns, statistics: KernelStatistics, found: Workspace
+) -> None:
     """Neighbours of the entity of support fact k near t_q, weighted by the rates of the two-hop rules.
 
     Called for one support fact after the other, so that LINKED_FACTS counts a fact once for both graphs.
     """
-    e, r, query_time = queries.entity[q], queries.relation[q], queries.time[q]
+    e, r, query_time, acc = queries.entity[q], queries.relation[q], queries.time[q], found.acc
     relations = statistics.pair_rate.shape[0]
     inverse = inverse_relation(r, relations)
     fact_number = k - queries.offsets[q] + 1
@@ -140,10 +190,9 @@ def from_neighbours(
     low, high = visible_edges(graph, q, middle, queries.visible_before[q])
     near_query = lower_bound(graph.time, low, high, query_time)
     for a in range(max(low, near_query - EDGES_PER_SIDE), min(high, near_query + EDGES_PER_SIDE)):
-        x = graph.target[a]
-        if x in (e, middle):
+        if graph.target[a] in (e, middle):
             continue
-        count = _add_candidate(x, seen, listed, count)
+        x = list_candidate(graph.target[a], found)
         gap = abs(graph.time[a] - query_time) * statistics.units_per_tick
         slot = rule_slot(relation, graph.relation[a], r, relations, len(statistics.rule_rate))
         rate = math.exp(statistics.rule_rate[slot])
@@ -164,7 +213,6 @@ def from_neighbours(
             acc[x, Accumulator.INVERSE_RELATION_EDGES] += decay
         support_gap = abs(graph.time[a] - queries.support_time[k]) * statistics.units_per_tick
         acc[x, Accumulator.NEAR_SUPPORT] += math.exp(-support_gap / _SUPPORT_DECAY)
-    return count
 
 
 @njit(cache=True, nogil=True)
@@ -173,13 +221,15 @@ def from_similar_entities(
     q: int,
     graph: EdgeColumns,
     statistics: KernelStatistics,
-    acc: Floats,
-    seen: NDArray[np.bool_],
-    listed: Ints,
-    count: int,
-) -> int:
-    """Neighbours, around t_q, of entities that share a (relation, object) with e' at about the same time."""
-    e, r, query_time = queries.entity[q], queries.relation[q], queries.time[q]
+    found: Workspace,
+    all_objects_listed: bool,
+) -> None:
+    """Neighbours, around t_q, of entities that share a (relation, object) with e' at about the same time.
+
+    SIMILAR_ANY is for candidates of earlier sources, all objects of r_q among them. If not all of those are listed, it
+    is added up for every entity, and ``complete_large_relation`` removes what does not count.
+    """
+    e, r, query_time, acc = queries.entity[q], queries.relation[q], queries.time[q], found.acc
     relations = statistics.pair_rate.shape[0]
     units = statistics.units_per_tick
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
@@ -187,12 +237,12 @@ def from_similar_entities(
         shared_relation = inverse_relation(queries.support_relation[k], relations)
         low, high = visible_edges(graph, q, shared, queries.visible_before[q])
         near_support = lower_bound(graph.time, low, high, support_time)
-        found = 0
+        number = 0
         for offset in range(2 * SIMILAR_SEARCH):
             a = near_support + offset // 2 if offset % 2 == 0 else near_support - 1 - offset // 2
             if a < low or a >= high or graph.relation[a] != shared_relation or graph.target[a] == e:
                 continue
-            found += 1
+            number += 1
             similar = graph.target[a]
             begin, end = visible_edges(graph, q, similar, queries.visible_before[q])
             weight = math.exp(-abs(graph.time[a] - support_time) * units / SIMILAR_DECAY) / math.log(2.0 + end - begin)
@@ -203,66 +253,103 @@ def from_similar_entities(
                     continue
                 decay = weight * math.exp(-abs(graph.time[b] - query_time) * units / SIMILAR_EDGE_DECAY)
                 if graph.relation[b] == r:
-                    count = _add_candidate(x, seen, listed, count)
-                    acc[x, Accumulator.SIMILAR_SAME_RELATION] += decay
-                if seen[x]:
-                    acc[x, Accumulator.SIMILAR_ANY] += decay
-            if found >= SIMILAR:
+                    acc[list_candidate(x, found), Accumulator.SIMILAR_SAME_RELATION] += decay
+                if found.slot[x] > 0 or not all_objects_listed:
+                    acc[slot_of(x, found), Accumulator.SIMILAR_ANY] += decay
+            if number >= SIMILAR:
                 break
-    return count
 
 
 @njit(cache=True, nogil=True)
-def from_relation(
-    queries: QueryBatch,
-    q: int,
-    statistics: KernelStatistics,
-    acc: Floats,
-    seen: NDArray[np.bool_],
-    listed: Ints,
-    count: int,
-) -> int:
-    """Objects of r_q, with the number of their facts in total and near t_q."""
-    e, r, query_time = queries.entity[q], queries.relation[q], queries.time[q]
-    entities = len(seen)
+def add_object_times(
+    queries: QueryBatch, q: int, low: int, high: int, statistics: KernelStatistics, row: Floats
+) -> None:
+    """The number of facts (·, r_q, candidate) in total and near t_q, whose times are ``object_times[low:high]``."""
+    query_time, times, decay = queries.time[q], statistics.object_times, statistics.decay
+    row[Accumulator.OBJECT_COUNT] = high - low
+    near_query = lower_bound(times, low, high, query_time)
+    for a in range(max(low, near_query - _OBJECT_TIMES_PER_SIDE), min(high, near_query + _OBJECT_TIMES_PER_SIDE)):
+        gap = min(abs(times[a] - query_time), len(decay) - 1)
+        if gap == 0:
+            row[Accumulator.OBJECT_SAME_TICK] += 1
+        row[Accumulator.OBJECT_3] += decay[gap, _3]
+        row[Accumulator.OBJECT_20] += decay[gap, _20]
+        row[Accumulator.OBJECT_90] += decay[gap, _90]
+
+
+@njit(cache=True, nogil=True)
+def from_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
+    """All objects of r_q, with the number of their facts in total and near t_q."""
+    r = queries.relation[q]
     for position in range(statistics.relation_offsets[r], statistics.relation_offsets[r + 1]):
-        x = statistics.object_keys[position] - r * entities
+        x = statistics.object_entity[position]
         low, high = visible_times(statistics, q, position, queries.visible_before[q])
-        if x == e or low == high:
+        if x != queries.entity[q] and low < high:
+            add_object_times(queries, q, low, high, statistics, found.acc[list_candidate(x, found)])
+
+
+@njit(cache=True, nogil=True)
+def is_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics) -> bool:
+    """Whether r_q has too many objects that the query sees to visit all of them."""
+    return visible_objects(statistics, queries.relation[q], queries.visible_before[q]) > statistics.max_objects
+
+
+@njit(cache=True, nogil=True)
+def from_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
+    """The most frequent objects of r_q and those of its events nearest to t_q."""
+    r, e, before = queries.relation[q], queries.entity[q], queries.visible_before[q]
+    for i in range(statistics.frequent_offsets[r], statistics.frequent_offsets[r + 1]):
+        x = statistics.frequent_objects[i]
+        position = find_pair(statistics, r, x)
+        if x != e and position >= 0:
+            low, high = visible_times(statistics, q, position, before)
+            if low < high:
+                found.pair[list_candidate(x, found)] = position + 1
+    times = statistics.relation_event_time
+    first, last = statistics.relation_event_offsets[r], statistics.relation_event_offsets[r + 1]
+    middle, last = lower_bound(times, first, last, queries.time[q]), lower_bound(times, first, last, before)
+    for a in range(max(first, middle - RELATION_EVENTS), min(last, middle + RELATION_EVENTS)):
+        position = statistics.relation_event_pair[a]
+        x = statistics.object_entity[position]
+        slot = found.slot[x] - 1
+        if x == e or (slot >= 0 and found.state[slot] != NOT_LISTED):
             continue
-        count = _add_candidate(x, seen, listed, count)
-        acc[x, Accumulator.OBJECT_COUNT] = high - low
-        near_query = lower_bound(statistics.object_times, low, high, query_time)
-        for a in range(max(low, near_query - _OBJECT_TIMES_PER_SIDE), min(high, near_query + _OBJECT_TIMES_PER_SIDE)):
-            gap = min(abs(statistics.object_times[a] - query_time), len(statistics.decay) - 1)
-            if gap == 0:
-                acc[x, Accumulator.OBJECT_SAME_TICK] += 1
-            acc[x, Accumulator.OBJECT_3] += statistics.decay[gap, _3]
-            acc[x, Accumulator.OBJECT_20] += statistics.decay[gap, _20]
-            acc[x, Accumulator.OBJECT_90] += statistics.decay[gap, _90]
-    return count
+        low, high = visible_times(statistics, q, position, before)
+        if low < high:
+            found.pair[list_candidate(x, found)] = position + 1
+
+
+@njit(cache=True, nogil=True)
+def complete_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
+    """Gives the candidates of all sources the values that they have if every object of r_q is visited."""
+    for slot in range(found.used[0]):
+        if found.state[slot] == NOT_LISTED:
+            continue
+        position = found.pair[slot] - 1
+        if position < 0:
+            position = find_pair(statistics, queries.relation[q], found.entity[slot])
+        low, high = 0, 0
+        if position >= 0:
+            low, high = visible_times(statistics, q, position, queries.visible_before[q])
+        if low < high:
+            add_object_times(queries, q, low, high, statistics, found.acc[slot])
+        elif found.state[slot] == LISTED_LATE:
+            found.acc[slot, Accumulator.SIMILAR_ANY] = 0
 
 
 @njit(cache=True, nogil=True)
 def from_same_day(
-    queries: QueryBatch,
-    q: int,
-    statistics: KernelStatistics,
-    direction: Floats,
-    acc: Floats,
-    seen: NDArray[np.bool_],
-    listed: Ints,
-    count: int,
-) -> int:
+    queries: QueryBatch, q: int, statistics: KernelStatistics, direction: Floats, found: Workspace
+) -> None:
     """Objects of events around t_q whose subject is similar to the support (``direction``: its mean embedding)."""
     e, query_time = queries.entity[q], queries.time[q]
     reach = ticks_within(EVENT_WINDOW, statistics.units_per_tick)
     times = statistics.event_time
     first, last = patched_range(statistics.event_patches, q, 0, 1, 0, len(times))
     middle = lower_bound(times, first, last, query_time)
-    low = max(lower_bound(times, first, last, query_time - reach), middle - _EVENTS_PER_SIDE)
+    low = max(lower_bound(times, first, last, query_time - reach), middle - EVENTS_PER_SIDE)
     end = min(query_time + reach + 1, queries.visible_before[q])
-    high = min(lower_bound(times, first, last, end), middle + _EVENTS_PER_SIDE)
+    high = min(lower_bound(times, first, last, end), middle + EVENTS_PER_SIDE)
     for a in range(low, high):
         y, x = statistics.event_source[a], statistics.event_target[a]
         if e in (x, y):
@@ -271,16 +358,14 @@ def from_same_day(
         for z in range(len(direction)):
             similarity += statistics.embedding[y, z] * direction[z]
         if similarity > MIN_SIMILARITY:
-            count = _add_candidate(x, seen, listed, count)
-            acc[x, Accumulator.SAME_DAY] += similarity * similarity
-    return count
+            found.acc[list_candidate(x, found, LISTED_LATE), Accumulator.SAME_DAY] += similarity * similarity
 
 
 @njit(cache=True, nogil=True)
-def from_encoder(encoder: EncoderScores, q: int, e: int, seen: NDArray[np.bool_], listed: Ints, count: int) -> int:
+def from_encoder(encoder: EncoderScores, q: int, e: int, found: Workspace) -> None:
     """The most probable entities of the encoder; their scores are looked up later, not accumulated."""
     for position in range(encoder.top.shape[1]):
         x = encoder.top[q, position]
-        if x != e and encoder.with_events[q, x] > _MIN_LOGPROB:
-            count = _add_candidate(x, seen, listed, count)
-    return count
+        pooled = encoder.pooled.answer.shape[0] > 0
+        if x != e and (pooled or encoder.with_events[q, x] > _MIN_LOGPROB):
+            list_candidate(x, found, LISTED_LATE)

@@ -9,13 +9,20 @@ from numba import njit
 
 from fitcarl.graph.kernels import EdgeColumns, visible_edges
 from fitcarl.models.plus.features.accumulate import (
+    NOT_LISTED,
+    Workspace,
+    clear,
+    complete_large_relation,
     from_encoder,
+    from_large_relation,
     from_neighbours,
     from_relation,
     from_same_day,
     from_similar_entities,
     from_support,
+    is_large_relation,
 )
+from fitcarl.models.plus.features.encoder_values import WITH_EVENTS, encoder_values
 from fitcarl.models.plus.features.inputs import (
     MIN_ENCODER_LOGPROB,
     EncoderScores,
@@ -38,17 +45,13 @@ def _support_direction(queries: QueryBatch, q: int, statistics: KernelStatistics
 
 
 @njit(cache=True, nogil=True)
-def _preselection_score(
-    x: int, q: int, before: int, graph: EdgeColumns, encoder: EncoderScores, acc: Floats, preselection: Preselection
-) -> float:
+def _preselection_score(degree: int, log_prob: float, row: Floats, preselection: Preselection) -> float:
     """A linear score of features that need no further lookup; it decides which candidates are shortlisted."""
-    low, high = visible_edges(graph, q, x, before)
-    score = preselection.degree * math.log(1.0 + high - low)
+    score = preselection.degree * math.log(1.0 + degree)
     for j in range(len(preselection.accumulator)):
-        value = acc[x, preselection.accumulator[j]]
-        score += preselection.weight[j] * math.log(value + preselection.epsilon[j])
-    if encoder.with_events.shape[1] > 0:
-        score += preselection.encoder * max(encoder.with_events[q, x], MIN_ENCODER_LOGPROB)
+        score += preselection.weight[j] * math.log(row[preselection.accumulator[j]] + preselection.epsilon[j])
+    if not math.isnan(log_prob):
+        score += preselection.encoder * max(log_prob, MIN_ENCODER_LOGPROB)
     return score
 
 
@@ -93,6 +96,36 @@ def _sample_tail(order: Longs, listed: Ints, answer: int, size: int, sampled: in
 
 
 @njit(cache=True, nogil=True)
+def _find_candidates(
+    queries: QueryBatch,
+    q: int,
+    base: EdgeColumns,
+    overlay: EdgeColumns,
+    statistics: KernelStatistics,
+    encoder: EncoderScores,
+    direction: Floats,
+    found: Workspace,
+) -> None:
+    """The candidates of one query from all sources."""
+    large = is_large_relation(queries, q, statistics)
+    from_support(queries, q, statistics, found)
+    for k in range(queries.offsets[q], queries.offsets[q + 1]):
+        from_neighbours(queries, q, k, base, statistics, found)
+        from_neighbours(queries, q, k, overlay, statistics, found)
+    # Before similar entities, whose features depend on which objects of r_q are candidates already.
+    if large:
+        from_large_relation(queries, q, statistics, found)
+    else:
+        from_relation(queries, q, statistics, found)
+    from_similar_entities(queries, q, base, statistics, found, not large)
+    _support_direction(queries, q, statistics, direction)
+    from_same_day(queries, q, statistics, direction, found)
+    from_encoder(encoder, q, queries.entity[q], found)
+    if large:
+        complete_large_relation(queries, q, statistics, found)
+
+
+@njit(cache=True, nogil=True)
 def collect(
     low: int,
     high: int,
@@ -105,50 +138,38 @@ def collect(
     size: int,
     sampled: int,
     seed: int,
+    found: Workspace,
     counts: Longs,
     entity: Ints,
     weight: Floats,
     accumulators: Floats,
+    log_probs: Floats,
 ) -> None:
     """Shortlists the candidates of queries low to high, and copies what was accumulated for them.
 
     If ``sampled`` is not 0, that many of the remaining candidates are drawn at random; each represents several, and
     ``weight`` is the log of that number. The answer, if it is known and among the candidates, represents itself.
     """
-    entities = len(base.offsets) - 1
-    acc = np.zeros((entities, accumulators.shape[2]), dtype=np.float32)
-    seen = np.zeros(entities, dtype=np.bool_)
-    listed = np.empty(entities, dtype=np.int32)
     direction = np.zeros(statistics.embedding.shape[1], dtype=np.float64)
     for q in range(low, high):
-        e = queries.entity[q]
-        found = from_support(queries, q, statistics, acc, seen, listed, 0)
-        for k in range(queries.offsets[q], queries.offsets[q + 1]):
-            found = from_neighbours(queries, q, k, base, statistics, acc, seen, listed, found)
-            found = from_neighbours(queries, q, k, overlay, statistics, acc, seen, listed, found)
-        # Before similar entities, whose features depend on which objects of r_q are candidates already.
-        found = from_relation(queries, q, statistics, acc, seen, listed, found)
-        found = from_similar_entities(queries, q, base, statistics, acc, seen, listed, found)
-        _support_direction(queries, q, statistics, direction)
-        found = from_same_day(queries, q, statistics, direction, acc, seen, listed, found)
-        found = from_encoder(encoder, q, e, seen, listed, found)
-
-        score = np.empty(found)
-        for i in range(found):
-            score[i] = -np.inf
-            if listed[i] != e:
-                before = queries.visible_before[q]
-                score[i] = _preselection_score(listed[i], q, before, base, encoder, acc, preselection)
+        _find_candidates(queries, q, base, overlay, statistics, encoder, direction, found)
+        values = np.empty((found.used[0], 2), dtype=np.float32)
+        encoder_values(encoder, queries, q, base, found, values)
+        score = np.full(found.used[0], -np.inf)
+        for i in range(found.used[0]):
+            x = found.entity[i]
+            if found.state[i] != NOT_LISTED and x != queries.entity[q]:
+                first, end = visible_edges(base, q, x, queries.visible_before[q])
+                score[i] = _preselection_score(end - first, values[i, WITH_EVENTS], found.acc[i], preselection)
         order = best_first(score, size)
         counts[q] = min(len(order), size + sampled)
         if sampled > 0 and len(order) > size + sampled:
-            _sample_tail(order, listed, queries.answer[q], size, sampled, seed + q)
+            _sample_tail(order, found.entity, queries.answer[q], size, sampled, seed + q)
             represented = math.log((len(order) - size) / sampled)
             for i in range(size, counts[q]):
-                weight[q, i] = 0.0 if listed[order[i]] == queries.answer[q] else represented
+                weight[q, i] = 0.0 if found.entity[order[i]] == queries.answer[q] else represented
         for i in range(counts[q]):
-            entity[q, i] = listed[order[i]]
-            accumulators[q, i] = acc[listed[order[i]]]
-        for i in range(found):
-            seen[listed[i]] = False
-            acc[listed[i]] = 0
+            entity[q, i] = found.entity[order[i]]
+            accumulators[q, i] = found.acc[order[i]]
+            log_probs[q, i] = values[order[i]]
+        clear(found)

@@ -21,18 +21,19 @@ from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.candidates import Shortlist, feature_inputs
 from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
+from fitcarl.models.plus.event_index import event_index
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.features.table import FEATURES, transformed
 from fitcarl.models.plus.kernels import Floats
-from fitcarl.models.plus.statistics import GraphStatistics, event_index
+from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import Task, sampled_task
 
 _ENTITIES = 400
 """Maximum number of held-out entities; there is one query about each."""
 _BATCH = 50
 """Queries whose candidates are held at once."""
-_NEGATIVES = 300
-"""Candidates per query, besides the answer, on which the preselection is fitted."""
+_CANDIDATES = 300
+"""Candidates per query on which the preselection is fitted: the answer, and a sample of the others."""
 _RIDGE = 1e-3
 """Regularisation of the preselection weights, in units of one standard deviation."""
 _MAX_ITERATIONS = 100
@@ -80,11 +81,11 @@ def fit_scaling(
     reduced = TemporalGraph.from_facts(fold.background, graph.entities, graph.relations)
     scaling = FeatureScaling.unfitted()
     statistics = statistics.with_parts(**event_index(reduced), scaling=scaling)
-    weights = _fit_preselection(_samples(task, reduced, statistics, encoder, Shortlist(graph.entities), rng), disabled)
+    weights = _fit_preselection(_samples(task, reduced, statistics, encoder, Shortlist(0, _CANDIDATES, seed)), disabled)
     scaling = replace(scaling, preselection=weights)
     statistics = statistics.with_parts(scaling=scaling)
     rows, answers = [], []
-    for values, queries in _batches(task, reduced, statistics, encoder, shortlist):
+    for values, _, queries in _batches(task, reduced, statistics, encoder, shortlist):
         rows.append(values)
         answers += [listed == answer for answer, listed in queries]
     return replace(scaling, **_shift_and_scale(np.concatenate(rows, axis=1), np.concatenate(answers)))
@@ -96,36 +97,30 @@ def _batches(
     statistics: GraphStatistics,
     encoder: SupportEncoder | None,
     shortlist: Shortlist,
-) -> Iterator[tuple[Floats, list[tuple[int, NDArray[np.int32]]]]]:
-    """Transformed features [features, candidates] of batches of queries, with answer and candidates of each query."""
+) -> Iterator[tuple[Floats, NDArray[np.float32], list[tuple[int, NDArray[np.int32]]]]]:
+    """Transformed features [features, candidates] of batches of queries, the log of how many candidates each
+    represents, and answer and candidates of each query."""
     overlaid = graph.with_facts(task.support.facts)
     scorer = EncoderScorer.optional(encoder, statistics)
     for low in range(0, len(task.queries), _BATCH):
         queries = task.queries.take(slice(low, low + _BATCH))
-        inputs, _ = feature_inputs(overlaid, task.support, statistics, queries, shortlist, scorer)
+        inputs, weight = feature_inputs(overlaid, task.support, statistics, queries, shortlist, scorer)
         listed = [inputs.entity[inputs.offsets[q] : inputs.offsets[q + 1]] for q in range(len(queries))]
-        yield transformed(inputs, 0, len(queries)), list(zip(queries.answer.tolist(), listed, strict=True))
+        yield transformed(inputs, 0, len(queries)), weight, list(zip(queries.answer.tolist(), listed, strict=True))
 
 
 def _samples(
-    task: Task,
-    graph: TemporalGraph,
-    statistics: GraphStatistics,
-    encoder: SupportEncoder | None,
-    shortlist: Shortlist,
-    rng: np.random.Generator,
+    task: Task, graph: TemporalGraph, statistics: GraphStatistics, encoder: SupportEncoder | None, shortlist: Shortlist
 ) -> list[tuple[Floats, float]]:
-    """For every query whose answer is a candidate: [1 + negatives, features], the answer first, and log-weights."""
+    """For every query whose answer is a candidate: [candidates, features], the answer first, and the log-weight of the
+    others."""
     found = []
-    for values, queries in _batches(task, graph, statistics, encoder, shortlist):
+    for values, weight, queries in _batches(task, graph, statistics, encoder, shortlist):
         first = 0
         for answer, listed in queries:
-            position = np.flatnonzero(listed == answer)
-            others = np.flatnonzero(listed != answer)
+            position, others = (first + np.flatnonzero(mask) for mask in (listed == answer, listed != answer))
             if len(position) and len(others):
-                drawn = rng.choice(others, min(_NEGATIVES, len(others)), replace=False)
-                rows = values[:, first + np.concatenate([position, drawn])].T
-                found.append((rows, float(np.log(len(others) / len(drawn)))))
+                found.append((values[:, np.concatenate([position, others])].T, float(weight[others[0]])))
             first += len(listed)
     return found
 

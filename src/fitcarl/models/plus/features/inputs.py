@@ -13,6 +13,12 @@ DECAY_SCALES = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
 """Time scales of the columns of ``GraphStatistics.decay``."""
 MIN_ENCODER_LOGPROB = -25.0
 """Log-probabilities of the encoder are cut off here: lower ones differ by chance only."""
+UNKNOWN_BIAS = -30.0
+"""The bias, in the encoder, of entities without facts in training."""
+NO_FACTS_SCORE = -1e4
+"""The score of entities without any fact."""
+MAX_LOG_WEIGHT = 8.0
+"""The highest log-weight of an event in the memory of the encoder."""
 
 
 class KernelStatistics(NamedTuple):
@@ -22,10 +28,16 @@ class KernelStatistics(NamedTuple):
     pair_rate: Floats
     rule_rate: Floats
     second_hop_rate: Floats
-    object_keys: Longs
+    object_entity: Ints
     object_offsets: Longs
     object_times: Ints
     relation_offsets: Longs
+    object_first: Ints
+    relation_event_offsets: Longs
+    relation_event_pair: Ints
+    relation_event_time: Ints
+    frequent_offsets: Longs
+    frequent_objects: Ints
     event_time: Ints
     event_source: Ints
     event_target: Ints
@@ -43,14 +55,46 @@ class KernelStatistics(NamedTuple):
     affinity: Floats
     role_fit: Floats
     units_per_tick: float
+    max_objects: int
     excitation_rate: Floats
     decay: Floats
     object_patches: PatchColumns
     event_patches: PatchColumns
 
 
+class PooledEncoder(NamedTuple):
+    """What the score of any entity is computed from; empty if all entities are scored at once."""
+
+    answer: Floats
+    """float32 [queries, dim]: compared with ``rows``."""
+    rows: Floats
+    """float32 [entities, dim]."""
+    bias: Floats
+    """float32 [entities]; ``UNKNOWN_BIAS`` or less for entities that were not in training."""
+    log_z: Floats
+    """float32 [queries]: the log of the normalisation, from the support facts only."""
+    mean: Floats
+    """float32 [queries]: the mean score, which entities get that were not in training."""
+    key: Floats
+    """float32 [queries, key dim]: compared with ``key_embedding`` of the subjects of events."""
+    key_embedding: Floats
+    """float32 [entities, key dim]."""
+    relation_affinity: Floats
+    """float32 [2R, 2R]."""
+    time_decay: Floats
+    """float32 [buckets]."""
+    reach: int
+    """Ticks before and after t_q whose events are read."""
+    buckets_per_tick: float
+
+    @classmethod
+    def empty(cls) -> PooledEncoder:
+        table, row = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.float32)
+        return cls(table, table, row, row, row, table, table, table, row, 0, 0.0)
+
+
 class EncoderScores(NamedTuple):
-    """Log-probabilities of every entity as the answer to each query; no columns without an encoder."""
+    """Log-probabilities of entities as the answer to each query; no columns without an encoder or with a pool."""
 
     support_only: Floats
     """float32 [queries, entities], from the support facts only."""
@@ -58,12 +102,14 @@ class EncoderScores(NamedTuple):
     """float32 [queries, entities], from the support facts and the events around t_q."""
     top: Ints
     """int32 [queries, n]: the most probable entities."""
+    pooled: PooledEncoder
+    """The scores of a large encoder, computed per candidate."""
 
     @classmethod
     def empty(cls, queries: int) -> EncoderScores:
         """Scores without an encoder: no columns."""
         no_columns = np.zeros((queries, 0), dtype=np.float32)
-        return cls(no_columns, no_columns, np.zeros((queries, 0), dtype=np.int32))
+        return cls(no_columns, no_columns, np.zeros((queries, 0), dtype=np.int32), PooledEncoder.empty())
 
 
 class QueryBatch(NamedTuple):
@@ -100,10 +146,11 @@ class FeatureInputs(NamedTuple):
     queries: QueryBatch
     base: EdgeColumns
     statistics: KernelStatistics
-    encoder: EncoderScores
     offsets: Longs
     """Candidates of query q are ``offsets[q]:offsets[q + 1]``."""
     entity: Ints
     """int32 [candidates]."""
     accumulators: Floats
     """float32 [candidates, accumulators]."""
+    encoder: Floats
+    """float32 [candidates, 2]: log-probabilities of the encoder, without and with events; NaN without an encoder."""

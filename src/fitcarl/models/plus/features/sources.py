@@ -16,7 +16,7 @@ from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, vi
 from fitcarl.models.plus.features.accumulate import Accumulator
 from fitcarl.models.plus.features.inputs import DECAY_SCALES, FeatureInputs, KernelStatistics, QueryBatch
 from fitcarl.models.plus.gaps import gap_bucket
-from fitcarl.models.plus.kernels import NO_PAIR_RATE, Floats, Ints, Longs, count_objects, visible_times
+from fitcarl.models.plus.kernels import NO_PAIR_RATE, Floats, Ints, Longs, count_objects, find_pair, visible_times
 
 Values = Mapping[str, Floats]
 
@@ -35,8 +35,7 @@ def linked_facts(inputs: FeatureInputs, low: int, high: int) -> Values:
 def inverse_popularity(inputs: FeatureInputs, low: int, high: int) -> Values:
     """The number of facts of the candidate with r_q in the other direction."""
     (count,) = _blank(inputs, low, high, 1)
-    entities = len(inputs.base.offsets) - 1
-    _inverse_count(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, entities, count)
+    _inverse_count(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, count)
     return {"inverse_count": count}
 
 
@@ -73,15 +72,8 @@ def profile_product(inputs: FeatureInputs, low: int, high: int) -> Values:
 
 def encoder_log_probs(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Log-probabilities of the encoder; NaN without an encoder."""
-    names = ("encoder_support_only", "encoder_with_events")
-    rows = slice(inputs.offsets[low], inputs.offsets[high])
-    if not inputs.encoder.with_events.shape[1]:
-        return {name: np.full(rows.stop - rows.start, np.nan) for name in names}
-    query = np.repeat(np.arange(low, high), np.diff(inputs.offsets)[low:high])
-    tables = inputs.encoder.support_only, inputs.encoder.with_events
-    return {
-        name: table[query, inputs.entity[rows]].astype(np.float64) for name, table in zip(names, tables, strict=True)
-    }
+    values = inputs.encoder[inputs.offsets[low] : inputs.offsets[high]].astype(np.float64)
+    return {"encoder_support_only": values[:, 0], "encoder_with_events": values[:, 1]}
 
 
 def name_overlap(inputs: FeatureInputs, low: int, high: int) -> Values:
@@ -105,10 +97,8 @@ def query_values(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Values that are the same for all candidates of a query: size, age and fit of the support, and size of r_q."""
     gap, facts, fit, degree = (np.empty(high - low) for _ in range(4))
     queries, statistics = inputs.queries, inputs.statistics
-    objects = count_objects(
-        *(statistics.relation_offsets, statistics.object_offsets, statistics.object_times, statistics.object_patches),
-        *(np.arange(low, high), queries.relation[low:high], queries.visible_before[low:high]),
-    )
+    asked = np.arange(low, high), queries.relation[low:high], queries.visible_before[low:high]
+    objects = count_objects(statistics, *asked)
     _query(low, high, inputs.queries, inputs.base, inputs.statistics, gap, facts, fit, degree)
     values = {
         "support_gap": gap,
@@ -127,24 +117,14 @@ def _blank(inputs: FeatureInputs, low: int, high: int, count: int) -> Floats:
 
 @njit(cache=True, nogil=True)
 def _inverse_count(
-    low: int,
-    high: int,
-    queries: QueryBatch,
-    statistics: KernelStatistics,
-    offsets: Longs,
-    entity: Ints,
-    entities: int,
-    out: Floats,
+    low: int, high: int, queries: QueryBatch, statistics: KernelStatistics, offsets: Longs, entity: Ints, out: Floats
 ) -> None:
-    keys = statistics.object_keys
     for q in range(low, high):
         relation = inverse_relation(queries.relation[q], statistics.pair_rate.shape[0])
-        first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
         for i in range(offsets[q], offsets[q + 1]):
-            key = relation * np.int64(entities) + entity[i]
-            place = lower_bound(keys, first, end, key)
-            if place < end and keys[place] == key:
-                begin, finish = visible_times(statistics, q, place, queries.visible_before[q])
+            position = find_pair(statistics, relation, entity[i])
+            if position >= 0:
+                begin, finish = visible_times(statistics, q, position, queries.visible_before[q])
                 out[i - offsets[low]] = finish - begin
 
 

@@ -1,0 +1,178 @@
+"""The steps of the growth benchmark: generate, train, evaluate, ask. Each runs in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fitcarl.core.memory import private_mb
+from fitcarl.core.stages import StageCost, recorded_stages, stage
+
+if TYPE_CHECKING:
+    from fitcarl.data.facts import Facts
+
+_WARM_UP_FACTS = 5000
+_FACTS, _RUN = "facts.parquet", "run"
+_WARM_UP_QUESTIONS = 5
+
+Costs = dict[str, StageCost]
+
+
+@dataclass(frozen=True)
+class ScaleOptions:
+    """What is trained and asked at every size."""
+
+    setting: Literal["completion", "forecast"] = "completion"
+    whole: bool = False
+    """Train with default settings instead of the next two."""
+    updates: int = 100
+    """Updates of the encoder."""
+    episodes: int = 10
+    questions: int = 50
+    """Single queries, at the end of the data and again at earlier dates."""
+    bulk: int = 500
+    """Queries of one table."""
+    threads: int = 2
+
+
+@dataclass(frozen=True)
+class AnswerCost:
+    """Answers of the trained run, on one thread."""
+
+    load_seconds: float
+    private_mb: float
+    """Memory of the process after loading that it does not share with other processes: not the mapped files."""
+    ask_p50_ms: float
+    ask_p95_ms: float
+    past_p50_ms: float
+    """The same queries at earlier dates, most of them different."""
+    bulk_ms: float
+    """Processor time per query of a table."""
+
+
+def step_generate(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, int]:  # noqa: ARG001
+    """Generates a world and writes it as Parquet; returns the number of entities."""
+    from fitcarl.synthetic import generate_world
+
+    with recorded_stages() as recorder, stage("generating"):
+        found = generate_world(facts).facts
+        _write_parquet(found, folder / _FACTS)
+    return recorder.costs, len(found.vocabulary.entities)
+
+
+def step_train(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, dict[str, Any]]:  # noqa: ARG001
+    """Trains a run; returns the names of its stages, and measured and default numbers of updates and episodes."""
+    import shutil
+
+    from fitcarl.config.schema import PlusConfig
+    from fitcarl.config.settings import configure
+    from fitcarl.models.plus.encoder.training import number_of_updates
+    from fitcarl.training.api import train as train_run
+
+    _warm_up(options, folder)
+    shutil.rmtree(folder / _RUN, ignore_errors=True)
+    defaults = configure("plus", [])
+    assert isinstance(defaults, PlusConfig)
+    limits = [] if options.whole else _shortened(options)
+    with recorded_stages() as recorder:
+        run = train_run(folder / _FACTS, out=folder / _RUN, setting=options.setting, settings=limits)
+    config, edges = run.config, run.context.graph.edges
+    assert isinstance(config, PlusConfig)
+    units = {
+        "updates": (number_of_updates(edges, config.encoder), number_of_updates(edges, defaults.encoder)),
+        "episodes": (config.training.episodes, defaults.training.episodes),
+    }
+    return recorder.costs, {"stages": list(recorder.costs), "units": units}
+
+
+def step_evaluate(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, float]:  # noqa: ARG001
+    """Evaluates the run on its test split; returns the MRR."""
+    from fitcarl.runs.evaluate import evaluate as evaluate_run
+
+    _warm_up(options, folder)
+    with recorded_stages() as recorder, stage("evaluation"):
+        report = evaluate_run(folder / _RUN)
+    return recorder.costs, report.realistic.mrr
+
+
+def step_ask(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, AnswerCost]:  # noqa: ARG001
+    """Loads the run, asks single queries and a table of queries."""
+    from fitcarl.bench.batch import many_queries
+    from fitcarl.bench.predict import new_entity_cases, one_thread, past_cases
+    from fitcarl.predict import Predictor
+
+    _warm_up(options, folder)
+    with one_thread(), recorded_stages() as recorder:
+        with stage("loading"):
+            began = perf_counter()
+            predictor = Predictor.load(folder / _RUN)
+            loaded = perf_counter() - began
+        private = private_mb()
+        cases = new_entity_cases(predictor.run, options.questions + _WARM_UP_QUESTIONS, 10, 3, 0)
+        with stage("asking"):
+            now = _latencies(predictor, cases)
+        with stage("asking about the past"):
+            past = _latencies(predictor, past_cases(predictor.run, cases, 0))
+        known, queries = many_queries(predictor.run, options.bulk, max(1, options.bulk // 10), 10, 1, 0)
+        with stage("bulk prediction"):
+            began = process_time()
+            predictor.ask_many(queries, facts=known).to_frame()
+            bulk = process_time() - began
+    p50, p95 = np.percentile(now, [50, 95])
+    answers = AnswerCost(
+        loaded, private, float(p50), float(p95), float(np.percentile(past, 50)), 1e3 * bulk / options.bulk
+    )
+    return recorder.costs, answers
+
+
+def _latencies(predictor: Any, cases: Any) -> list[float]:
+    """Milliseconds of each query after the first ones."""
+    times = []
+    for facts, query in cases:
+        began = perf_counter()
+        predictor.answer([query], facts)
+        times.append(1e3 * (perf_counter() - began))
+    return times[_WARM_UP_QUESTIONS:]
+
+
+def _shortened(options: ScaleOptions) -> list[str]:
+    limits: Mapping[str, int] = {
+        "encoder.max_updates": options.updates,
+        "encoder.min_updates": 1,
+        "training.episodes": options.episodes,
+        "training.validate_every": options.episodes,
+    }
+    return [f"{name}={value}" for name, value in limits.items()]
+
+
+def _warm_up(options: ScaleOptions, folder: Path) -> None:
+    """Trains and asks a small run, so that compiled loops are loaded before anything is measured."""
+    import shutil
+
+    from fitcarl.bench.predict import new_entity_cases
+    from fitcarl.predict import Predictor
+    from fitcarl.synthetic import generate_world
+    from fitcarl.training.api import train as train_run
+
+    shutil.rmtree(folder / "warm-up", ignore_errors=True)
+    small = _shortened(ScaleOptions(updates=2, episodes=1))
+    world = generate_world(_WARM_UP_FACTS).facts
+    run = train_run(world, out=folder / "warm-up", setting=options.setting, settings=small)
+    for facts, query in new_entity_cases(run, 2, 3, 1, 0):
+        Predictor(run).answer([query], facts)
+
+
+def _write_parquet(facts: Facts, file: Path) -> None:
+    import polars as pl
+
+    columns = {"subject": facts.vocabulary.entities, "relation": facts.vocabulary.relations}
+    columns["object"] = facts.vocabulary.entities
+    table = {name: pl.Series(list(names)).gather(getattr(facts.quadruples, name)) for name, names in columns.items()}
+    row = np.searchsorted(facts.calendar.ticks, facts.quadruples.time)
+    table["time"] = pl.Series(list(facts.calendar.labels)).gather(row)
+    pl.DataFrame(table).write_parquet(file)

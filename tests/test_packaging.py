@@ -47,7 +47,7 @@ def test_core_dependencies_include_no_web_stack_and_no_plotting() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.split(r"[<>=\[]", requirement)[0] for requirement in project["dependencies"]}
     assert names == {"numba", "numpy", "polars", "pydantic", "rich", "safetensors", "torch", "typer", "zstandard"}
-    extras = {"all", "dev", "docs", "fuzz", "notebook", "plot", "postgres", "serve", "tune"}
+    extras = {"all", "dev", "docs", "fuzz", "notebook", "plot", "postgres", "ray", "serve", "tune"}
     assert extras <= set(project["optional-dependencies"])
 
 
@@ -74,6 +74,11 @@ def test_require_extra_names_the_extra_and_the_command_to_install_it() -> None:
         (WEB_STACK, ["benchmark", "serve", "--run", "run"], "fitcarl benchmark serve needs the extra 'serve'"),
         (("matplotlib",), ["evaluate", "run", "--figure", "figure.svg"], "--figure needs the extra 'plot'"),
         (("optuna",), ["tune", "demo", "--preset", "plus"], "fitcarl tune needs the extra 'tune'"),
+        (
+            ("ray",),
+            ["predict", "run", "--questions", "q.csv", "--out", "a.csv", "--engine", "ray"],
+            "--engine ray needs the extra 'ray'",
+        ),
         (("matplotlib",), ["demo"], "fitcarl demo needs the extra 'plot'"),
     ],
 )

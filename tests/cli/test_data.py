@@ -309,3 +309,19 @@ def test_get_from_local_raw_files_writes_the_official_dataset(
     assert (outcome.code, outcome.stderr) == (0, "")
     for name in FILES:
         assert (tmp_path / "made" / name).read_bytes() == (benchmarks / "icews14-oog" / name).read_bytes(), name
+
+
+def test_index_of_a_file(facts: Path, tmp_path: Path, fitcarl: Command) -> None:
+    done = fitcarl("data", "index", facts, "--out", tmp_path / "index", "--memory", 1)
+    assert done.code == 0, done.stderr
+    assert "720 facts of 720 rows, 66 entities, 3 relations" in done.stdout
+    assert "subject = column 1" in done.stderr
+    shown = json.loads(fitcarl("data", "index", facts, "--out", tmp_path / "other", "--json").stdout)
+    assert (shown["facts"], shown["folder"]) == (720, str(tmp_path / "other"))
+    again = fitcarl("data", "index", facts, "--out", tmp_path / "index")
+    assert (again.code, again.stderr.count("\n")) == (2, 1)
+    assert "exists already" in again.stderr
+    wrong = fitcarl("data", "index", facts, "--out", tmp_path / "new", "--columns", "1,2,3,9")
+    assert (wrong.code, wrong.stderr.count("\n")) == (2, 1)
+    assert "no such column; found '9'" in wrong.stderr
+    assert not (tmp_path / "new").exists()

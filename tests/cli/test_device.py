@@ -50,6 +50,7 @@ def test_cuda_without_a_gpu_is_one_line_and_writes_nothing(
     [
         (("compare", "DATA"), "heuristic baselines have no tensors"),
         (("evaluate", "OUT", "--open", "time"), "the model of times has no tensors"),
+        (("evaluate", "OUT", "--merge", "PARTS"), "merging parts evaluates nothing"),
         (("reproduce", "--table", "data"), "nothing is trained or evaluated"),
         (("reproduce", "--table", "2", "--list"), "nothing is trained or evaluated"),
         (("reproduce", "--table", "2", "--no-train"), "nothing is trained or evaluated"),

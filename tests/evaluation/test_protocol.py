@@ -11,7 +11,8 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.evaluation import evaluate_scorer
 from fitcarl.evaluation.filtering import FILTERS, KnownAnswers
-from fitcarl.evaluation.protocol import draw_tasks, peak_mb
+from fitcarl.evaluation.plan import draw_tasks
+from fitcarl.evaluation.protocol import peak_mb
 from fitcarl.evaluation.ranks import RANK_TYPES
 from fitcarl.models.heuristics import AllEqual, CopySupport
 from fitcarl.scoring.scores import Scores

@@ -249,7 +249,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "all draws have the same supports",
-        "evaluation/protocol.py",
+        "evaluation/plan.py",
         "np.random.default_rng([seed, number])",
         "np.random.default_rng([seed, 1])",
         ("evaluation/test_protocol.py", "evaluation/test_report.py"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import multiprocessing
 import os
@@ -181,6 +182,7 @@ def _in_process(
 
 
 def _call(sender: Connection, work: Callable[..., Any], *arguments: Any) -> None:
+    logging.getLogger("fitcarl").setLevel(logging.ERROR)  # advice about small test groups does not apply
     try:
         sender.send((True, work(*arguments)))
     except Exception as error:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fitcarl.cli import console, queries
-from fitcarl.errors import InputError
+from fitcarl.errors import InputError, require_extra
 
 if TYPE_CHECKING:
+    from fitcarl.core.shards import Shard
     from fitcarl.predict.predictions import OnError
 
 Questions = Annotated[
@@ -37,13 +37,26 @@ Errors = Annotated[
         help="Rows of --questions that cannot be answered: raise (write nothing), skip, or return (column 'error').",
     ),
 ]
-Shard = Annotated[
+ShardOption = Annotated[
     str | None,
     typer.Option(
         "--shard",
         metavar="I/N",
-        help="Answer only the I-th of N parts of --questions; written beside --out, as a part.",
+        help="Answer only the I-th of N parts of --questions; written beside --out, as a part. In a process of "
+        "torchrun, RANK + 1 of WORLD_SIZE by default.",
     ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        help="local (this process), or ray: the cores of this machine, or the Ray cluster at RAY_ADDRESS.",
+    ),
+]
+Shards = Annotated[
+    int | None,
+    typer.Option("--shards", metavar="N", min=1, help="Parts of --engine ray. [default: two per core]"),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out.")]
 
@@ -55,9 +68,12 @@ class BatchOptions:
     questions: Path
     out: Path
     errors: OnError
-    shard: tuple[int, int]
-    """(I, N): the I-th of N parts, from 1."""
+    shard: Shard
     overwrite: bool
+    engine: str
+    """``local`` or ``ray``."""
+    shards: int | None
+    """Parts of engine ``ray``."""
 
     @classmethod
     def from_options(
@@ -67,6 +83,8 @@ class BatchOptions:
         errors: str,
         shard: str | None,
         overwrite: bool,
+        engine: str,
+        shards: int | None,
         single: Mapping[str, object],
     ) -> BatchOptions | None:
         """The options, checked; None without ``--questions``.
@@ -77,10 +95,18 @@ class BatchOptions:
             errors: What happens to rows that cannot be answered.
             shard: The part of the queries.
             overwrite: Whether an existing file is replaced.
+            engine: What answers the queries.
+            shards: Number of parts of engine ``ray``.
             single: Options of a single query, and their values.
         """
         if questions is None:
-            changed = {"--out": out, "--shard": shard, "--overwrite": overwrite, "--errors": errors != "raise"}
+            changed: dict[str, object] = {
+                "--out": out,
+                "--shard": shard,
+                "--overwrite": overwrite,
+                "--errors": errors != "raise",
+            }
+            changed |= {"--engine": engine != "local", "--shards": shards}
             for option, given in changed.items():
                 if given:
                     raise InputError("option of a file of queries", field=option, expected="--questions FILE as well")
@@ -92,32 +118,22 @@ class BatchOptions:
             raise InputError("missing option", field="--out", expected="a file for the answers")
         if errors not in ("raise", "skip", "return"):
             raise InputError("unknown value", field="--errors", found=errors, expected="raise, skip or return")
+        if engine not in ("local", "ray"):
+            raise InputError("unknown value", field="--engine", found=engine, expected="local or ray")
+        if engine == "ray" and shard is not None:
+            raise InputError("not available with --engine ray", field="--shard", expected="--shards N, or neither")
+        if engine != "ray" and shards is not None:
+            raise InputError("an option of --engine ray", field="--shards", expected="--engine ray as well")
+        from fitcarl.core.shards import Shard
         from fitcarl.core.tables import check_table_path
 
         check_table_path(out, "--out")
-        return cls(questions, out, errors, parse_shard(shard), overwrite)  # type: ignore[arg-type]
-
-    @property
-    def file(self) -> Path:
-        """The file that is written: ``--out``, or a part of it."""
-        return part_path(self.out, *self.shard)
-
-
-def parse_shard(text: str | None) -> tuple[int, int]:
-    """The value of ``--shard``; (1, 1) for all queries."""
-    if text is None:
-        return 1, 1
-    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise InputError("not a part", field="--shard", found=text, expected="I/N with I from 1 to N, such as 3/8")
-    return int(match[1]), int(match[2])
-
-
-def part_path(out: Path, number: int, parts: int) -> Path:
-    """The file of a part: ``answers.parquet`` becomes ``answers-03-of-16.parquet``; the file itself if it is all."""
-    if parts == 1:
-        return out
-    return out.with_name(f"{out.stem}-{number:0{len(str(parts))}}-of-{parts}{out.suffix}")
+        if engine == "ray":
+            require_extra("ray", "ray", needed_by="--engine ray")
+            chosen = Shard()
+        else:
+            chosen = Shard.from_environment() if shard is None else Shard.parse(shard)
+        return cls(questions, out, errors, chosen, overwrite, engine, shards)  # type: ignore[arg-type]
 
 
 def predict_file(
@@ -136,35 +152,40 @@ def predict_file(
         query_options: Values of the fields of all queries.
         without: Facts that are treated as unknown.
     """
-    if batch.file.exists() and not batch.overwrite:
-        if batch.shard[1] > 1:
-            console.log.info(f"{batch.file} exists and is complete; --overwrite computes it again")
-            return
-        raise InputError("exists already", file=batch.file, expected="another --out, or --overwrite")
-    from fitcarl.core.tables import table_writer
-    from fitcarl.predict.answering import answer_frames, check_rows
+    from fitcarl.predict.answer_file import AnswerJob, answer_part, answer_record, existing_part
     from fitcarl.predict.predictor import Predictor
-    from fitcarl.predict.questions import read_queries
 
+    in_parts = batch.engine == "ray" or not batch.shard.is_all
+    if batch.shard.is_all and batch.out.exists() and not batch.overwrite:
+        raise InputError("exists already", file=batch.out, expected="another --out, or --overwrite")
+    record = {}
+    if in_parts:
+        file, how = (None, {}) if facts is None else (facts.path, facts.how)
+        recorded = {**query_options, "without": without or []}
+        record = answer_record(run, batch.questions, file, how, recorded, batch.errors)
+    job = AnswerJob(run, batch.questions, batch.out, (), query_options, batch.errors, record)
+    if not batch.shard.is_all and not batch.overwrite and (part := existing_part(job, batch.shard)) is not None:
+        console.log.info(f"{part.file} exists and is complete; --overwrite computes it again")
+        return
     predictor = Predictor.load(run)
     read = None if facts is None else facts.read(predictor)
     given = [] if read is None else read.facts
-    checked = list(dict.fromkeys(predictor.check(fact) for fact in given))
+    checked = tuple(dict.fromkeys(predictor.check(fact) for fact in given))
     excluded = tuple(queries.parse_excluded(text, predictor, given) for text in without or ())
     options = {**query_options, "without": excluded}
     if options.get("at") is None and options.get("horizon") is not None:
         options["at"] = predictor.next_time(checked)
-    planner = predictor.planner(checked)
-    number, parts = batch.shard
-    with queries.errors_name_options():
-        rows = read_queries(batch.questions, options)
-    low, high = (len(rows) * end // parts for end in (number - 1, number))
-    chosen = check_rows(planner, rows[low:high], batch.errors, batch.questions)
-    with console.progress() as bar, table_writer(batch.file) as writer:
-        for frame in answer_frames(planner, chosen, rows, batch.errors == "return", bar):
-            writer.write(frame)
+    job = replace(job, facts=checked, options=options)
+    with queries.errors_name_options(), console.progress() as bar:
+        if batch.engine == "ray":
+            from fitcarl.predict.ray_engine import answer_with_ray
+
+            part = answer_with_ray(job, batch.shards, on_progress=bar)
+        else:
+            part = answer_part(job, batch.shard, predictor, on_progress=bar)
     queries.show_columns(facts, read)
-    failed = [row.error for row in chosen if row.error is not None]
-    if failed:
-        console.log.info(f"{len(failed):,} of {len(chosen):,} queries cannot be answered; the first: {failed[0]}")
-    console.log.info(f"answers to {len(chosen) - len(failed):,} queries written to {batch.file}")
+    if part.failed:
+        console.log.info(
+            f"{part.failed:,} of {part.queries:,} queries cannot be answered; the first: {part.first_error}"
+        )
+    console.log.info(f"answers to {part.queries - part.failed:,} queries written to {part.file}")

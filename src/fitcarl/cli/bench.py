@@ -54,9 +54,22 @@ def benchmark_actions(
 
 def benchmark_index(
     facts: Annotated[int, typer.Option("--facts", min=1000, help="Number of facts to generate and index.")] = 1_000_000,
+    out_of_core: Annotated[
+        bool, typer.Option("--out-of-core", help="Compare 'fitcarl data index' with indexing in memory, from a file.")
+    ] = False,
+    memory: Annotated[
+        int, typer.Option("--memory", metavar="MB", min=1, help="Memory for facts, with --out-of-core.")
+    ] = 200,
     json: Json = False,
 ) -> None:
     """Time the indexing of generated facts, then action spaces on the large graph."""
+    if out_of_core:
+        from fitcarl.bench.out_of_core import time_out_of_core
+
+        with console.progress() as bar:
+            compared = time_out_of_core(facts, memory, on_progress=bar)
+        _show(asdict(compared), json)
+        return
     from fitcarl.bench.index import time_index
 
     with console.progress() as bar:
@@ -269,5 +282,6 @@ def _show(result: dict[str, Any], json: bool) -> None:
         return
     width = max(len(name) for name in result)
     for name, value in result.items():
-        shown = f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        shown = f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" if numeric else str(value)
         console.show(f"{name.replace('_', ' '):<{width}}  {shown}")

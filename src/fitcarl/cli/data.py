@@ -19,6 +19,7 @@ def data_commands() -> typer.Typer:
     app.command("describe", epilog=console.examples(*_DESCRIBE))(describe_data)
     app.command("get")(get_dataset)
     app.command("split", epilog=console.examples(*_SPLIT))(split_file)
+    app.command("index", epilog=console.examples(*_INDEX))(index_file)
     return app
 
 
@@ -30,6 +31,7 @@ _SPLIT = (
     "fitcarl data split --facts events.csv --out mine",
     "fitcarl data split --facts events.csv --chronological --cut 0.5 --out emerging",
 )
+_INDEX = ("fitcarl data index events.parquet --out index --memory 500",)
 
 
 def list_datasets(json: Json = False) -> None:
@@ -227,6 +229,45 @@ def split_file(
         console.show(*lines, "", description.render(), "", f"written to {out}")
     for line in () if advice is None else advice.lines:
         console.log.warning(line)
+
+
+@options.with_file_options
+def index_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of facts: Parquet, CSV or TSV.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Target folder, which must not exist.")],
+    memory: Annotated[
+        int,
+        typer.Option(
+            "--memory", metavar="MB", min=1, help="Memory for facts, besides names, distinct times and libraries."
+        ),
+    ] = 1000,
+    how: options.ReadHow = options.AS_DETECTED,
+    granularity: options.Granularity = "auto",
+    json: Json = False,
+) -> None:
+    """Index facts that may be larger than memory: names, calendar and the memory-mapped graph.
+
+    The file is read once, in chunks; facts are sorted in partitions on disk.
+    """
+    from fitcarl.runs.fact_index import index_facts
+
+    with console.progress() as bar, options.errors_name_file_options():
+        index = index_facts(file, out, granularity=granularity, memory_mb=memory, on_progress=bar, **how)
+    if json:
+        console.show_json(index.to_json())
+        return
+    counts = index.counts
+    console.log.info(f"{file}: {index.columns}")
+    lines = [
+        f"{counts.facts:,} facts of {counts.rows:,} rows, {counts.entities:,} entities, {counts.relations:,} relations",
+        f"times: {index.names[1].extent} ({index.names[1].granularity})",
+        f"sorted in {counts.partitions:,} partitions of at most {counts.largest_partition:,} edges",
+    ]
+    if counts.incomplete:
+        lines.append(f"{counts.incomplete:,} rows with a missing value left out")
+    if counts.times_truncated:
+        lines.append(f"{counts.times_truncated:,} times truncated to {index.names[1].unit}")
+    console.show(*lines, f"written to {out}")
 
 
 def _bounds(low: int | None, high: int | None, chronological: bool) -> tuple[int, int] | None:

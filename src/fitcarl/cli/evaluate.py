@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fitcarl.cli import console
+from fitcarl.cli import console, evaluation_parts
 from fitcarl.errors import InputError
 
 _IMAGES = (".svg", ".png", ".pdf")
@@ -43,9 +43,20 @@ def evaluate_run(
         ),
     ] = None,
     device: console.DeviceOption = "auto",
+    shard: evaluation_parts.ShardOption = None,
+    out: evaluation_parts.Out = None,
+    overwrite: evaluation_parts.Overwrite = False,
+    merge: evaluation_parts.Merge = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Rank the answers to the queries of a split and print the metrics with their signature."""
+    """Rank the answers to the queries of a split and print the metrics with their signature.
+
+    With --shard, rank a part of the queries; --merge reports on all parts.
+    """
+    others = {"--open": left_open, "--figure": figure, "--reliability": diagram, "--json": json}
+    part = evaluation_parts.PartOptions.from_options(shard, out, overwrite, merge, others)
+    if part is not None or merge is not None:
+        evaluation_parts.check_one_run(runs, left_open)
     if left_open is not None:
         _check_open(left_open, setting, figure, diagram, device)
         _evaluate_open(left_open, runs, split, data, draws, seed, device, json)
@@ -59,11 +70,18 @@ def evaluate_run(
         console.check_image_path(option, file, _IMAGES)
         if file is not None:
             console.require_plot(option)
-    options: dict[str, Any] = {"data": data, "draws": draws, "seed": seed}
-    with console.progress() as bar:
-        reports = [
-            evaluate(run, split=chosen, setting=visible, **options, device=device, on_progress=bar) for run in runs
-        ]
+    options: dict[str, Any] = {"split": chosen, "setting": visible, "data": data, "draws": draws, "seed": seed}
+    if part is not None:
+        part.evaluate(runs[0], options, device)
+        return
+    if merge is not None:
+        if device != "auto":
+            problem = "merging parts evaluates nothing"
+            raise InputError(problem, field="--device", found=device, expected="--merge without it")
+        reports = [evaluation_parts.merged_report(runs[0], merge, options)]
+    else:
+        with console.progress() as bar:
+            reports = [evaluate(run, **options, device=device, on_progress=bar) for run in runs]
     labels = None if len(runs) == 1 else [run.resolve().name for run in runs]
     if figure is not None:
         if not all(report.official.has_same_queries(reports[0].official) for report in reports):

@@ -30,8 +30,10 @@ def predict_links(
     questions: batch.Questions = None,
     out: batch.Out = None,
     errors: batch.Errors = "raise",
-    shard: batch.Shard = None,
+    shard: batch.ShardOption = None,
     overwrite: batch.Overwrite = False,
+    engine: batch.Engine = "local",
+    shards: batch.Shards = None,
     svg: queries.Svg = None,
     json: queries.Json = False,
 ) -> None:
@@ -42,7 +44,7 @@ def predict_links(
     console.check_image_path("--svg", svg, (".svg",))
     file = queries.FactFile.from_options(facts, how)
     single = {"--subject": subject, "--object": object, "--relation": relation, "--svg": svg, "--json": json}
-    many = batch.BatchOptions.from_options(questions, out, errors, shard, overwrite, single)
+    many = batch.BatchOptions.from_options(questions, out, errors, shard, overwrite, engine, shards, single)
     if many is not None:
         fields = {"top": top, "paths": min(paths, 1), "hindsight": hindsight, "min_share": min_share}
         times = {"at": at, "as_of": as_of, "horizon": horizon}

@@ -5,12 +5,36 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Positions = NDArray[np.int64]
+Inputs = TypeVar("Inputs", bound=tuple[Any, ...])
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+def read_only(array: Array) -> Array:
+    """A contiguous read-only view, or a copy if the array is not contiguous.
+
+    Compiled loops take every input in this form: a loop is compiled once for each kind of array that it is called with,
+    and arrays are writable in training and read-only when they are memory-mapped.
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view  # type: ignore[return-value]
+
+
+def read_only_arrays(inputs: Inputs) -> Inputs:
+    """A named tuple with all its arrays read-only, those of nested tuples included; see ``read_only``."""
+    parts: list[Any] = []
+    for part in inputs:
+        if isinstance(part, np.ndarray):
+            parts.append(read_only(part))
+        else:
+            parts.append(read_only_arrays(part) if isinstance(part, tuple) else part)
+    return type(inputs)(*parts)
 
 
 def offsets_of(counts: Positions) -> Positions:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from fitcarl.core.files import write_json
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl")
 """Suffixes of tables; the suffix decides the format."""
+_RECORD = "fitcarl"
+"""Key of the metadata of a Parquet file."""
 
 
 class TableWriter(Protocol):
@@ -27,11 +31,12 @@ class TableWriter(Protocol):
 
 
 @contextmanager
-def table_writer(file: Path) -> Iterator[TableWriter]:
+def table_writer(file: Path, record: Mapping[str, Any] | None = None) -> Iterator[TableWriter]:
     """Writes a table in the format of its suffix. The file appears when the block ends; after an error, it does not.
 
     Args:
         file: The file; an existing one is replaced.
+        record: What the table is computed from; ``read_record`` returns it.
 
     Raises:
         InputError: If the suffix is unknown.
@@ -41,7 +46,7 @@ def table_writer(file: Path) -> Iterator[TableWriter]:
     try:
         if file.suffix == ".parquet":
             sibling.mkdir()
-            pieces = _Pieces(sibling)
+            pieces = _Pieces(sibling, record)
             yield pieces
             result = sibling / "all"
             pieces.join(result)
@@ -51,12 +56,70 @@ def table_writer(file: Path) -> Iterator[TableWriter]:
                 yield _Lines(out, file.suffix)
         with result.open("rb+") as written:
             os.fsync(written.fileno())
+        if record is not None and file.suffix != ".parquet":
+            file.unlink(missing_ok=True)  # so that a record never stands beside an older table
+            write_json(record_path(file), record)
         result.replace(file)
     finally:
         if sibling.is_dir():
             shutil.rmtree(sibling)
         else:
             sibling.unlink(missing_ok=True)
+
+
+def record_path(file: Path) -> Path:
+    """The file with the record of a text table; a Parquet file holds its own, in its metadata.
+
+    Args:
+        file: The table.
+    """
+    return file.with_name(f"{file.name}.json")
+
+
+def read_record(file: Path) -> dict[str, Any] | None:
+    """What a table was computed from; None if it does not say so.
+
+    Args:
+        file: A table that ``table_writer`` wrote.
+    """
+    try:
+        if file.suffix == ".parquet":
+            import polars as pl
+
+            found = json.loads(pl.read_parquet_metadata(file)[_RECORD])
+        else:
+            found = json.loads(record_path(file).read_text(encoding="utf-8"))
+    except Exception:  # polars raises many types for a damaged file, which has no record either
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def join_tables(files: Sequence[Path], file: Path) -> None:
+    """Joins tables of one format and with the same columns, in order; only a part of one is in memory.
+
+    Args:
+        files: The tables.
+        file: The file to write; an existing one is replaced.
+    """
+    check_table_path(file)
+    sibling = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        if file.suffix == ".parquet":
+            import polars as pl
+
+            pl.scan_parquet(list(files), glob=False).sink_parquet(sibling)
+        else:
+            with sibling.open("wb") as out:
+                for number, part in enumerate(files):
+                    with part.open("rb") as rows:
+                        if number and file.suffix != ".jsonl":
+                            rows.readline()  # the header
+                        shutil.copyfileobj(rows, out)
+        with sibling.open("rb+") as written:
+            os.fsync(written.fileno())
+        sibling.replace(file)
+    finally:
+        sibling.unlink(missing_ok=True)
 
 
 def check_table_path(file: Path, field: str | None = None) -> None:
@@ -93,11 +156,12 @@ class _Lines:
 class _Pieces:
     """Parquet files in a folder, which are joined at the end; only one piece is in memory."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, record: Mapping[str, Any] | None) -> None:
         self._folder, self._count = folder, 0
+        self._metadata = None if record is None else {_RECORD: json.dumps(record)}
 
     def write(self, frame: pl.DataFrame) -> None:
-        frame.write_parquet(self._folder / f"{self._count:08}.parquet")
+        frame.write_parquet(self._folder / f"{self._count:08}.parquet", metadata=self._metadata)
         self._count += 1
 
     def join(self, file: Path) -> None:
@@ -106,4 +170,4 @@ class _Pieces:
         if self._count == 1:
             (self._folder / f"{0:08}.parquet").replace(file)
         else:
-            pl.scan_parquet(self._folder / "*.parquet", glob=True).sink_parquet(file)
+            pl.scan_parquet(self._folder / "*.parquet", glob=True).sink_parquet(file, metadata=self._metadata)

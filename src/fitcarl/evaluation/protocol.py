@@ -12,20 +12,17 @@ import numpy as np
 from fitcarl.config.base import Setting
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.progress import OnProgress, Progress
-from fitcarl.data.dataset import Dataset, MetaSet, Split
+from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.io.registry import load_dataset
-from fitcarl.data.relations import RelationIds
-from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.evaluation.draw import Draw
 from fitcarl.evaluation.filtering import FILTERS, Filter, KnownAnswers
+from fitcarl.evaluation.plan import plan_evaluation
 from fitcarl.evaluation.ranks import Ranks, rank
 from fitcarl.evaluation.reliability import TopPredictions
 from fitcarl.evaluation.report import Report
-from fitcarl.evaluation.signature import Signature
-from fitcarl.evaluation.slices import slices
 from fitcarl.scoring.scorer import Scorer
-from fitcarl.tasks.task import Queries, Task, official_task, sampled_task
+from fitcarl.tasks.task import Queries, Task
 
 CHUNK = 256
 """Queries per call of the scorer."""
@@ -71,22 +68,20 @@ def evaluate_scorer(
         InputError: If the dataset has no query at this number of shots.
     """
     dataset = data if isinstance(data, Dataset) else load_dataset(str(data))
-    relations = dataset.vocabulary.relation_ids
-    meta = dataset.meta(split)
-    if shots < 1:
-        raise InputError("too few shots", field="shots", found=shots, expected="at least 1")
-    tasks = draw_tasks(meta, shots, relations, draws, seed, setting)
-    if not len(tasks[0].queries):
-        raise InputError(
-            f"{dataset.name} has no query at {shots} shots",
-            field=f"meta_{split}",
-            found=f"{len(meta.entities)} entities",
-            expected=f"at least one entity with more than {shots} facts",
-        )
-
+    plan = plan_evaluation(dataset, split, shots, setting, draws, seed)
     known = known or KnownAnswers.of(dataset)
-    entities = len(dataset.vocabulary.entities)
-    total = sum(len(task.queries) for task in tasks)
+    on_chunk = counted_queries(sum(plan.query_counts), on_progress)
+    ranked = [rank_task(scorer, task, known, plan.entities, chunk, on_chunk, calibration) for task in plan.tasks]
+    return plan.report(scorer.name, ranked, peak_mb=peak_mb(), seeds=seeds, extra=extra, calibration=calibration)
+
+
+def counted_queries(total: int, on_progress: OnProgress | None) -> Callable[[int], None]:
+    """A function that takes the size of every finished chunk and reports the progress.
+
+    Args:
+        total: Queries in all.
+        on_progress: Called after every chunk with the number of ranked queries.
+    """
     done = 0
 
     def on_chunk(queries: int) -> None:
@@ -95,37 +90,7 @@ def evaluate_scorer(
         if on_progress is not None:
             on_progress(Progress("evaluation", done, total, "queries"))
 
-    return Report(
-        scorer=scorer.name,
-        signature=Signature(
-            ranks="realistic",
-            filter="time-aware",
-            split=split,
-            setting=setting,
-            shots=shots,
-            draws=draws,
-            seeds=seeds,
-            data=dataset.name,
-            digest=dataset.digest,
-            extra=tuple((extra or {}).items()),
-        ),
-        entities=entities,
-        draws=tuple(rank_task(scorer, task, known, entities, chunk, on_chunk, calibration) for task in tasks),
-        slices=slices(tasks[0], relations, dataset.calendar),
-        peak_mb=peak_mb(),
-        seed=seed,
-        calibration=calibration,
-    )
-
-
-def draw_tasks(
-    meta: MetaSet, shots: int, relations: RelationIds, draws: int, seed: int, setting: Setting = "completion"
-) -> list[Task]:
-    """The task with the official supports, then ``draws`` tasks with random supports."""
-    # Each draw has its own stream, so that draw 3 is the same for 4 and for 40 draws.
-    streams = [np.random.default_rng([seed, number]) for number in range(1, draws + 1)]
-    sampled = (sampled_task(meta, shots, relations, rng, setting=setting) for rng in streams)
-    return [official_task(meta, shots, relations, setting), *sampled]
+    return on_chunk
 
 
 def rank_task(
@@ -136,14 +101,27 @@ def rank_task(
     chunk: int = CHUNK,
     on_chunk: Callable[[int], None] | None = None,
     calibration: Calibration | None = None,
+    within: slice | None = None,
 ) -> Draw:
-    """Ranks the answers to the queries of one task; ``on_chunk`` is called with the size of every finished chunk."""
+    """Ranks the answers to the queries of one task.
+
+    Args:
+        scorer: The scorer.
+        task: The task.
+        known: Index of all true facts of the dataset.
+        entities: |E|.
+        chunk: Queries per call of the scorer.
+        on_chunk: Called with the size of every finished chunk.
+        calibration: Converts scores to shares.
+        within: The queries that are ranked, at least one; all by default.
+    """
     start = perf_counter()
+    low, high, _ = (within or slice(None)).indices(len(task.queries))
     masked = Task(task.support, hide_answers(task.queries))
     ranks: dict[Filter, list[Ranks]] = {filter: [] for filter in FILTERS}
     top: list[TopPredictions] = []
-    for first in range(0, len(task.queries), chunk):
-        part = slice(first, first + chunk)
+    for first in range(low, high, chunk):
+        part = slice(first, min(first + chunk, high))
         scores = scorer.score(masked, masked.queries.take(part))
         queries = task.queries.take(part)
         for filter in FILTERS:
@@ -154,7 +132,8 @@ def rank_task(
         if on_chunk is not None:
             on_chunk(len(queries))
     joined = {filter: Ranks.concat(parts) for filter, parts in ranks.items()}
-    return Draw(task.queries, joined, perf_counter() - start, TopPredictions.concat(top) if top else None)
+    ranked = task.queries.take(slice(low, high))
+    return Draw(ranked, joined, perf_counter() - start, TopPredictions.concat(top) if top else None)
 
 
 def hide_answers(queries: Queries) -> Queries:

@@ -38,6 +38,12 @@ class Ranks:
     """bool [queries]: whether the scorer listed the answer."""
 
     @classmethod
+    def empty(cls) -> Ranks:
+        """The ranks of no query."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, none, none, np.empty(0, dtype=np.bool_))
+
+    @classmethod
     def concat(cls, parts: Sequence[Ranks]) -> Ranks:
         return cls(
             np.concatenate([part.greater for part in parts]),

@@ -54,8 +54,21 @@ class TopPredictions:
         return cls(best, hit / np.maximum(tied, 1))
 
     @classmethod
+    def empty(cls) -> TopPredictions:
+        """The top predictions of no query."""
+        return cls(np.empty(0), np.empty(0))
+
+    @classmethod
     def concat(cls, parts: Sequence[TopPredictions]) -> TopPredictions:
         return cls(np.concatenate([part.share for part in parts]), np.concatenate([part.right for part in parts]))
+
+    def take(self, index: slice) -> TopPredictions:
+        """The top predictions of some queries.
+
+        Args:
+            index: The queries.
+        """
+        return TopPredictions(self.share[index], self.right[index])
 
     def __len__(self) -> int:
         return len(self.share)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fitcarl.core.arrays import read_only_arrays
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph import kernels
 from fitcarl.graph.temporal import TemporalGraph, check_range
@@ -118,8 +119,10 @@ def action_space(
         before = np.full(len(entity), np.iinfo(np.int32).max, dtype=np.int32)
     else:
         before = np.ascontiguousarray(visible_before, dtype=np.int32)
+    states = read_only_arrays(kernels.StateColumns(entity, current_time, query_time, before, owner))
     parts = (graph.base.columns, graph.overlay.columns)
-    base, overlay = (kernels.count_visible(part, owner, entity, before) for part in parts)
+    arguments = states.query, states.entity, states.visible_before
+    base, overlay = (kernels.count_visible(part, *arguments) for part in parts)
     degree = base + overlay
     degree = np.minimum(degree, size)
     shape = (len(entity), int(degree.max(initial=0)) + 1)
@@ -132,8 +135,8 @@ def action_space(
         _check_time_differences(graph, query_time, sampling.max_delta)
     kernels.select_actions(
         size,
-        kernels.StateColumns(entity, current_time, query_time, before, owner),
-        _sampling_rule(sampling),
+        states,
+        read_only_arrays(_sampling_rule(sampling)),
         graph.base.columns,
         graph.overlay.columns,
         kernels.ActionColumns(relation, target, time, edge),

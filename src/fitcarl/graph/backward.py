@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from fitcarl.core.arrays import read_only_arrays
 from fitcarl.graph.actions import ActionSpace
 from fitcarl.graph.kernels import ActionColumns, EdgeColumns, StateColumns, lower_bound
 from fitcarl.graph.temporal import TemporalGraph, check_range
@@ -40,6 +41,7 @@ def backward_action_space(
     before = query_time if visible_before is None else visible_before
     columns = [np.ascontiguousarray(column, dtype=np.int32) for column in (entity, current_time, query_time, before)]
     states = StateColumns(columns[0], columns[1], columns[2], columns[3], np.zeros(len(columns[0]), dtype=np.int64))
+    states = read_only_arrays(states)
     if not states.entity.shape == states.current_time.shape == states.query_time.shape == (len(states.entity),):
         raise ValueError("entity, current_time and query_time must be three columns of one length")
     ends = _visible_ends(states, graph.base.columns, graph.overlay.columns)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.arrays import offsets_of
+from fitcarl.core.arrays import offsets_of, read_only, read_only_arrays
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.kernels import NO_PATCHES, EdgeColumns, PatchColumns, count_visible, find_edges, stable_order
@@ -56,10 +56,10 @@ class Adjacency:
     def __len__(self) -> int:
         return len(self.time)
 
-    @property
+    @cached_property
     def columns(self) -> EdgeColumns:
         """The columns as compiled loops take them."""
-        return EdgeColumns(self.offsets, self.relation, self.target, self.time, self.patches)
+        return read_only_arrays(EdgeColumns(self.offsets, self.relation, self.target, self.time, self.patches))
 
     @cached_property
     def time_range(self) -> tuple[int, int]:
@@ -75,13 +75,16 @@ class Adjacency:
 
     def count_before(self, entity: Ids, before: Ids) -> NDArray[np.int64]:
         """int64 [entities given], the number of out-edges of each strictly before its tick."""
-        found: NDArray[np.int64] = count_visible(self.columns, np.zeros(len(entity), np.int64), entity, before)
+        found: NDArray[np.int64] = count_visible(
+            self.columns, read_only(np.zeros(len(entity), np.int64)), read_only(entity), read_only(before)
+        )
         return found
 
     def find(self, edges: Quadruples) -> NDArray[np.int64]:
         """int64 [edges]: the position of each edge, or -1 if it does not exist; subjects must be valid entities."""
         check_range("subject", edges.subject, len(self.offsets) - 1)
-        found: NDArray[np.int64] = find_edges(self.columns, edges.subject, edges.relation, edges.object, edges.time)
+        wanted = (read_only(column) for column in (edges.subject, edges.relation, edges.object, edges.time))
+        found: NDArray[np.int64] = find_edges(self.columns, *wanted)
         return found
 
     def before(self, tick: int) -> Adjacency:

@@ -21,7 +21,8 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import UNCALIBRATED, Calibration, fit_calibration
 from fitcarl.evaluation.filtering import KnownAnswers
-from fitcarl.evaluation.protocol import draw_tasks, evaluate_scorer, hide_answers
+from fitcarl.evaluation.plan import draw_tasks
+from fitcarl.evaluation.protocol import evaluate_scorer, hide_answers
 from fitcarl.evaluation.reliability import filter_known_answers
 from fitcarl.evaluation.report import Report
 from fitcarl.runs.history import read_history

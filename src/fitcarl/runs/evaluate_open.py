@@ -17,7 +17,8 @@ from fitcarl.data.quadruples import Ids
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
 from fitcarl.evaluation.open_report import OpenRelationReport, OpenTimeReport, RankedProbabilities, RelationRow
-from fitcarl.evaluation.protocol import draw_tasks, hide_answers
+from fitcarl.evaluation.plan import draw_tasks
+from fitcarl.evaluation.protocol import hide_answers
 from fitcarl.evaluation.ranks import Ranks
 from fitcarl.evaluation.reliability import TopPredictions
 from fitcarl.evaluation.signature import Signature

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fitcarl.data.io.column_detection import has_header, map_columns, missing_columns
-from fitcarl.data.io.columns import SAMPLE_ROWS, FactColumns, fact_columns
+from fitcarl.data.io.columns import SAMPLE_ROWS, ColumnMapping, FactColumns, fact_columns
 from fitcarl.data.io.layouts import recognized_layout
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.roles import COLUMNS
@@ -48,6 +49,31 @@ def read_delimited(path: Path, format: str, options: ReadOptions) -> FactColumns
     return max(found, key=_has_clear_times) if len(found) > 1 else found[0]
 
 
+def layout_of_head(path: Path, format: str, options: ReadOptions, head: bytes) -> TextLayout:
+    """How the rows of a large file are read, from its first lines.
+
+    Args:
+        path: The file, for error messages.
+        format: ``csv`` or ``tsv``.
+        options: As in ``read_facts``.
+        head: The first complete lines.
+    """
+    own = parse_separator(options.separator) if options.separator else OWN[format]
+    lines = [line.decode() for line in head[:200_000].split(b"\n", 200)[:200]]
+    data = [line for line in lines if not line.startswith(_COMMENTS)] or lines
+    problem: InputError | None = None
+    found: list[tuple[TextLayout, FactColumns]] = []
+    for separator in [own] if options.separator else likely_separators(data, format):
+        try:
+            columns = _from_table(path, head, lines, separator, options)
+            found.append((_lay_out(path, head, lines, separator, options)[0], columns))
+        except InputError as error:
+            problem = problem or error
+    if not found:
+        raise problem or InputError("no facts", file=path)
+    return max(found, key=lambda pair: _has_clear_times(pair[1]))[0] if len(found) > 1 else found[0][0]
+
+
 def _has_clear_times(found: FactColumns) -> bool:
     name = "" if found.mapping.names is None else found.mapping.column("time")
     return looks_like_time(found.values[3].head(SAMPLE_ROWS).to_list(), name)
@@ -77,9 +103,38 @@ def _comments(lines: Sequence[str], separator: str) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class TextLayout:
+    """How the rows of a text are read."""
+
+    separator: str
+    quoted: bool
+    skipped: int
+    """Lines before the header or the first fact."""
+    header: bool
+    mapping: ColumnMapping
+    padded: bool
+    """Whether spaces after commas were removed."""
+    skip_incomplete: bool
+    """Whether rows with a missing value are left out, by an option or by the layout of a public source."""
+
+
 def _from_table(path: Path, text: bytes, lines: Sequence[str], separator: str, options: ReadOptions) -> FactColumns:
+    layout, table = _lay_out(path, text, lines, separator, options)
+    mapping, skip = layout.mapping, int(layout.header)
+    values = dict(zip(mapping.positions, table.columns(list(mapping.positions.values()), skip), strict=True))
+    found = fact_columns(path, values, mapping, lambda row: table.line(row + skip))
+    return found.complete() if layout.skip_incomplete else found
+
+
+def _lay_out(
+    path: Path, text: bytes, lines: Sequence[str], separator: str, options: ReadOptions
+) -> tuple[TextLayout, Table]:
+    """How the rows of a text are read with this separator, and its table."""
+    padded = False
     if separator == ",":
-        text, lines = _without_padding(text, lines)
+        plain, lines = _without_padding(text, lines)
+        padded, text = plain is not text, plain
     skipped = _comments(lines, separator)
     text = text.split(b"\n", skipped)[skipped]
     quoted = is_quoted(lines[skipped], separator)
@@ -101,9 +156,7 @@ def _from_table(path: Path, text: bytes, lines: Sequence[str], separator: str, o
     if len(table) == skip:
         raise InputError("a header without facts", file=path, row=1, expected="at least one fact below it")
     mapping = map_columns(path, names, table.head(SAMPLE_ROWS, skip), options.columns, options.relation, options.judge)
-    values = dict(zip(mapping.positions, table.columns(list(mapping.positions.values()), skip), strict=True))
-    found = fact_columns(path, values, mapping, lambda row: table.line(row + skip))
-    return found.complete() if options.skip_incomplete else found
+    return TextLayout(separator, quoted, skipped, bool(skip), mapping, padded, options.skip_incomplete), table
 
 
 def _blank_separated(row: bytes) -> list[bytes]:

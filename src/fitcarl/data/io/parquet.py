@@ -47,17 +47,30 @@ def read_parquet(path: Path, options: ReadOptions) -> FactColumns:
         raise InputError("not a Parquet file", file=path, found=content[:4], expected="a file that starts with PAR1")
     if content[-4:] != b"PAR1" or len(content) < 12:
         raise InputError("a truncated Parquet file", file=path, found=content[-4:], expected="PAR1 at its end")
+    with damage_as_input_error(path):
+        names = list(pl.read_parquet_schema(io.BytesIO(content)))
+        sample = pl.read_parquet(io.BytesIO(content), n_rows=SAMPLE_ROWS)
+        mapping = map_frame(path, sample, options)
+        kept = [names[position] for position in mapping.positions.values()]
+        frame = pl.read_parquet(io.BytesIO(content), columns=kept)
+    return columns_of_frame(path, frame, mapping, options)
+
+
+@contextmanager
+def damage_as_input_error(path: Path) -> Iterator[None]:
+    """Turns errors of polars about a Parquet file into an InputError.
+
+    Args:
+        path: The file.
+    """
+    import polars as pl
+
     try:
         with _silent_stderr():  # polars prints long messages about some kinds of damage
-            names = list(pl.read_parquet_schema(io.BytesIO(content)))
-            sample = pl.read_parquet(io.BytesIO(content), n_rows=SAMPLE_ROWS)
-            mapping = map_frame(path, sample, options)
-            kept = [names[position] for position in mapping.positions.values()]
-            frame = pl.read_parquet(io.BytesIO(content), columns=kept)
+            yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = " ".join(str(error).split())[:160]
         raise InputError(f"a damaged Parquet file ({reason})", file=path, expected="a readable file") from None
-    return columns_of_frame(path, frame, mapping, options)
 
 
 def map_frame(path: Path, frame: pl.DataFrame, options: ReadOptions) -> ColumnMapping:
@@ -88,10 +101,20 @@ def _out_of_range(series: pl.Series) -> pl.Series:
     return (days < _FIRST_DAY) | (days > _LAST_DAY)
 
 
-def columns_of_frame(path: Path, frame: pl.DataFrame, mapping: ColumnMapping, options: ReadOptions) -> FactColumns:
-    """Subject, relation, object and time of a table in memory that has at least these columns."""
+def columns_of_frame(
+    path: Path, frame: pl.DataFrame, mapping: ColumnMapping, options: ReadOptions, first_row: int = 1
+) -> FactColumns:
+    """Subject, relation, object and time of a table in memory that has at least these columns.
+
+    Args:
+        path: The file, for error messages.
+        frame: The table.
+        mapping: Its columns.
+        options: As in ``read_facts``.
+        first_row: Row of the file, from 1, where the table starts.
+    """
     names = mapping.names or ()
-    raw = FactColumns(path, (), mapping, lambda row: row + 1)
+    raw = FactColumns(path, (), mapping, lambda row: row + first_row)
     values: dict[Role, pl.Series] = {
         role: _text_of(raw, role, frame[names[position]], options.skip_incomplete or role == "end")
         for role, position in mapping.positions.items()

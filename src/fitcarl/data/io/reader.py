@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -184,31 +184,60 @@ def _concepts_of_json(path: Path) -> dict[str, list[str]]:
 
 def _assign_ids(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str, ...], list[Ids]]:
     """Distinct names of some columns by id, and each column as ids."""
+    values = [source.values[column] for column in columns]
+    names = distinct_names(values)
+    check_fact_names(source, columns, names)
+    integers = sorted_integers(names)
+    if integers is not None:
+        values = [v.str.strip_chars(" ") for v in values]
+        names = integers
+    return tuple(names.to_list()), [places_in(names, v) for v in values]
+
+
+def distinct_names(values: Sequence[pl.Series]) -> pl.Series:
+    """The distinct names of some columns in order of first appearance, row by row.
+
+    Args:
+        values: Columns of equal length.
+    """
     import polars as pl
 
-    values = [source.values[column] for column in columns]
     rows = len(values[0])
-    places = [np.arange(i, len(columns) * rows, len(columns)) for i in range(len(columns))]
+    places = [np.arange(i, len(values) * rows, len(values)) for i in range(len(values))]
     both = pl.DataFrame({"name": pl.concat([v.alias("name") for v in values]), "place": np.concatenate(places)})
-    names = both.group_by("name").agg(pl.col("place").min()).sort("place")["name"]
+    return both.group_by("name").agg(pl.col("place").min()).sort("place")["name"]
 
+
+def sorted_integers(names: pl.Series) -> pl.Series | None:
+    """The distinct names without padding spaces in numerical order, if all are integers; otherwise None.
+
+    Args:
+        names: Distinct names.
+    """
+    import polars as pl
+
+    stripped = names.str.strip_chars(" ")
+    if not stripped.str.contains(_INTEGER).all():
+        return None
+    integers = stripped.unique()
+    return integers.gather(integers.cast(pl.Int64).arg_sort())
+
+
+def check_fact_names(source: FactColumns, columns: Sequence[int], names: pl.Series) -> None:
+    """Raises an InputError for a name that is blank, has a line break or stands for a missing value, or an id that is
+    written in two ways.
+
+    Args:
+        source: The rows that contain the names.
+        columns: Their columns.
+        names: The names to check.
+    """
+    values = [source.values[column] for column in columns]
     invalid = names.filter((names.str.strip_chars() == "") | names.str.contains(r"[\t\n\r\x00]"))
     if len(invalid):
-        found = str(invalid[0])
-        row, column = min((_row_of(v, found), c) for v, c in zip(values, columns, strict=True) if (v == found).any())
-        raise source.error(name_problem(found) or "not a name", column, row, found, "a name on one line")
-
-    _check_missing(source, columns, values, names)
-    stripped = names.str.strip_chars(" ")
-    if stripped.str.contains(_INTEGER).all():
-        values = [v.str.strip_chars(" ") for v in values]
-        names = stripped.unique()
-        names = names.gather(names.cast(pl.Int64).arg_sort())
-    return tuple(names.to_list()), [_places_in(names, v) for v in values]
-
-
-def _check_missing(source: FactColumns, columns: tuple[int, ...], values: list[pl.Series], names: pl.Series) -> None:
-    """Raises an InputError for names that stand for a missing value, and for ids that are written in two ways."""
+        text = str(invalid[0])
+        row, column = min((_row_of(v, text), c) for v, c in zip(values, columns, strict=True) if (v == text).any())
+        raise source.error(name_problem(text) or "not a name", column, row, text, "a name on one line")
     missing = names.filter(names.is_in(_MISSING))
     decimal = names.filter(names.str.contains(r"^[0-9]+\.0$"))
     twice = decimal.filter(decimal.str.replace(r"\.0$", "").is_in(names.to_list()))
@@ -222,11 +251,17 @@ def _check_missing(source: FactColumns, columns: tuple[int, ...], values: list[p
             raise source.error(problem, column, row, text, expected)
 
 
-def _places_in(names: pl.Series, values: pl.Series) -> Ids:
-    """int32 [values]: index of each value in the distinct names."""
+def places_in(names: pl.Series, values: pl.Series, ids: Ids | None = None) -> Ids:
+    """int32 [values]: index of each value in the distinct names.
+
+    Args:
+        names: The names.
+        values: Some of them, in any order.
+        ids: Ids of the names, instead of their indices.
+    """
     import polars as pl
 
-    places = pl.Series(np.arange(len(names), dtype=np.int32))
+    places = pl.Series(np.arange(len(names), dtype=np.int32) if ids is None else ids)
     return values.replace_strict(names, places, return_dtype=pl.Int32).to_numpy(writable=True)
 
 
@@ -314,7 +349,7 @@ def _ticks(
         ) from None
     calendar = Calendar.of_granules(times.granularity, times.granules, times.step)
     ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
-    index = _places_in(texts, values)
+    index = places_in(texts, values)
     return calendar, ticks[index], times, index
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import read_only
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
@@ -148,7 +150,8 @@ def _query_features(statistics: GraphStatistics, queries: Queries, support: Padd
     gap = np.abs(queries.time[:, None] - support.time) * statistics.units_per_tick
     nearest = np.where(known, gap, 1 << 20).min(1)
     facts = np.maximum(known.sum(1), 1)
-    asked = np.arange(len(queries)), queries.relation, queries.visible_before
+    number = read_only(np.arange(len(queries)))
+    asked = number, read_only(queries.relation), read_only(queries.visible_before)
     objects = count_objects(kernel_statistics(statistics), *asked)
     return np.stack([best, np.log1p(objects), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
 
@@ -185,7 +188,7 @@ def _second_hop(
             relation == graph.relations.inverse(r_q),
             np.log(times),
             in_support,
-            np.log1p(count_visible(graph.base.columns, query, nodes, queries.visible_before[query]))[:, None],
+            np.log1p(_degrees(graph, query, nodes, queries.visible_before[query]))[:, None],
         )
     ):
         out[..., _ENTITY + column] = feature
@@ -202,9 +205,15 @@ def _describe(
 ) -> None:
     """Fills the columns of the entities that the actions lead to."""
     flat = out.reshape(-1, out.shape[-1])
-    arguments = (
-        *(queries.relation, queries.time, query, np.ascontiguousarray(entity)),
-        *(kernel_statistics(statistics), graph.base.columns, queries.visible_before),
+    arguments: tuple[Any, ...] = (
+        *(read_only(part) for part in (queries.relation, queries.time, query, entity)),
+        *(kernel_statistics(statistics), graph.base.columns, read_only(queries.visible_before)),
         *(statistics.activity_scales, flat),
     )
     parallel_for(split_range(len(query)), lambda _, low, high: describe_entities(low, high, *arguments))
+
+
+def _degrees(graph: TemporalGraph, query: NDArray[np.int64], nodes: Ids, before: Ids) -> NDArray[np.int64]:
+    """int64 [states]: the number of visible background edges of each node."""
+    found: NDArray[np.int64] = count_visible(graph.base.columns, read_only(query), read_only(nodes), read_only(before))
+    return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.arrays import offsets_of
+from fitcarl.core.arrays import offsets_of, read_only_arrays
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.dataset import MetaSet
@@ -16,7 +16,12 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, EncoderScorer
 from fitcarl.models.plus.features.accumulate import Accumulator, new_workspace
 from fitcarl.models.plus.features.collect import collect
-from fitcarl.models.plus.features.inputs import EncoderScores, FeatureInputs, KernelStatistics, QueryBatch
+from fitcarl.models.plus.features.inputs import (
+    EncoderScores,
+    FeatureInputs,
+    KernelStatistics,
+    QueryBatch,
+)
 from fitcarl.models.plus.features.normalise import normalised_features
 from fitcarl.models.plus.reach.network import ReachNetwork, reach_features
 from fitcarl.models.plus.statistics import GraphStatistics
@@ -94,7 +99,7 @@ def feature_inputs(
     """The candidates of ``collect_candidates`` with the inputs of their features, and their weights."""
     facts = query_support(support, queries, graph.relations)
     batch, base, arrays = _query_batch(facts, queries), graph.base.columns, kernel_statistics(statistics)
-    scores = EncoderScores.empty(len(queries))
+    scores = read_only_arrays(EncoderScores.empty(len(queries)))
     if encoder_scorer is not None:
         scores = _encoder_scores(encoder_scorer, padded_support(facts, queries), statistics.units_per_tick, queries)
     width = shortlist.size + shortlist.sampled
@@ -105,7 +110,7 @@ def feature_inputs(
     log_probs = np.empty((len(queries), width, 2), dtype=np.float32)
     arguments = (
         *(batch, base, graph.overlay.columns, arrays, scores),
-        statistics.scaling.preselection_arrays(),
+        read_only_arrays(statistics.scaling.preselection_arrays()),
         *(shortlist.size, shortlist.sampled, shortlist.seed),
     )
     most_facts = int(facts.counts.max(initial=0))
@@ -137,28 +142,29 @@ def _encoder_scores(
         gap=tensor_of(gap.astype(np.float32), device),
         name=scorer.name_embedding(queries.entity),
     )
-    return scorer.score(inputs, queries.entity, queries.time, queries.visible_before)
+    return read_only_arrays(scorer.score(inputs, queries.entity, queries.time, queries.visible_before))
 
 
 def _query_batch(facts: SupportFacts, queries: Queries) -> QueryBatch:
-    return QueryBatch(
-        entity=np.ascontiguousarray(queries.entity),
-        relation=np.ascontiguousarray(queries.relation),
-        time=np.ascontiguousarray(queries.time),
-        answer=np.ascontiguousarray(queries.answer),
+    batch = QueryBatch(
+        entity=queries.entity,
+        relation=queries.relation,
+        time=queries.time,
+        answer=queries.answer,
         offsets=facts.offsets,
         support_relation=facts.relation,
         support_entity=facts.entity,
         support_time=facts.time,
-        visible_before=np.ascontiguousarray(queries.visible_before),
+        visible_before=queries.visible_before,
     )
+    return read_only_arrays(batch)
 
 
 def kernel_statistics(statistics: GraphStatistics) -> KernelStatistics:
     """The arrays that kernels read."""
     concepts, names = statistics.concepts, statistics.names
     same = {name: getattr(statistics, name) for name in KernelStatistics._fields if hasattr(statistics, name)}
-    return KernelStatistics(
+    arrays = KernelStatistics(
         **same,
         concept_offsets=concepts.offsets,
         concept_ids=concepts.ids,
@@ -170,3 +176,4 @@ def kernel_statistics(statistics: GraphStatistics) -> KernelStatistics:
         affinity=names.affinity,
         role_fit=names.role_fit,
     )
+    return read_only_arrays(arrays)

@@ -294,7 +294,8 @@ def compute_statistics(
 def _excitation(graph: TemporalGraph, units_per_tick: float) -> NDArray[np.float32]:
     n, base = graph.relations.directed, graph.base
     near, facts = np.zeros((BUCKETS, n, n), dtype=np.float32), np.zeros(n)
-    count_excitation(base.offsets, base.relation, base.target, base.time, units_per_tick, _EVENT_REACH, near, facts)
+    offsets, relation, target, time, _ = base.columns
+    count_excitation(offsets, relation, target, time, units_per_tick, _EVENT_REACH, near, facts)
     mean = near.sum(1, keepdims=True) / max(facts.sum(), 1)
     rate = (near + _EXCITATION_PRIOR * mean) / (facts[:, None] + _EXCITATION_PRIOR) / WIDTHS[:, None, None]
     return np.log(rate + _MIN_EXCITATION).astype(np.float32)

@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.arrays import read_only_arrays
 from fitcarl.core.device import uses_compiled_loops
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, lower_bounds
@@ -104,7 +105,7 @@ def event_window(
     queries = entity.astype(np.int64), relation, time.astype(np.int64)
     buckets_per_tick = (TIME_BUCKETS - 1) / 2 / reach
     arrays = (event_time, events["event_source"], events["event_relation"], events["event_target"])
-    return EventWindow(*queries, first, last, stride, buckets_per_tick, *arrays, column)
+    return read_only_arrays(EventWindow(*queries, first, last, stride, buckets_per_tick, *arrays, column))
 
 
 def event_mass(
@@ -149,7 +150,7 @@ class _EventMass(torch.autograd.Function):
             lambda _, low, high: _key_backward(low, high, window, weights, by_event, to_key),
         )
         to_affinity = torch.zeros(weights.relation_affinity.shape)
-        to_affinity = to_affinity.index_add(0, torch.from_numpy(window.relation), torch.from_numpy(by_relation))
+        to_affinity = to_affinity.index_add(0, torch.from_numpy(window.relation.copy()), torch.from_numpy(by_relation))
         return (
             None,
             torch.from_numpy(to_query),

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numba import njit
 
+from fitcarl.core.arrays import read_only
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
 from fitcarl.models.plus.features.accumulate import Accumulator
 from fitcarl.models.plus.features.inputs import DECAY_SCALES, FeatureInputs, KernelStatistics, QueryBatch
@@ -97,7 +98,7 @@ def query_values(inputs: FeatureInputs, low: int, high: int) -> Values:
     """Values that are the same for all candidates of a query: size, age and fit of the support, and size of r_q."""
     gap, facts, fit, degree = (np.empty(high - low) for _ in range(4))
     queries, statistics = inputs.queries, inputs.statistics
-    asked = np.arange(low, high), queries.relation[low:high], queries.visible_before[low:high]
+    asked = read_only(np.arange(low, high)), queries.relation[low:high], queries.visible_before[low:high]
     objects = count_objects(statistics, *asked)
     _query(low, high, inputs.queries, inputs.base, inputs.statistics, gap, facts, fit, degree)
     values = {

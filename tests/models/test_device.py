@@ -169,7 +169,7 @@ def test_reach_network_is_trained_on_the_device(data: Path, tmp_path: Path, monk
     devices = []
 
     def train(*arguments: Any) -> ReachNetwork:
-        devices.append(arguments[-1])
+        devices.append(arguments[-2])
         return train_reach(*arguments)
 
     monkeypatch.setattr("fitcarl.models.plus.trainable.train_reach", train)

@@ -66,7 +66,7 @@ class Scripted:
         self.values, self.model = iter(values), model
         self.seen: list[torch.Tensor] = []
 
-    def mrr(self, _scorer: object) -> float:
+    def mrr(self, _scorer: object, _processes: object) -> float:
         self.seen.append(self.model.weight)
         return next(self.values)
 

@@ -31,6 +31,7 @@ from fitcarl.cli import (
     tune,
     update,
 )
+from fitcarl.core.distributed import training_rank
 
 
 def main() -> None:
@@ -46,7 +47,8 @@ def run(arguments: Sequence[str]) -> int:
         with command.make_context("fitcarl", list(arguments)) as context:
             command.invoke(context)
 
-    return console.exit_code_of(invoke)
+    follows = training_rank()[0] > 0 and list(arguments[:1]) == ["train"]
+    return console.exit_code_of(invoke, follows=follows)
 
 
 class RootCommands(console.CommandGroup):

@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,6 +54,9 @@ SettingOption = Annotated[
 DeviceOption = Annotated[
     str, typer.Option("--device", help="Where tensors are computed: auto (a GPU if there is one), cpu or cuda.")
 ]
+
+_FOLLOWER_SECONDS = 10.0
+"""How long a failed rank waits for rank 0 to end."""
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -285,14 +289,27 @@ def training_processes() -> Iterator[None]:
         raise typer.Exit(failed.code) from None
 
 
-def exit_code_of(command: Callable[[], object]) -> int:
-    """Runs a command and returns its exit code; a failure is printed as one line on stderr, without a traceback."""
+def exit_code_of(command: Callable[[], object], *, follows: bool = False) -> int:
+    """Runs a command and returns its exit code; a failure is printed as one line on stderr, without a traceback.
+
+    Args:
+        command: The command.
+        follows: Whether this process only follows rank 0 of a distributed training: it prints nothing, and after a
+            failure it waits until rank 0 has printed its message, because torchrun ends all ranks with the first one.
+    """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # hide warnings about its font cache
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # names that the terminal cannot encode must not stop the command
             stream.reconfigure(errors="backslashreplace")
-    with messages_to_stderr():
-        return _run(command)
+    if not follows:
+        with messages_to_stderr():
+            return _run(command)
+    logging.getLogger("fitcarl").addHandler(logging.NullHandler())
+    code = _run(command)
+    if code in (INTERNAL_ERROR, USAGE_ERROR):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        time.sleep(_FOLLOWER_SECONDS)
+    return code
 
 
 def _run(command: Callable[[], object]) -> int:

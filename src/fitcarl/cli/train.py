@@ -13,6 +13,8 @@ import typer
 
 from fitcarl.cli import console, options
 from fitcarl.config.presets import DEFAULT_PRESET, PRESET_HELP, preset_name
+from fitcarl.core.distributed import training_rank
+from fitcarl.core.progress import ignore_progress
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -154,8 +156,9 @@ def train_model(
         except api.TrainingInterrupted as interrupted:
             console.log.info(str(interrupted))
             raise typer.Exit(console.INTERRUPTED) from None
-    folder = run.folder.path
-    console.show(f"{folder}: trained; evaluate it with 'fitcarl evaluate {folder}'")
+    if training_rank()[0] == 0:
+        folder = run.folder.path
+        console.show(f"{folder}: trained; evaluate it with 'fitcarl evaluate {folder}'")
 
 
 def _check_embeddings(
@@ -230,7 +233,10 @@ def import_embeddings(entity: Path, relation: Path, dataset: Dataset, config: Co
 
 @contextmanager
 def training_progress() -> Iterator[OnProgress]:
-    """Shows progress: a bar on a terminal, and one line per validation."""
+    """Shows progress: a bar on a terminal, and one line per validation; nothing on other ranks than the first."""
+    if training_rank()[0]:
+        yield ignore_progress
+        return
     with console.progress() as bar:
 
         def on_progress(update: Progress) -> None:

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+from fitcarl.core.distributed import local_processes
+
 _MIN_ITEMS_PER_THREAD = 64
 
 
 def thread_count() -> int:
     """Threads of the compiled loops: ``FITCARL_THREADS``, or the cores this process may use.
 
+    The ranks of a distributed training that run on the same machine divide its cores among them.
+
     Non-numeric values are ignored; ``fitcarl doctor`` reports them.
     """
     value = os.environ.get("FITCARL_THREADS", "")
-    return max(1, int(value)) if is_number(value) else usable_cores()
+    return max(1, int(value)) if is_number(value) else max(1, usable_cores() // local_processes())
 
 
 def is_number(text: str) -> bool:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from fitcarl.config.schema import Config
 from fitcarl.core.arrays import with_empty_groups
 from fitcarl.core.device import CPU, device_of, seeded_devices
+from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
 from fitcarl.core.progress import OnProgress, ShouldStop
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.calendar import Calendar
@@ -111,6 +112,8 @@ class Preparation:
     should_stop: ShouldStop
     device: torch.device = CPU
     """Where pre-training runs; what it prepares is saved, and loaded on the CPU."""
+    processes: ProcessGroup = ONE_PROCESS
+    """The processes that prepare the model together; only the first one writes artifacts and polls alone."""
 
 
 @dataclass(frozen=True)
@@ -123,16 +126,20 @@ class Episode:
     """Seed of all random choices in the episode."""
     number: int = 1
     """Episodes are numbered from 1, so that a model that is trained on facts knows which mini-batch is next."""
+    processes: ProcessGroup = ONE_PROCESS
+    """The processes that compute a shard of the episode each."""
 
 
 @dataclass(frozen=True)
 class EpisodeResult:
-    """The outcome of one training step."""
+    """The outcome of one training step, in a distributed training that of the shard of this process."""
 
     loss: Tensor
     """Scalar that carries the autograd graph."""
     metrics: Mapping[str, float]
     """Further values for the trace, by name; each model has its own."""
+    share: float = 1.0
+    """The weight of the shard: the loss and the metrics of the episode are the weighted sums over all processes."""
 
 
 class TrainableModel(Protocol):
@@ -173,7 +180,10 @@ class TrainableModel(Protocol):
         ...
 
     def training_step(self, episode: Episode) -> EpisodeResult:
-        """The loss of one episode: of a training task or, for models that are trained on facts, of a mini-batch."""
+        """The loss of one episode: of a training task or, for models that are trained on facts, of a mini-batch.
+
+        With several processes all random numbers are those of one process, and the loss is that of a shard.
+        """
         ...
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> Explainer:

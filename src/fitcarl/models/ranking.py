@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fitcarl.config.meta_learned import RankingTrainingConfig
 from fitcarl.core.arrays import Positions
+from fitcarl.core.process_group import BatchShard
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.relations import RelationIds
@@ -40,6 +41,14 @@ class RankingBatch:
         """float64 [queries], sums to 1: every entity has the same weight, and so has every query of an entity."""
         count = np.bincount(self.row, minlength=len(self.entity))
         return np.asarray(1 / (np.count_nonzero(count) * count[self.row]), dtype=np.float64)
+
+    def weight_in(self, shard: BatchShard) -> NDArray[np.float64]:
+        """The weights of the queries of a shard, divided by its share, by which the loss is multiplied.
+
+        Args:
+            shard: Some of the queries.
+        """
+        return self.query_weight[shard.rows] / (shard.share or 1.0)
 
 
 def ranking_batch(

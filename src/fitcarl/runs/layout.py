@@ -19,6 +19,7 @@ from torch import nn
 import fitcarl
 from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.schema import Config, parse_config
+from fitcarl.core.distributed import training_rank
 from fitcarl.core.files import read_json, write_json
 from fitcarl.core.parallel import thread_count
 from fitcarl.core.storage import Artifacts, read_tensors, write_tensors
@@ -299,6 +300,7 @@ def environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "torch_threads": torch.get_num_threads(),
         "loop_threads": thread_count(),
+        "processes": training_rank()[1],
         **{package: version(package) for package in packages},
     }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -14,7 +15,8 @@ from fitcarl.config.base import Setting
 from fitcarl.config.settings import configure
 from fitcarl.core.device import resolve_device
 from fitcarl.core.lock import lock_folder
-from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop
+from fitcarl.core.process_group import ProcessGroup, launched_processes
+from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop, ignore_progress
 from fitcarl.core.progress_bar import reporting
 from fitcarl.core.stages import stage
 from fitcarl.data.dataset import Dataset
@@ -71,6 +73,8 @@ def train(
 ) -> Run:
     """Trains a model in a new run folder. The same seed gives the same weights.
 
+    If torchrun started this process, all its processes train one model together, and each returns the run.
+
     Plain facts have no unseen entities: some entities are held out for validation and others for test, further ones are
     held out in turn for training, and the trained run uses all facts.
 
@@ -109,20 +113,25 @@ def train(
     chosen = {} if setting is None else {"setting": setting}
     config = configure(preset, [*settings, *limit], model=model, shots=shots, seed=seed, **chosen)
     folder = Path(out)
-    _check_new(folder)
-    with stage("reading"):
-        source = data if isinstance(data, Dataset | Facts) else _open(data, read)
-    if source is data and isinstance(source, Dataset):
-        validate(source, source.name)  # datasets read from a folder are already validated
-    if holdout is not None and isinstance(source, Dataset):
-        raise InputError("applies to plain facts only", field="holdout", expected="facts, or a dataset without it")
-    in_memory = source is data or is_frame(data)
-    with stage("holding out"):
-        setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)), holdout)
-    folder.mkdir(parents=True, exist_ok=True)
-    with lock_folder(folder), reporting(on_progress) as report:
-        _check_new(folder)  # another process may have trained here in the meantime
-        return _train(setup, RunFolder(folder), Callbacks(report, should_stop, import_artifacts), chosen_device)
+    with launched_processes() as processes:
+        if processes.is_first:
+            _check_new(folder)
+        with stage("reading"):
+            source = data if isinstance(data, Dataset | Facts) else _open(data, read)
+        if source is data and isinstance(source, Dataset):
+            validate(source, source.name)  # datasets read from a folder are already validated
+        if holdout is not None and isinstance(source, Dataset):
+            raise InputError("applies to plain facts only", field="holdout", expected="facts, or a dataset without it")
+        in_memory = source is data or is_frame(data)
+        with stage("holding out"):
+            setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)), holdout)
+        if processes.is_first:
+            folder.mkdir(parents=True, exist_ok=True)
+        with _writing(folder, on_progress, processes) as report:
+            if processes.is_first:
+                _check_new(folder)  # another process may have trained here in the meantime
+            callbacks = Callbacks(report, should_stop, import_artifacts)
+            return _train(setup, RunFolder(folder), callbacks, chosen_device, processes)
 
 
 def resume(
@@ -157,7 +166,7 @@ def resume(
     chosen_device = resolve_device(device)
     folder = RunFolder(Path(run))
     folder.check()
-    with lock_folder(folder.path), reporting(on_progress) as report:
+    with launched_processes() as processes, _writing(folder.path, on_progress, processes) as report:
         if updates := read_history(folder.path).updates:
             raise InputError(
                 "was updated and cannot be trained further",
@@ -183,10 +192,22 @@ def resume(
             )
         sampler = make_task_sampler(dataset, config)
         setup = TrainingSetup(dataset, config, sampler, origin.source, origin.keep_all_facts)
-        return _train(setup, folder, Callbacks(report, should_stop, import_artifacts), chosen_device)
+        return _train(setup, folder, Callbacks(report, should_stop, import_artifacts), chosen_device, processes)
 
 
-def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device: torch.device) -> Run:
+@contextmanager
+def _writing(folder: Path, on_progress: OnProgress | None, processes: ProcessGroup) -> Iterator[OnProgress]:
+    """Locks the folder and reports progress on the first process; the others only read the folder."""
+    if not processes.is_first:
+        yield ignore_progress
+        return
+    with lock_folder(folder), reporting(on_progress) as report:
+        yield report
+
+
+def _train(
+    setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device: torch.device, processes: ProcessGroup
+) -> Run:
     """Prepares the model, runs the episodes that are left, and finishes the run."""
     dataset, config = setup.dataset, setup.config
     if folder.result.exists() and not folder.state.exists():
@@ -194,21 +215,27 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device
     unit = folder.read_data().unit_in(dataset.calendar) if folder.data.exists() else setup.time_unit
     with stage("index"):
         context = GraphContext.from_dataset(dataset, unit)
-    all_facts = setup.keep_all_facts
-    with stage("saving"):
+    processes.require_same("the dataset", dataset.digest)
+    processes.require_same("a setting", config.model_dump_json())
+
+    def create() -> None:
+        all_facts = setup.keep_all_facts
         folder.create(dataset, setup.source, config, context.graph, time_unit=unit, keep_all_facts=all_facts)
-    log_time_unit(config, dataset.calendar, unit)
-    log_task_source(setup)
-    if device.type != "cpu":
-        _log.info("tensors are on %s; the graph is read on the CPU", device)
-    if callbacks.import_artifacts is not None:
-        callbacks.import_artifacts(dataset, config, folder.artifacts)
+        log_time_unit(config, dataset.calendar, unit)
+        log_task_source(setup)
+        if device.type != "cpu":
+            _log.info("tensors are on %s; the graph is read on the CPU", device)
+        if callbacks.import_artifacts is not None:
+            callbacks.import_artifacts(dataset, config, folder.artifacts)
+
+    with stage("saving"):
+        processes.on_first(create, folder.config)
     visible = setup.sampler.always_visible_facts
     part = setup.training_part
     part_context = context if part is dataset else GraphContext.from_dataset(part, unit)
     preparation = Preparation(
         *(part, config, part_context, visible, folder.artifacts),
-        *(callbacks.on_progress, callbacks.should_stop, device),
+        *(callbacks.on_progress, callbacks.should_stop, device, processes),
     )
     if folder.weights.exists() and not folder.state.exists():
         _log.warning("%s: is missing, so training starts again", folder.state)
@@ -217,11 +244,13 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device
         with stage("preparation"):
             model = trainable_class(config.model).prepare(preparation).to(device)
         complete = model if part is dataset else model.refit_statistics(context.graph)
-        state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start, complete)
+        state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start, complete, processes)
     except Interrupted as interrupted:
         reason = str(interrupted) or "stopped before the first episode"
         raise TrainingInterrupted(f"{reason}; `fitcarl train --resume {folder.path}` continues") from None
-    return finish(setup, complete, context, folder, state)
+    finished: list[Run] = []
+    processes.on_first(lambda: finished.append(finish(setup, complete, context, folder, state)), folder.result)
+    return finished[0] if finished else Run.load(folder.path)
 
 
 def _open(data: str | Path | Frame, read: Callable[[Any], Facts]) -> Dataset | Facts:

@@ -36,6 +36,23 @@ class TripleBatch:
     neighbourhoods: Neighbourhoods
     """Rows of the n entities and, if candidates have them, of the n answers and of the m replacements."""
 
+    def take(self, rows: slice) -> TripleBatch:
+        """Some of the triples, with the replacements and neighbourhoods that they need.
+
+        Args:
+            rows: Contiguous rows.
+        """
+        chosen, count = np.arange(len(self.entity))[rows], len(self.entity)
+        used, corrupted = np.unique(self.corrupted[rows], return_inverse=True)
+        # Rows of entities, then, if candidates have them, of answers and of replacements.
+        wanted = np.concatenate([chosen, count + chosen, 2 * count + used])
+        return TripleBatch(
+            *(self.entity[rows], self.relation[rows], self.answer[rows]),
+            corrupted.reshape(len(chosen), -1),
+            *(self.replacement[used], self.replacement_relation[used]),
+            self.neighbourhoods.take(wanted[wanted < len(self.neighbourhoods)]),
+        )
+
     @property
     def candidates(self) -> Positions:
         """int64 [n + m]: the answers, then the replacements."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.arrays import Positions, offsets_of
+from fitcarl.core.arrays import Positions, offsets_of, spans
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
@@ -77,6 +77,16 @@ class Neighbourhoods:
     def row(self) -> Positions:
         """int64 [elements]: the row of each element."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.counts)
+
+    def take(self, rows: Positions) -> Neighbourhoods:
+        """The given rows, in that order, and only the messages that they contain.
+
+        Args:
+            rows: int64 [rows wanted].
+        """
+        counts = self.counts[rows]
+        used, message = np.unique(self.message[spans(self.offsets[rows], counts)[1]], return_inverse=True)
+        return Neighbourhoods(self.relation[used], self.neighbour[used], offsets_of(counts), message)
 
     def find(self, relation: Ids, neighbour: Ids) -> Positions:
         """int64 [pairs]: the positions of messages, all of which must exist."""

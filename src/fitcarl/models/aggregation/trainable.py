@@ -81,6 +81,9 @@ class AggregationModel(ABC):
         """The loss of the next mini-batch; the task of the episode is empty."""
         assert self._batches is not None, "only a prepared model is trained"
         batch, config, network = self._batches.batch(episode.number), self._config.training, self.module
+        shard = episode.processes.shard(len(batch.entity))
+        if shard.share < 1:
+            batch = batch.take(shard.rows)
         device, relations, count = device_of(network), self._graph.relations, len(batch.entity)
         rows = NeighbourTensors.of(batch.neighbourhoods, batch.row_entities(), device)
         asked = tensor_of(batch.row_relations(relations), device)
@@ -94,11 +97,11 @@ class AggregationModel(ABC):
         target = translated(vectors[:count], translation, is_tail)
         output_loss = margin_loss(target, candidates, corrupted, config.margin)
         if not config.input_loss_weight:
-            return EpisodeResult(output_loss, {})
+            return EpisodeResult(output_loss, {}, shard.share)
         own = embedding(tensor_of(batch.entity, device), network.entity)
         input_loss = margin_loss(translated(own, translation, is_tail), inputs, corrupted, config.margin)
         metrics = {"output_loss": output_loss.item(), "input_loss": input_loss.item()}
-        return EpisodeResult(output_loss + config.input_loss_weight * input_loss, metrics)
+        return EpisodeResult(output_loss + config.input_loss_weight * input_loss, metrics, shard.share)
 
     @property
     def _encodes_candidates(self) -> bool:

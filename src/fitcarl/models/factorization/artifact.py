@@ -20,20 +20,26 @@ NAME = "embeddings"
 def save_pretrained(preparation: Preparation, config: EmbeddingConfig, score: PretrainingScore = "complex") -> None:
     """Saves the embeddings of the background, unless they are there: from the cache, or newly trained.
 
+    Of several processes the first one trains them alone, and the others wait for the file.
+
     Raises:
         Interrupted: If ``should_stop`` returned True; nothing is saved then.
     """
-    if preparation.artifacts.exists(NAME):
-        return
-    embeddings_for(
-        preparation.dataset,
-        config,
-        preparation.config.seed,
-        on_progress=preparation.on_progress,
-        should_stop=preparation.should_stop,
-        score=score,
-        device=preparation.device,
-    ).save(preparation.artifacts.path(NAME))
+    file = preparation.artifacts.path(NAME)
+
+    def save() -> None:
+        if not file.exists():
+            embeddings_for(
+                preparation.dataset,
+                config,
+                preparation.config.seed,
+                on_progress=preparation.on_progress,
+                should_stop=preparation.should_stop,
+                score=score,
+                device=preparation.device,
+            ).save(file)
+
+    preparation.processes.on_first(save, file)
 
 
 def load_pretrained(artifacts: Artifacts, context: GraphContext) -> Embeddings:

@@ -9,6 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from fitcarl.core.process_group import BatchShard
 from fitcarl.models.factorization.score_function import Tables
 
 SupportLoss = Callable[[Tensor], Tensor]
@@ -38,6 +39,34 @@ class FactBatch:
     """int64 [answers], entities."""
     weight: Tensor
     """float32 [answers], the number of facts that state the answer."""
+
+    def answers_of(self, shard: BatchShard | None) -> slice:
+        """The answers of some of the queries; ``row`` is ascending.
+
+        Args:
+            shard: The queries; None for all.
+        """
+        if shard is None:
+            return slice(None)
+        bounds = torch.tensor([shard.rows.start, shard.rows.stop]).to(self.row.device)
+        low, high = torch.searchsorted(self.row, bounds).tolist()
+        return slice(low, high)
+
+    def take(self, shard: BatchShard | None) -> FactBatch:
+        """Some of the queries with their answers.
+
+        Args:
+            shard: The queries; None for all.
+        """
+        if shard is None:
+            return self
+        answers, queries = self.answers_of(shard), self.queries
+        return FactBatch(
+            QueryIds(*(ids[shard.rows] for ids in (queries.entity, queries.relation, queries.tick))),
+            self.row[answers] - shard.rows.start,
+            self.answer[answers],
+            self.weight[answers],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +104,13 @@ class Objective(Protocol):
         """Changes the tables in place before episode ``number``, where a stage of the training begins."""
         ...
 
-    def loss(self, tables: Tables, batch: FactBatch, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
-        """The loss of a mini-batch per fact, and further values for the trace."""
+    def loss(
+        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: BatchShard | None = None
+    ) -> tuple[Tensor, dict[str, float]]:
+        """The loss of a mini-batch, or of a shard of it, per fact, and further values for the trace.
+
+        Random numbers are drawn for the whole mini-batch.
+        """
         ...
 
     def scores(self, tables: Tables, queries: QueryIds) -> Tensor:

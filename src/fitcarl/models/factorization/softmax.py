@@ -16,6 +16,7 @@ from fitcarl.config.factorization import (
     TemporalTrainingConfig,
 )
 from fitcarl.core.device import CPU
+from fitcarl.core.process_group import BatchShard
 from fitcarl.models.factorization.loss import softmax_cross_entropy
 from fitcarl.models.factorization.objective import FactBatch, QueryIds, SupportBatch, SupportLoss
 from fitcarl.models.factorization.score_function import ScoreFunction, Tables
@@ -73,11 +74,15 @@ class SoftmaxObjective:
             drawn = torch.empty_like(rows, device=CPU)  # where the generator is
             vector_parts(rows).copy_(vector_parts(drawn).normal_(std=self._std, generator=generator))
 
-    def loss(self, tables: Tables, batch: FactBatch, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
-        queries, score = batch.queries, self._score
+    def loss(
+        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: BatchShard | None = None
+    ) -> tuple[Tensor, dict[str, float]]:
+        score = self._score
         candidates, column, log_weight = tables.entity, batch.answer, None
         if len(tables.entity) > self._negatives:
             candidates, column, log_weight = self._sampled(tables.entity, batch.answer, generator)
+        column, batch = column[batch.answers_of(shard)], batch.take(shard)
+        queries = batch.queries
         entity = embedding(queries.entity, tables.entity)
         relation = embedding(queries.relation, tables.relation)
         time = None if tables.time is None else embedding(queries.tick, tables.time)

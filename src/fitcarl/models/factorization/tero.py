@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, softplus
 
 from fitcarl.config.factorization import TeroConfig
+from fitcarl.core.process_group import BatchShard
 from fitcarl.models.factorization.objective import FactBatch, QueryIds, SupportBatch, SupportLoss
 from fitcarl.models.factorization.score_function import Tables
 
@@ -65,15 +66,18 @@ class TeroObjective:
     def begin_episode(self, tables: Tables, number: int, generator: torch.Generator) -> None:
         """Does nothing: there is one stage."""
 
-    def loss(self, tables: Tables, batch: FactBatch, generator: torch.Generator) -> tuple[Tensor, dict[str, float]]:
+    def loss(
+        self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: BatchShard | None = None
+    ) -> tuple[Tensor, dict[str, float]]:
         assert tables.time is not None
+        corrupted = torch.randint(len(tables.entity), (len(batch.row), self._negatives), generator=generator)
+        corrupted = corrupted[batch.answers_of(shard)].to(tables.entity.device)
+        batch = batch.take(shard)
         queries, row = batch.queries, batch.row
         entity = embedding(queries.entity, tables.entity)[row]
         relation = embedding(queries.relation, tables.relation)[row]
         angle = embedding(queries.tick, tables.time)[row]
         answer = embedding(batch.answer, tables.entity)
-        drawn = torch.randint(len(tables.entity), (len(row), self._negatives), generator=generator)
-        corrupted = drawn.to(tables.entity.device)
         subject, object_ = embedding(corrupted, tables.entity).chunk(2, dim=1)
         relation_, angle_ = relation.unsqueeze(1), angle.unsqueeze(1)
         negative = torch.cat(

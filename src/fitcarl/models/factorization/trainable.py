@@ -80,7 +80,7 @@ class FactorizationModel:
         config = preparation.config
         assert isinstance(config, FactorizationConfig)
         facts, seen = training_facts(preparation.dataset, config)
-        seen.write(preparation.artifacts)
+        preparation.processes.on_first(lambda: seen.write(preparation.artifacts))
         return cls(config, preparation.context.graph, seen, facts)
 
     @classmethod
@@ -110,8 +110,10 @@ class FactorizationModel:
         generator = torch.Generator().manual_seed(episode.seed)
         self._objective.begin_episode(self.module.tables, episode.number, generator)
         batch = self._batches.get(episode.number, device_of(self.module))
-        loss, metrics = self._objective.loss(self.module.tables, batch, generator)
-        return EpisodeResult(loss, {**metrics, "epoch": episode.number / self._batches.per_epoch})
+        shard = episode.processes.shard(len(batch.queries.entity))
+        loss, metrics = self._objective.loss(self.module.tables, batch, generator, shard)
+        share = shard.share and float(batch.weight[batch.answers_of(shard)].sum() / batch.weight.sum())
+        return EpisodeResult(loss, {**metrics, "epoch": episode.number / self._batches.per_epoch}, share)
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> FactorizationScorer:  # noqa: ARG002
         tables = frozen(self.module.tables)

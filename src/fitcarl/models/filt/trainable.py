@@ -84,13 +84,14 @@ class FiltModel:
                 *(batch.entity, batch.support, batch.row, batch.queries.time, self._days_per_tick, concepts),
                 config.dropout,
             )
-        relation = batch.queries.relation
+        shard = episode.processes.shard(len(batch.queries))  # the support is encoded by every process
+        relation, embedded = batch.queries.relation[shard.rows], embedded[shard.rows]
         rows = torch.stack([module.query_rows(embedded, relation), module.inverse_query_rows(embedded, relation)], 1)
-        scores = (embedding(tensor_of(batch.candidate, device), module.entity_rows) @ rows.mT).mT
-        weight = tensor_of(batch.query_weight, device).to(scores.dtype)
+        scores = (embedding(tensor_of(batch.candidate[shard.rows], device), module.entity_rows) @ rows.mT).mT
+        weight = tensor_of(batch.weight_in(shard), device).to(scores.dtype)
         loss = margin_ranking_loss(scores, weight, config.margin)
         beaten = (scores[:, 0, :1] > scores[:, 0, 1:]).all(dim=1)
-        return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())})
+        return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())}, shard.share)
 
     def _training_concepts(self, number: int) -> Tensor | None:
         """S; between two computations it is a constant of the loss."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from fitcarl.config.schema import FitcarlConfig
+from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
 from fitcarl.core.tensors import tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
@@ -26,6 +27,7 @@ def run_episode(
     max_delta: int,
     seed: int,
     number: int = 1,
+    processes: ProcessGroup = ONE_PROCESS,
 ) -> EpisodeResult:
     """Encodes the task, samples one path per query and computes the loss (Eq. 12).
 
@@ -38,17 +40,23 @@ def run_episode(
         max_delta: The largest time difference, in ticks.
         seed: Seed of the sampled actions, and of the action spaces in ablation A1.
         number: Number of the episode, from 1.
+        processes: The processes that search for a shard of the queries each.
     """
+    shard = processes.shard(len(task.queries))
+    queries = task.queries.take(shard.rows)
     context = model.encode_task(background, task.support, max_delta, seed, task.queries.limited)
-    encoded = model.encode_queries(context, task.queries)
+    encoded = model.encode_queries(context, queries)
     generator = torch.Generator().manual_seed(seed)
     rollout = sample_rollout(
-        model, context, encoded, generator, concept_prior, with_entropy=config.training.entropy_bonus(number) > 0
+        *(model, context, encoded, generator, concept_prior),
+        with_entropy=config.training.entropy_bonus(number) > 0,
+        shard=shard,
     )
-    rewards = step_rewards(context, encoded, task.queries, rollout, config.training.reward_margin)
-    hit_rate = (rollout.entity[-1] == task.queries.answer).mean()
+    rewards = step_rewards(context, encoded, queries, rollout, config.training.reward_margin)
+    hit_rate = (rollout.entity[-1] == queries.answer).mean()
     metrics = {"reward": float(rewards[-1].mean()), "hit_rate": float(hit_rate)}
-    return EpisodeResult(task_loss(rollout, rewards, config.training, number), metrics)
+    loss = task_loss(rollout, processes.gather(rewards, shard), config.training, number, shard)
+    return EpisodeResult(loss, metrics, shard.share)
 
 
 @torch.no_grad()

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.process_group import BatchShard
 from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
@@ -47,6 +48,7 @@ def sample_rollout(
     generator: torch.Generator,
     concept_prior: ConceptPrior | None = None,
     with_entropy: bool = False,
+    shard: BatchShard | None = None,
 ) -> Rollout:
     """Samples a path of L steps for every query, each action from π.
 
@@ -57,6 +59,7 @@ def sample_rollout(
         generator: Source of randomness.
         concept_prior: Records L_KL of every step if given.
         with_entropy: Whether to record the entropy of π of every step.
+        shard: Which queries of the task these are; by default all.
     """
     state = model.start(context, encoded)
     out = Rollout([], [], [], [])
@@ -65,7 +68,7 @@ def sample_rollout(
     for hop in range(model.config.hops):
         space = model.actions(context, encoded, state)
         step = model.step(context, encoded, state, space)
-        action = sample_actions(step.log_policy.detach(), generator)
+        action = sample_actions(step.log_policy.detach(), generator, shard)
         out.log_policy.append(step.log_policy[every, action])
         if concept_prior is not None:
             prior = concept_prior.probability, concept_prior.concepts

@@ -66,7 +66,7 @@ class FitcarlModel:
         return other
 
     def training_step(self, episode: Episode) -> EpisodeResult:
-        arguments = self._config, self._concept_prior, self._max_delta, episode.seed, episode.number
+        arguments = self._config, self._concept_prior, self._max_delta, episode.seed, episode.number, episode.processes
         return run_episode(self.module, self._background, episode.task, *arguments)
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> FitcarlScorer:  # noqa: ARG002

@@ -82,17 +82,19 @@ class GenModel:
         device = device_of(module)
         with seeded(episode.seed, device):
             embedded = module(batch.entity, batch.support, config.dropout, sample=True)
-        rows = module.query_rows(embedded[tensor_of(batch.row, device)], batch.queries.relation)
+        shard = episode.processes.shard(len(batch.queries))  # the support is encoded by every process
+        row, relation = batch.row[shard.rows], batch.queries.relation[shard.rows]
+        rows = module.query_rows(embedded[tensor_of(row, device)], relation)
         entity_rows: Tensor = module.entity_rows
-        index = batch.candidate
+        index = batch.candidate[shard.rows]
         if module.transductive is not None:
             entity_rows = module.candidate_rows(embedded)
             index = row_positions(index, batch.entity, len(module.entity_rows))
         scores = (embedding(tensor_of(index, device), entity_rows) @ rows.unsqueeze(2)).squeeze(2)
-        weight = tensor_of(batch.query_weight, device).to(scores.dtype)
+        weight = tensor_of(batch.weight_in(shard), device).to(scores.dtype)
         beaten = (scores[:, :1] > scores[:, 1:]).all(dim=1)
         loss = margin_ranking_loss(scores, weight, config.margin)
-        return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())})
+        return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())}, shard.share)
 
     def scorer(
         self,

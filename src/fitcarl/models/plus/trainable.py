@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from fitcarl.config.schema import Config, PlusConfig
 from fitcarl.core.progress import Interrupted, OnProgress, Progress
@@ -98,23 +99,26 @@ class PlusModel:
         """Trains the networks on facts without pseudo-unseen entities, or reads them; fits the scaling."""
         config, context, artifacts = preparation.config, preparation.context, preparation.artifacts
         assert isinstance(config, PlusConfig)
-        encoder = None
+        encoder, processes = None, preparation.processes
         if config.features.encoder:
-            if not artifacts.exists("encoder"):
+            if processes.decide(not artifacts.exists("encoder")):
                 with stage("encoder"):
-                    encoder, seconds = _train_encoder(config, preparation)
-                artifacts.write("encoder", encoder.state_dict(), {"seconds": seconds})
+                    _save_network("encoder", _train_encoder(config, preparation), preparation)
             encoder = on_device(_load_encoder(config, context, artifacts), preparation.device)
-        if config.setting == "forecast" and config.reach.used and not artifacts.exists("reach"):
+        reach_used = config.setting == "forecast" and config.reach.used
+        if reach_used and processes.decide(not artifacts.exists("reach")):
             with stage("reach network"):
-                network, seconds = _train_reach(config, preparation)
-            artifacts.write("reach", network.state_dict(), {"seconds": seconds})
+                _save_network("reach", _train_reach(config, preparation), preparation)
         with stage("statistics"):
             statistics = count_for(config, context)
-        if not artifacts.exists("scaling"):
-            with stage("scaling"):
+
+        def save_scaling() -> None:
+            if not artifacts.exists("scaling"):
                 scaling = scaling_for(config, context, statistics, encoder)
-            artifacts.write("scaling", {name: torch.from_numpy(array) for name, array in scaling.arrays().items()})
+                artifacts.write("scaling", {name: torch.from_numpy(array) for name, array in scaling.arrays().items()})
+
+        with stage("scaling"):
+            processes.on_first(save_scaling, artifacts.path("scaling"))
         statistics = statistics.with_parts(scaling=_load_scaling(artifacts))
         with seeded(config.seed):
             model = cls(config, context, statistics, encoder, reach=_load_reach(context, artifacts))
@@ -148,15 +152,20 @@ class PlusModel:
         return other
 
     def training_step(self, episode: Episode) -> EpisodeResult:
-        """The loss over a random subset of the task's queries."""
+        """The loss over a random subset of the task's queries, or over a shard of it."""
         task, seed = episode.task, episode.seed
         order = np.random.default_rng(seed).permutation(len(task.queries))
         queries = task.queries.take(np.sort(order[: self._config.queries_per_episode]))
         graph = self._background.with_facts(task.support.facts)
-        shortlist = Shortlist(self._config.train_candidates, self._config.train_candidates // 2, seed)
-        size, parts = self._config.action_space, []
-        for statistics, chosen in self.timeline.groups(queries):
-            part = queries.take(chosen)
+        size, parts, shard = self._config.action_space, [], episode.processes.shard(len(queries))
+        for statistics, group in self.timeline.groups(queries):
+            low, high = np.searchsorted(group, (shard.rows.start, shard.rows.stop))
+            if low == high:
+                continue
+            part = queries.take(group[low:high])
+            # Candidates are sampled by the position of the query in its group, whatever the shard.
+            sampled = self._config.train_candidates // 2
+            shortlist = Shortlist(self._config.train_candidates, sampled, seed + int(low))
             arguments = statistics, part, size, shortlist, self._encoder_scorer, self.reach
             actions = action_features(graph, task.support, *arguments)
             parts.append(log_likelihood(self.module(actions), actions, part.answer))
@@ -165,7 +174,7 @@ class PlusModel:
         loss = -total.mean() - self._config.path_loss_weight * by_path.mean()
         found = total.detach()
         metrics = {"answer_probability": found.exp().mean(), "majority_rate": (found > _HALF).float().mean()}
-        return EpisodeResult(loss, {name: float(value) for name, value in metrics.items()})
+        return EpisodeResult(loss, {name: float(value) for name, value in metrics.items()}, shard.share)
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
         size, shortlist = self._config.action_space, self._config.shortlist
@@ -301,14 +310,21 @@ def names_for(config: PlusConfig, context: GraphContext) -> Names:
     return Names.from_texts(context.names, graph) if config.features.names else Names.empty(graph.entities)
 
 
-def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[SupportEncoder, float]:
-    """An encoder trained without facts of pseudo-unseen entities, and the seconds its training took."""
+def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[SupportEncoder, float] | None:
+    """An encoder trained without facts of pseudo-unseen entities, and the seconds its training took.
+
+    None on other processes than the first one if it was in the cache.
+    """
     context = _visible_context(preparation)
     names = names_for(config, context)
     setting = config.setting if config.encoder.contexts == "past" else "completion"
     arguments = context.graph, context.units_per_tick, names, config.encoder, config.seed, config.shots
     return load_or_train_encoder(
-        *arguments, setting=setting, on_progress=_reporter("encoder", preparation), device=preparation.device
+        *arguments,
+        setting=setting,
+        on_progress=_reporter("encoder", preparation),
+        device=preparation.device,
+        processes=preparation.processes,
     )
 
 
@@ -316,8 +332,21 @@ def _train_reach(config: PlusConfig, preparation: Preparation) -> tuple[ReachNet
     """A reach network trained without facts of pseudo-unseen entities, and the seconds its training took."""
     context, began = _visible_context(preparation), perf_counter()
     arguments = context.graph, context.units_per_tick, config.reach, config.seed, config.shots
-    network = train_reach(*arguments, _reporter("reach network", preparation), preparation.device)
+    where = preparation.device, preparation.processes
+    network = train_reach(*arguments, _reporter("reach network", preparation), *where)
     return network, perf_counter() - began
+
+
+def _save_network(name: str, trained: tuple[nn.Module, float] | None, preparation: Preparation) -> None:
+    """The first process saves a network, and the others wait for the file."""
+    artifacts = preparation.artifacts
+
+    def save() -> None:
+        assert trained is not None
+        network, seconds = trained
+        artifacts.write(name, network.state_dict(), {"seconds": seconds})
+
+    preparation.processes.on_first(save, artifacts.path(name))
 
 
 def _visible_context(preparation: Preparation) -> GraphContext:
@@ -335,7 +364,7 @@ def _reporter(part: str, preparation: Preparation) -> OnProgress:
     def on_progress(update: Progress) -> None:
         nonlocal logged
         preparation.on_progress(update)
-        if preparation.should_stop():
+        if preparation.processes.any(preparation.should_stop()):
             raise Interrupted
         if perf_counter() - logged > _LOG_EVERY:
             logged = perf_counter()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.titer import TiterTrainingConfig
+from fitcarl.core.process_group import BatchShard
 from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.backward import backward_action_space
@@ -50,8 +51,22 @@ class Walks:
     """int32 [queries], t_q - t of the end."""
 
 
-def sample_walks(policy: TiterPolicy, graph: TemporalGraph, queries: Quadruples, generator: torch.Generator) -> Walks:
-    """Samples a walk of L steps for every query (s, r, ?, t); the objects of ``queries`` are not used."""
+def sample_walks(
+    policy: TiterPolicy,
+    graph: TemporalGraph,
+    queries: Quadruples,
+    generator: torch.Generator,
+    shard: BatchShard | None = None,
+) -> Walks:
+    """Samples a walk of L steps for every query (s, r, ?, t); the objects of ``queries`` are not used.
+
+    Args:
+        policy: The policy.
+        graph: The facts to walk on.
+        queries: The queries.
+        generator: Source of randomness.
+        shard: Which queries of a mini-batch these are; by default all.
+    """
     entities = policy.entity_rows()
     rows = policy.encode_queries(entities, queries.subject, queries.relation)
     history = policy.start(entities, rows)
@@ -64,7 +79,7 @@ def sample_walks(policy: TiterPolicy, graph: TemporalGraph, queries: Quadruples,
         space = backward_action_space(graph, entity, time, queries.time, size, may_stay=hop > 0)
         lag = queries.time[:, None] - space.time
         log_policy = policy.log_policy(entities, rows, history, space, space.entity, lag)
-        action = sample_actions(log_policy.detach(), generator)
+        action = sample_actions(log_policy.detach(), generator, shard)
         chosen_log.append(log_policy[every, action])
         finite = log_policy.masked_fill(~tensor_of(space.mask, device), 0)
         entropy.append(-(log_policy.exp() * finite).sum(1))
@@ -75,18 +90,23 @@ def sample_walks(policy: TiterPolicy, graph: TemporalGraph, queries: Quadruples,
     return Walks(torch.stack(chosen_log), torch.stack(entropy), entity, queries.time - time)
 
 
-def reinforce_loss(walks: Walks, reward: Tensor, config: TiterTrainingConfig, number: int) -> Tensor:
+def reinforce_loss(
+    walks: Walks, reward: Tensor, config: TiterTrainingConfig, number: int, shard: BatchShard | None = None
+) -> Tensor:
     """-log π times the discounted reward, standardised over the batch and all steps, minus the entropy bonus.
 
     Args:
         walks: The sampled walks.
-        reward: [queries], at the end of the walk.
+        reward: [queries], at the end of each walk of the whole mini-batch, over which it is standardised.
         config: γ is ``gamma``.
         number: Number of the episode, from 1: the entropy bonus decays with it.
+        shard: The queries of the walks, over which the mean is taken; by default all.
     """
     steps = len(walks.log_policy)
     discount = config.gamma ** torch.arange(steps - 1, -1, -1, dtype=reward.dtype, device=reward.device)
     returns = discount.unsqueeze(1) * reward
     weight = (returns - returns.mean()) / (returns.std() + _STD_FLOOR)
+    if shard is not None:
+        weight = weight[:, shard.rows]
     bonus = config.entropy_coef * config.entropy_decay ** (number - 1) * walks.entropy.mean()
     return -(walks.log_policy * weight).mean() - bonus

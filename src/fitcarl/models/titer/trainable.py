@@ -22,7 +22,7 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, on_device, seeded
 from fitcarl.models.titer.lag_distribution import LagDistribution
 from fitcarl.models.titer.policy import TiterPolicy
-from fitcarl.models.titer.rollout import FactBatches, Walks, reinforce_loss, sample_walks
+from fitcarl.models.titer.rollout import FactBatches, reinforce_loss, sample_walks
 from fitcarl.models.titer.scorer import TiterScorer
 
 _LAGS = "lag_distribution"
@@ -49,9 +49,13 @@ class TiterModel:
         facts = Quadruples.concat([dataset.background, dataset.train.facts]).distinct()
         graph = TemporalGraph.from_facts(facts, preparation.context.graph.entities, relations)
         directed = facts.both_directions(relations)
-        if not artifacts.exists(_LAGS):
-            lags = LagDistribution.fit(graph, directed, config.training.lag_bins, config.seed)
-            artifacts.write(_LAGS, {"alpha": torch.from_numpy(lags.alpha)})
+
+        def save_lags() -> None:
+            if not artifacts.exists(_LAGS):
+                lags = LagDistribution.fit(graph, directed, config.training.lag_bins, config.seed)
+                artifacts.write(_LAGS, {"alpha": torch.from_numpy(lags.alpha)})
+
+        preparation.processes.on_first(save_lags, artifacts.path(_LAGS))
         model = cls.load(config, preparation.context, artifacts)
         model._training = graph, FactBatches(directed, config.training.batch_size, config.seed)
         return model
@@ -82,13 +86,16 @@ class TiterModel:
         if self._training is None:
             raise ValueError("a loaded model has no training facts")
         graph, batches = self._training
-        queries = batches.batch(episode.number)
-        walks = sample_walks(self.module, graph, queries, torch.Generator().manual_seed(episode.seed))
-        hit = walks.entity == queries.object
-        shaped = hit * (1 + self._lag_probability(queries, walks, episode.seed))
+        queries, processes = batches.batch(episode.number), episode.processes
+        shard = processes.shard(len(queries))
+        generator = torch.Generator().manual_seed(episode.seed)
+        walks = sample_walks(self.module, graph, queries.take(shard.rows), generator, shard)
+        entity, lag = (processes.gather(torch.from_numpy(end), shard).numpy() for end in (walks.entity, walks.lag))
+        hit = entity == queries.object
+        shaped = hit * (1 + self._lag_probability(queries, lag, episode.seed))
         reward = tensor_of(shaped.astype(np.float32), device_of(self.module))
-        loss = reinforce_loss(walks, reward, self._config.training, episode.number)
-        return EpisodeResult(loss, {"reward": float(reward.mean()), "hit_rate": float(hit.mean())})
+        loss = reinforce_loss(walks, reward, self._config.training, episode.number, shard)
+        return EpisodeResult(loss, {"reward": float(reward.mean()), "hit_rate": float(hit.mean())}, shard.share)
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> TiterScorer:  # noqa: ARG002
         return TiterScorer(self.module, self._background, self._config)
@@ -118,11 +125,11 @@ class TiterModel:
     def save_background(self, artifacts: Artifacts) -> None:
         """Does nothing: the rows are weights, and the distribution of lags is only used in training."""
 
-    def _lag_probability(self, queries: Quadruples, walks: Walks, seed: int) -> np.ndarray | float:
+    def _lag_probability(self, queries: Quadruples, lag: Ids, seed: int) -> np.ndarray | float:
         """p(lag | r_q) of the end of each walk, by which the reward is shaped."""
         shaping = self._config.training.shaping
         if shaping == "off":
             return 0.0
         if shaping == "mean":
-            return self._lags.mean(queries.relation, walks.lag)
-        return self._lags.sample(queries.relation, walks.lag, np.random.default_rng([seed, 4]))
+            return self._lags.mean(queries.relation, lag)
+        return self._lags.sample(queries.relation, lag, np.random.default_rng([seed, 4]))

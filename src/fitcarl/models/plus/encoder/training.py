@@ -22,9 +22,10 @@ from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
 from fitcarl.core.device import CPU, seeded_devices
+from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup, ShardDropout
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_tensors, write_tensors
-from fitcarl.core.tensors import array_of, long_tensor, tensor_of
+from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
@@ -52,6 +53,8 @@ _WARM_UP = 0.1
 """The share of the updates during which the learning rate rises."""
 _INITIAL_RATE = 0.04
 """The learning rate of the first update, as a share of the highest."""
+_QUERY_COLUMNS = ("entity", "relation", "time", "first", "last", "stride")
+"""Fields of ``EventWindow`` with one value per query."""
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +70,8 @@ def load_or_train_encoder(
     on_progress: OnProgress | None = None,
     setting: Setting = "completion",
     device: torch.device = CPU,
-) -> tuple[SupportEncoder, float]:
+    processes: ProcessGroup = ONE_PROCESS,
+) -> tuple[SupportEncoder, float] | None:
     """The encoder of a background, from the cache or trained now and cached.
 
     A damaged cache file is replaced, and a cache that cannot be written is skipped; both are logged as warnings.
@@ -83,28 +87,42 @@ def load_or_train_encoder(
         on_progress: Called after every update.
         setting: In the setting ``forecast``, support facts and events are earlier than the query.
         device: Where the encoder is trained; no part of the cache key.
+        processes: The processes that train it together; the first one alone reads and writes the cache.
 
     Returns:
-        The encoder, on the CPU, and the seconds that its training took when it was trained.
+        The encoder, on the CPU, and the seconds that its training took when it was trained; on other processes than the
+        first one None if it was in the cache.
     """
     file = (
         cache or cache_dir() / "encoders"
     ) / f"{_encoder_key(graph, units_per_tick, names, config, seed, shots, setting)}.safetensors"
-    if file.exists():
-        try:
-            weights, metadata = read_tensors(file)
-            return SupportEncoder.from_state(weights), float(metadata["seconds"])
-        except (InputError, KeyError, ValueError, RuntimeError):
-            _log.warning("%s: is damaged; training the encoder again", file)
+    cached = _read_cached(file) if processes.is_first else None
+    if processes.decide(cached is not None):
+        return cached
     began = perf_counter()
-    encoder = train_encoder(graph, units_per_tick, names, config, seed, shots, on_progress, setting, device)
+    where = device, processes
+    encoder = train_encoder(graph, units_per_tick, names, config, seed, shots, on_progress, setting, *where)
     seconds = perf_counter() - began
+    if not processes.is_first:
+        return encoder, seconds
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(file, encoder.state_dict(), {"seconds": seconds})
     except OSError as error:
         _log.warning("%s: the encoder cannot be cached (%s)", file, error.strerror or error)
     return encoder, seconds
+
+
+def _read_cached(file: Path) -> tuple[SupportEncoder, float] | None:
+    """A cached encoder with the seconds of its training; None if there is none or it is damaged."""
+    if not file.exists():
+        return None
+    try:
+        weights, metadata = read_tensors(file)
+        return SupportEncoder.from_state(weights), float(metadata["seconds"])
+    except (InputError, KeyError, ValueError, RuntimeError):
+        _log.warning("%s: is damaged; training the encoder again", file)
+        return None
 
 
 def train_encoder(
@@ -117,6 +135,7 @@ def train_encoder(
     on_progress: OnProgress | None = None,
     setting: Setting = "completion",
     device: torch.device = CPU,
+    processes: ProcessGroup = ONE_PROCESS,
 ) -> SupportEncoder:
     """Trains an encoder for unseen entities with at most ``shots`` support facts; see ``load_or_train_encoder``.
 
@@ -132,13 +151,13 @@ def train_encoder(
         encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight).to(device)
         optimizer = EncoderOptimizer(encoder)
         for update in range(0 if batches.empty else updates):
-            loss = batches.loss(encoder, rng)
+            loss = batches.loss(encoder, rng, processes)
             if loss is not None:
-                if not torch.isfinite(loss):
+                if not torch.isfinite(processes.sum(loss)):
                     raise FitcarlError(
                         f"the encoder's loss at update {update + 1} is not finite; try a smaller encoder.learning_rate"
                     )
-                optimizer.step(loss, config.learning_rate * _lr_factor(update, updates))
+                optimizer.step(loss, config.learning_rate * _lr_factor(update, updates), processes)
             if on_progress is not None:
                 on_progress(Progress("encoder", update + 1, updates, "updates"))
     encoder.selected = None
@@ -163,14 +182,22 @@ class EncoderOptimizer:
         parameters = [part for part in encoder.parameters() if part.requires_grad]
         self._adam = torch.optim.AdamW(parameters, weight_decay=_WEIGHT_DECAY, fused=True)
 
-    def step(self, loss: Tensor, learning_rate: float) -> None:
-        """Updates all weights along the gradient of a loss."""
+    def step(self, loss: Tensor, learning_rate: float, processes: ProcessGroup = ONE_PROCESS) -> None:
+        """Updates all weights along the gradient of a loss.
+
+        Args:
+            loss: The loss, or the part of this process.
+            learning_rate: The learning rate of this update.
+            processes: The processes that train together.
+        """
         for group in self._adam.param_groups:
             group["lr"] = learning_rate
         self._adam.zero_grad(set_to_none=True)
         loss.backward()
-        self._adam.step()
         selected = self._encoder.selected
+        rows = [] if selected is None else [selected.rows]
+        processes.sum_gradients([*self._adam.param_groups[0]["params"], *rows])
+        self._adam.step()
         if self._rows is not None and selected is not None and selected.rows.grad is not None:
             self._rows.step(selected.ids, selected.rows.grad, learning_rate)
 
@@ -211,13 +238,31 @@ class EncoderBatches:
         self._words = Words.from_names(names, self.word_weight)
         self.empty = not probability.any()
 
-    def loss(self, encoder: SupportEncoder, rng: np.random.Generator) -> Tensor | None:
-        """-log p(answer), averaged over a batch; None if no fact of the batch is a valid query."""
+    def loss(
+        self, encoder: SupportEncoder, rng: np.random.Generator, processes: ProcessGroup = ONE_PROCESS
+    ) -> Tensor | None:
+        """-log p(answer), averaged over a batch; None if no fact of the batch is a valid query.
+
+        Of several processes, each computes the part of some rows; the sum of the parts is the loss of the batch.
+        """
         edge, support, known = self._draw(rng)
         if not len(edge):
             return None
-        base, subject, device = self._base, self._subject[edge], encoder.entity.device
-        answer, time = base.target[edge].astype(np.int64), base.time[edge]
+        base, subject, answers = self._base, self._subject[edge], self._base.target[edge].astype(np.int64)
+        shard, device = processes.shard(len(edge)), encoder.entity.device
+        name = self._names(encoder, subject, rng, shard.rows)
+        listed, log_weight = self._sample_candidates(answers, rng)
+        column = np.full(len(self._degree), -1)
+        column[listed] = np.arange(len(listed))
+        queries = subject, base.relation[edge].astype(np.int64), base.time[edge]
+        before = base.time[edge] if self._past_only else None
+        window = event_window(self._events, self._units_per_tick, *queries, column, _MAX_EVENTS, rng, before)
+        if len(encoder.entity) >= ROW_WISE_FROM:  # the same rows in every process
+            encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), device))
+        # Everything random is drawn for the whole batch; what follows is computed for the shard.
+        window = window._replace(**{name: getattr(window, name)[shard.rows] for name in _QUERY_COLUMNS})
+        edge, subject, answer = edge[shard.rows], subject[shard.rows], answers[shard.rows]
+        support, known, time = support[shard.rows], known[shard.rows], base.time[edge]
         gap = (time[:, None] - base.time[support]) * self._units_per_tick
         inputs = EncoderInput(
             relation=long_tensor(base.relation[edge], device),
@@ -225,22 +270,15 @@ class EncoderBatches:
             support_entity=long_tensor(base.target[support], device),
             support_relation=long_tensor(base.relation[support], device),
             gap=tensor_of(gap.astype(np.float32), device),
-            name=self._names(encoder, subject, rng),
+            name=name,
         )
-        listed, log_weight = self._sample_candidates(answer, rng)
-        if len(encoder.entity) >= ROW_WISE_FROM:
-            encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), device))
-        vector, key = encoder(inputs)
-        column = np.full(len(self._degree), -1)
-        column[listed] = np.arange(len(listed))
+        with ShardDropout(shard):
+            vector, key = encoder(inputs)
         bias = encoder.bias.index_select(0, long_tensor(listed, device))
         score = vector @ encoder.answer_rows(self._words, listed).T + bias
-        queries = subject, array_of(inputs.relation), time
-        before = time if self._past_only else None
-        window = event_window(self._events, self._units_per_tick, *queries, column, _MAX_EVENTS, rng, before)
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
         score = score + mass.log1p() + tensor_of(log_weight, device)
-        return torch.nn.functional.cross_entropy(score, long_tensor(column[answer], device))
+        return torch.nn.functional.cross_entropy(score, long_tensor(column[answer], device)) * shard.share
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Edges used as queries, and edges of their supports, [batch, K]; an edge is never its own support."""
@@ -261,11 +299,17 @@ class EncoderBatches:
         valid = novel & known.any(1) & (base.target[edge] != subject)
         return edge[valid], support[valid], known[valid]
 
-    def _names(self, encoder: SupportEncoder, subject: NDArray[np.int64], rng: np.random.Generator) -> Tensor:
-        """Name embeddings of the subjects, some of which are dropped."""
-        embedding = encoder.name_embedding(self._words, subject)
+    def _names(
+        self,
+        encoder: SupportEncoder,
+        subject: NDArray[np.int64],
+        rng: np.random.Generator,
+        rows: slice = slice(None),
+    ) -> Tensor:
+        """Name embeddings of some of the subjects; of all subjects some are dropped."""
         kept = rng.random(len(subject)) >= self._config.name_dropout
-        return embedding * tensor_of(kept.astype(np.float32), embedding.device)[:, None]
+        embedding = encoder.name_embedding(self._words, subject[rows])
+        return embedding * tensor_of(kept[rows].astype(np.float32), embedding.device)[:, None]
 
     def _sample_candidates(
         self, answer: NDArray[np.int64], rng: np.random.Generator

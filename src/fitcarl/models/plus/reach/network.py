@@ -64,6 +64,17 @@ class ReachInput:
     fact_entity: NDArray[np.int64]
     fact_time: NDArray[np.int64]
 
+    def take(self, rows: slice) -> ReachInput:
+        """Some of the queries, with their support facts.
+
+        Args:
+            rows: Contiguous rows.
+        """
+        kept = (self.fact_query >= rows.start) & (self.fact_query < rows.stop)
+        queries = (self.entity, self.relation, self.time, self.before)
+        facts = (self.fact_query - rows.start, self.fact_relation, self.fact_entity, self.fact_time)
+        return ReachInput(*(column[rows] for column in queries), *(column[kept] for column in facts))
+
     @classmethod
     def of_queries(cls, facts: SupportFacts, queries: Queries) -> ReachInput:
         """The input of a batch of queries with one row of support facts each."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fitcarl.config.schema import ReachConfig
 from fitcarl.core.device import CPU, seeded_devices
+from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.tensors import tensor_of
 from fitcarl.errors import FitcarlError
@@ -36,6 +37,7 @@ def train_reach(
     shots: int,
     on_progress: OnProgress | None = None,
     device: torch.device = CPU,
+    processes: ProcessGroup = ONE_PROCESS,
 ) -> ReachNetwork:
     """A frozen reach network for unseen entities with about ``shots`` support facts.
 
@@ -47,6 +49,7 @@ def train_reach(
         shots: K, the number of support facts.
         on_progress: Called after every update.
         device: Where the network is trained; it is returned on the CPU.
+        processes: The processes that train it together.
 
     Raises:
         FitcarlError: If the loss is not finite.
@@ -61,15 +64,16 @@ def train_reach(
         for update in range(0 if batches.empty else updates):
             for group in optimizer.param_groups:
                 group["lr"] = config.learning_rate * _lr_factor(update, updates)
-            loss = batches.loss(network, units_per_tick, rng)
+            loss = batches.loss(network, units_per_tick, rng, processes)
             if loss is not None:
-                if not torch.isfinite(loss):
+                if not torch.isfinite(processes.sum(loss)):
                     raise FitcarlError(
                         f"the loss of the reach network at update {update + 1} is not finite; "
                         "try a smaller reach.learning_rate"
                     )
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
+                processes.sum_gradients(network.parameters())
                 optimizer.step()
             if on_progress is not None:
                 on_progress(Progress("reach", update + 1, updates, "updates"))
@@ -88,17 +92,29 @@ class ReachBatches:
         self._cumulative = np.cumsum(np.where(own > 1, own**-_DEGREE_EXPONENT, 0))
         self.empty = not len(own) or self._cumulative[-1] == 0
 
-    def loss(self, network: ReachNetwork, units_per_tick: float, rng: np.random.Generator) -> Tensor | None:
-        """-log p(answer), averaged over the answers of a batch that are reached; None if there are none."""
-        inputs, answer = self.draw(rng)
-        if not len(answer):
+    def loss(
+        self,
+        network: ReachNetwork,
+        units_per_tick: float,
+        rng: np.random.Generator,
+        processes: ProcessGroup = ONE_PROCESS,
+    ) -> Tensor | None:
+        """-log p(answer), averaged over the answers of a batch that are reached; None if there are none.
+
+        Of several processes, each computes the part of some rows; the sum of the parts is the loss of the batch.
+        """
+        inputs, answers = self.draw(rng)
+        if not len(answers):
             return None
+        shard = processes.shard(len(answers))
+        inputs, answer = inputs.take(shard.rows), answers[shard.rows]
         reached = network(self._base.columns, inputs, units_per_tick)
-        hit = np.flatnonzero(reached.entity == answer[reached.query])
-        if not len(hit):
+        hit = np.flatnonzero(reached.entity == answer[reached.query]) if shard.share else np.empty(0, np.int64)
+        total = int(processes.sum(torch.tensor(len(hit))))
+        if not total:
             return None
         found = tensor_of(hit, reached.score.device)
-        return -reached.log_probability(len(answer)).index_select(0, found).mean()
+        return -reached.log_probability(len(answer)).index_select(0, found).sum() / total
 
     def draw(self, rng: np.random.Generator) -> tuple[ReachInput, np.ndarray[tuple[int], np.dtype[np.int64]]]:
         """Queries with an earlier fact of their subject, and their answers."""

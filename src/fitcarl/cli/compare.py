@@ -34,12 +34,16 @@ def compare_scorers(
         int, typer.Option("--draws", min=0, help="Number of resampled supports, in addition to the official ones.")
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the resampled supports.")] = 0,
+    device: console.DeviceOption = "auto",
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Evaluate the heuristic baselines and the given runs on the same queries, with differences to the first run."""
     chosen, visible = None if split is None else console.parse_split(split), console.parse_setting(setting)
     if data is None and not run:
         raise InputError("one of DATA and --run RUN must be given", expected="'fitcarl compare DATA --run RUN'")
+    if device != "auto" and not run:
+        problem = "heuristic baselines have no tensors that could be on a device"
+        raise InputError(problem, field="--device", found=device, expected="--run RUN too")
     from fitcarl.experiments.compare import compare
 
     with console.progress() as bar:
@@ -51,6 +55,7 @@ def compare_scorers(
             setting=visible,
             draws=draws,
             seed=seed,
+            device=device,
             on_progress=bar,
         )
     if json:

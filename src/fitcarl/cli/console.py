@@ -51,6 +51,10 @@ SettingOption = Annotated[
     ),
 ]
 
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="Where tensors are computed: auto (a GPU if there is one), cpu or cuda.")
+]
+
 _FOLLOWER_SECONDS = 10.0
 """How long a failed rank waits for rank 0 to end."""
 

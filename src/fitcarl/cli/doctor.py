@@ -74,9 +74,12 @@ def _package_version(package: str) -> str | None:
 def _torch() -> dict[str, Any]:
     import torch
 
+    from fitcarl.core.device import resolve_device
+
     return {
         "build": "cuda " + torch.version.cuda if torch.version.cuda else "cpu",
         "gpus": torch.cuda.device_count(),
+        "auto_device": resolve_device("auto").type,
         "threads": torch.get_num_threads(),
     }
 
@@ -133,6 +136,7 @@ def _report_lines(found: dict[str, Any]) -> list[str]:
         ("packages", ", ".join(f"{package} {version or 'MISSING'}" for package, version in found["packages"].items())),
         ("extras", ", ".join(f"{extra} {'yes' if present else 'no'}" for extra, present in found["extras"].items())),
         ("torch", f"{torch['build']} build, {torch['gpus']} GPUs, {torch['threads']} threads" if torch else "MISSING"),
+        ("device", f"--device auto is {torch['auto_device']}" if torch else "MISSING"),
         ("cores", f"{cores['usable']} of {cores['machine']}"),
         ("memory", f"{_gigabytes(memory['available'])} available of {_gigabytes(memory['total'])}"),
         ("compiled loops", f"{cache['files']} files in {cache['folder']}" if cache else "MISSING"),

@@ -42,6 +42,7 @@ def evaluate_run(
             help="Leave the relation open (rank relation, direction and entity) or the time (when is the next fact?).",
         ),
     ] = None,
+    device: console.DeviceOption = "auto",
     shard: evaluation_parts.ShardOption = None,
     out: evaluation_parts.Out = None,
     overwrite: evaluation_parts.Overwrite = False,
@@ -57,8 +58,8 @@ def evaluate_run(
     if part is not None or merge is not None:
         evaluation_parts.check_one_run(runs, left_open)
     if left_open is not None:
-        _check_open(left_open, setting, figure, diagram)
-        _evaluate_open(left_open, runs, split, data, draws, seed, json)
+        _check_open(left_open, setting, figure, diagram, device)
+        _evaluate_open(left_open, runs, split, data, draws, seed, device, json)
         return
     from fitcarl.reporting.figures import performance_over_time, reliability_diagram
     from fitcarl.reporting.tables import render_report
@@ -71,13 +72,16 @@ def evaluate_run(
             console.require_plot(option)
     options: dict[str, Any] = {"split": chosen, "setting": visible, "data": data, "draws": draws, "seed": seed}
     if part is not None:
-        part.evaluate(runs[0], options)
+        part.evaluate(runs[0], options, device)
         return
     if merge is not None:
+        if device != "auto":
+            problem = "merging parts evaluates nothing"
+            raise InputError(problem, field="--device", found=device, expected="--merge without it")
         reports = [evaluation_parts.merged_report(runs[0], merge, options)]
     else:
         with console.progress() as bar:
-            reports = [evaluate(run, **options, on_progress=bar) for run in runs]
+            reports = [evaluate(run, **options, device=device, on_progress=bar) for run in runs]
     labels = None if len(runs) == 1 else [run.resolve().name for run in runs]
     if figure is not None:
         if not all(report.official.has_same_queries(reports[0].official) for report in reports):
@@ -97,32 +101,42 @@ def evaluate_run(
             console.show(render_report(report))
 
 
-def _check_open(left_open: str, setting: str | None, figure: Path | None, diagram: Path | None) -> None:
+def _check_open(left_open: str, setting: str | None, figure: Path | None, diagram: Path | None, device: str) -> None:
     """Raises an InputError for options that do not fit ``--open``."""
     if left_open not in ("relation", "time"):
         raise InputError("unknown value", field="--open", found=left_open, expected="relation or time")
     if console.parse_setting(setting) == "completion":
         raise InputError("open queries are forecasts", field="--setting", found="completion", expected="forecast")
+    if left_open == "time" and device != "auto":
+        raise InputError("the model of times has no tensors", field="--device", found=device, expected="no --device")
     for option, file in (("--figure", figure), ("--reliability", diagram)):
         if file is not None:
             raise InputError("not available with --open", field=option, expected="no figure")
 
 
 def _evaluate_open(
-    left_open: str, runs: list[Path], split: str | None, data: str | None, draws: int, seed: int, json: bool
+    left_open: str,
+    runs: list[Path],
+    split: str | None,
+    data: str | None,
+    draws: int,
+    seed: int,
+    device: str,
+    json: bool,
 ) -> None:
     from fitcarl.reporting.open_tables import render_open_relation, render_open_time
     from fitcarl.runs.evaluate_open import evaluate_open_relation, evaluate_open_time
 
     chosen = None if split is None else console.parse_split(split)
     documents = []
+    options: dict[str, Any] = {"split": chosen, "data": data, "draws": draws, "seed": seed}
     for run in runs:
         if left_open == "relation":
             with console.progress() as bar:
-                ranked = evaluate_open_relation(run, split=chosen, data=data, draws=draws, seed=seed, on_progress=bar)
+                ranked = evaluate_open_relation(run, **options, device=device, on_progress=bar)
             document, shown = ranked.to_json(), render_open_relation(ranked)
         else:
-            timed = evaluate_open_time(run, split=chosen, data=data, draws=draws, seed=seed)
+            timed = evaluate_open_time(run, **options)
             document, shown = timed.to_json(), render_open_time(timed)
         documents.append({"run": str(run)} | document if len(runs) > 1 else document)
         if not json:

@@ -74,18 +74,19 @@ class PartOptions:
             raise InputError("a file", field="--out", found=str(out), expected="a folder for the parts")
         return cls(chosen, out, overwrite)
 
-    def evaluate(self, run: Path, options: Mapping[str, Any]) -> None:
+    def evaluate(self, run: Path, options: Mapping[str, Any], device: str) -> None:
         """Writes the part, unless it is there.
 
         Args:
             run: The run folder.
             options: Split, setting and the other options of ``evaluate_part``.
+            device: The value of ``--device``.
         """
         from fitcarl.runs.evaluate_parts import evaluate_part
 
         with console.progress() as bar:
             file, is_new = evaluate_part(
-                run, self.shard, self.out, **options, overwrite=self.overwrite, on_progress=bar
+                *(run, self.shard, self.out), **options, overwrite=self.overwrite, device=device, on_progress=bar
             )
         message = "written" if is_new else "exists and is complete; --overwrite computes it again"
         console.log.info(f"part {self.shard}: {file} {message}")

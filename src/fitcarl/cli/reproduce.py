@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -96,6 +97,7 @@ def reproduce_results(
     evaluate_again: Annotated[
         bool, typer.Option("--evaluate-again", help="Evaluate finished runs again instead of reading their reports.")
     ] = False,
+    device: console.DeviceOption = "auto",
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the runs and the table.")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
@@ -119,8 +121,14 @@ def reproduce_results(
     if models is not None:
         console.reject_options(context, {"preset": "--preset"}, "cannot be combined with --models", "one of them")
     sets = [part for text in data or () for part in _parts(text)]
+    computes = figure is None and number in (None, "2", "3", "settings") and not (plan_only or no_train)
+    if not computes:
+        problem = "nothing is trained or evaluated"
+        console.reject_options(context, {"device": "--device"}, problem, "the command without it")
+    from fitcarl.core.device import resolve_device
     from fitcarl.experiments.reproduce import SETTINGS_TABLE, ReproductionPlan, table_plan
 
+    resolve_device(device)  # before hours of training
     if chosen_figure is not None:
         console.require_plot("--figure")
         names = names or (_parts(preset) if console.was_given(context, "preset") else [])
@@ -137,7 +145,7 @@ def reproduce_results(
         console.reject_options(context, options, "belongs to a table of the paper", "--table too")
         chosen = tuple(names or _parts(preset))
         plan = ReproductionPlan(tuple(sets or _BENCHMARKS[:1]), shot_numbers, chosen, seed_numbers, settings)
-        _results(plan, out, json)
+        _results(plan, out, device, json)
         return
     if console.was_given(context, "preset"):
         names = _parts(preset)
@@ -152,16 +160,17 @@ def reproduce_results(
     elif plan_only:
         _list(plan, out, number, chosen_order, json)
     else:
-        _table(plan, out, number, chosen_order, json, no_train, evaluate_again)
+        _table(plan, out, number, chosen_order, json, no_train, evaluate_again, device)
 
 
-def _results(plan: ReproductionPlan, out: Path, json: bool) -> None:
+def _results(plan: ReproductionPlan, out: Path, device: str, json: bool) -> None:
     """The results table of all presets, the heuristic baselines and the published figures."""
+    from fitcarl.experiments.jobs import train_in_subprocess
     from fitcarl.experiments.reproduce import reproduce
     from fitcarl.experiments.results import render_results
 
     with console.training_processes():
-        rows = reproduce(plan, out)
+        rows = reproduce(plan, out, train=partial(train_in_subprocess, device=device), device=device)
     if json:
         console.show_json({"rows": [row.to_json() for row in rows]})
     else:
@@ -177,6 +186,7 @@ def _table(
     json: bool,
     no_train: bool,
     again: bool,
+    device: str,
 ) -> None:
     """Table 2 or 3 of the paper, or the table of settings."""
     from fitcarl.experiments.jobs import train_in_subprocess
@@ -184,8 +194,8 @@ def _table(
     from fitcarl.experiments.system_table import render_system_table
 
     with console.training_processes():
-        train = None if no_train else train_in_subprocess
-        rows = reproduce_table(plan, out, table, train=train, order=order, again=again)
+        train = None if no_train else partial(train_in_subprocess, device=device)
+        rows = reproduce_table(plan, out, table, train=train, order=order, again=again, device=device)
     if json:
         console.show_json({"rows": [row.to_json() for row in rows]})
     else:

@@ -73,6 +73,7 @@ def train_model(
         tuple[Path, Path] | None,
         typer.Option("--embeddings", metavar="ENTITY.npy RELATION.npy", help="Published embeddings for preset paper."),
     ] = None,
+    device: console.DeviceOption = "auto",
     how: options.ReadHow = options.AS_DETECTED,
     granularity: options.Granularity = "auto",
     concepts: options.Concepts = None,
@@ -127,6 +128,7 @@ def train_model(
                     resume,
                     data=data,
                     episodes=episodes,
+                    device=device,
                     import_artifacts=import_artifacts,
                     on_progress=on_progress,
                     should_stop=should_stop,
@@ -146,6 +148,7 @@ def train_model(
                     settings=assignments or (),
                     read=read,
                     holdout=None if low is high is share is None else HoldoutRule(low, high, share),
+                    device=device,
                     import_artifacts=import_artifacts,
                     on_progress=on_progress,
                     should_stop=should_stop,
@@ -181,11 +184,13 @@ def pretrain_data(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A folder, or a name that 'fitcarl data list' shows.")],
     dim: Annotated[int, typer.Option("--dim", "--dimension", help="Real numbers per embedding.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
+    device: console.DeviceOption = "auto",
     json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Pre-train the ComplEx embeddings of preset paper; 'train' does the same, and both use the cache."""
     from fitcarl.config.schema import FitcarlConfig
     from fitcarl.config.settings import configure
+    from fitcarl.core.device import resolve_device
     from fitcarl.core.memory import peak_mb
     from fitcarl.data.io.registry import load_dataset
     from fitcarl.models.factorization.cache import embeddings_for
@@ -193,10 +198,11 @@ def pretrain_data(
 
     config = configure("paper", [f"embedding.dim={dim}"], seed=seed)
     assert isinstance(config, FitcarlConfig)
+    chosen_device = resolve_device(device)
     dataset = load_dataset(data)
     began = time.perf_counter()
     with console.progress() as bar:
-        embeddings = embeddings_for(dataset, config.embedding, seed, on_progress=bar)
+        embeddings = embeddings_for(dataset, config.embedding, seed, on_progress=bar, device=chosen_device)
     seconds = time.perf_counter() - began
     by_object, by_subject = static_filtered_mrr(embeddings, dataset.background, seed=seed)
     result = {"mrr_object": by_object, "mrr_subject": by_subject, "seconds": seconds, "peak_mb": peak_mb()}

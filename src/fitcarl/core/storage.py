@@ -20,7 +20,7 @@ from fitcarl.errors import InputError
 
 def write_tensors(file: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
     """Writes tensors and a little JSON to one safetensors file, atomically and with a checksum."""
-    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {"about": about or {}, "sha256": _digest(contiguous, about or {})}
     # A single key, because safetensors does not fix the order of several: equal tensors give equal bytes.
     write_atomically(file, save(contiguous, metadata={"fitcarl": json.dumps(metadata)}))

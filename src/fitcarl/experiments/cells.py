@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from fitcarl.config.base import Setting, folder_part
 from fitcarl.data.dataset import Dataset
@@ -153,6 +153,8 @@ class EvaluationUnit:
     session: WorkSession = field(default_factory=WorkSession)
     again: bool = False
     """Whether to evaluate again what has a saved report."""
+    device: str = "auto"
+    """Where the run scores queries."""
 
     @property
     def name(self) -> str:
@@ -211,7 +213,8 @@ class EvaluationUnit:
         known, setting = self.session.known_answers(self.dataset), self.cell.setting
         if self.job is not None:
             folder, shots = self.job.folder, self.cell.shots
-            return evaluate(folder, data=self.dataset, shots=shots, setting=setting, known=known, split="test")
+            options: dict[str, Any] = {"setting": setting, "known": known, "device": self.device}
+            return evaluate(folder, data=self.dataset, shots=shots, split="test", **options)
         scorer = heuristic(self.cell.system.name, self.dataset)
         return evaluate_scorer(scorer, self.dataset, "test", self.cell.shots, setting=setting, known=known)
 
@@ -224,6 +227,7 @@ def complete_cells(
     *,
     order: Order = "table",
     again: bool = False,
+    device: str = "auto",
     on_error: Callable[[EvaluationUnit, Exception], None] | None = None,
 ) -> Iterator[Cell]:
     """Trains and evaluates what is missing, and yields a cell whenever one of its runs is done.
@@ -235,9 +239,10 @@ def complete_cells(
         train: Trains one job.
         order: ``table``, or ``cost``: the first seeds first, and among those the cheapest runs.
         again: Evaluate again what has a saved report.
+        device: Where runs score queries.
         on_error: Called with a unit that failed and its error; by default the error is raised.
     """
-    units = plan_units(cells, datasets, out, train, order=order, again=again)
+    units = plan_units(cells, datasets, out, train, order=order, again=again, device=device)
     for unit in work_through(units, on_error):
         yield unit.cell
 
@@ -250,6 +255,7 @@ def plan_units(
     *,
     order: Order = "table",
     again: bool = False,
+    device: str = "auto",
 ) -> list[EvaluationUnit]:
     """The units of work behind the cells, in the order in which they are done."""
     session = WorkSession()
@@ -263,7 +269,7 @@ def plan_units(
         number += unit.job is not None
         cell = unit.cell
         label = f"run {number} of {total}: {cell.data}, {cell.shots}-shot, {cell.system.label}, seed {unit.seed}"
-        found.append(EvaluationUnit(cell, out, unit.dataset, unit.job, train, label, session, again))
+        found.append(EvaluationUnit(cell, out, unit.dataset, unit.job, train, label, session, again, device))
     return found
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fitcarl.config.base import Setting
+from fitcarl.core.device import resolve_device
 from fitcarl.core.display import display_block, display_table
 from fitcarl.core.progress import OnProgress
 from fitcarl.core.progress_bar import reporting
@@ -213,6 +215,7 @@ def compare(
     setting: Setting | None = None,
     draws: int = 0,
     seed: int = 0,
+    device: str | torch.device = "auto",
     on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Evaluates the heuristic baselines, custom scorers and trained runs on the same queries.
@@ -226,6 +229,8 @@ def compare(
         setting: ``completion`` or ``forecast``; that of the first run, or completion, if not given.
         draws: Resampled supports in addition to the official ones.
         seed: Seed of the resampled supports and of the bootstrap.
+        device: Where runs score queries: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or a torch device.
+            Heuristic baselines and custom scorers are not moved.
         on_progress: Called with the number of ranked queries; the stage is the name of the scorer. If not given,
             notebooks show a progress bar.
 
@@ -236,6 +241,7 @@ def compare(
     Raises:
         InputError: If neither data nor a run is given, or a run does not fit the dataset.
     """
+    chosen_device = resolve_device(device)
     loaded = [(str(run), Run.load(run)) for run in runs]  # before any evaluation, so that errors are reported early
     if data is None and not loaded:
         raise InputError("no dataset to compare on", expected="a dataset, or a run whose dataset is used")
@@ -255,7 +261,9 @@ def compare(
             entries.append(Entry(found, custom=custom))
         for folder, run in loaded:
             watch = _with_stage(report, folder)
-            found = evaluate(run, split=split, data=dataset, shots=shots, **options, on_progress=watch)
+            found = evaluate(
+                run, split=split, data=dataset, shots=shots, **options, device=chosen_device, on_progress=watch
+            )
             entries.append(Entry(found, folder))
     return Comparison(tuple(entries))
 

@@ -104,7 +104,7 @@ class TrainingJob:
             raise InputError("is a run on other data", file=self.folder, found=digest[:12], expected=expected)
 
 
-def train_in_subprocess(job: TrainingJob, lock: int) -> None:
+def train_in_subprocess(job: TrainingJob, lock: int, device: str = "auto") -> None:
     """Starts or resumes a job in a process of its own, so that its peak memory is measured separately.
 
     SIGINT and SIGTERM are forwarded; the run then stops at a checkpoint.
@@ -112,6 +112,7 @@ def train_in_subprocess(job: TrainingJob, lock: int) -> None:
     Args:
         job: The run to train.
         lock: File descriptor of the folder's lock, inherited by the process; negative if there is none.
+        device: The value of ``--device``.
 
     Raises:
         TrainingInterrupted: If the training was interrupted.
@@ -121,7 +122,8 @@ def train_in_subprocess(job: TrainingJob, lock: int) -> None:
     if lock >= 0:
         own_group["pass_fds"] = (lock,)
     # In its own process group it receives Ctrl-C from this process only, and once: a second one would kill it.
-    process = subprocess.Popen([sys.executable, "-m", "fitcarl", *job.command], stdout=subprocess.DEVNULL, **own_group)
+    command = [sys.executable, "-m", "fitcarl", *job.command, "--device", device]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **own_group)
     interrupted = False
     while process.returncode is None:
         try:

@@ -141,6 +141,7 @@ def reproduce_table(
     train: TrainFunction | None = train_in_subprocess,
     order: Order = "cost",
     again: bool = False,
+    device: str = "auto",
     save: bool = True,
 ) -> list[SystemRow]:
     """Trains and evaluates all runs of a table of the paper on meta-test.
@@ -155,6 +156,7 @@ def reproduce_table(
         train: Trains one job; None to train and evaluate nothing and show what is there.
         order: ``table``, or ``cost``: the first seeds first, and among those the cheapest runs.
         again: Evaluate again what was evaluated earlier.
+        device: Where runs score queries; ``train`` decides where they are trained.
         save: Whether to update the files of the table.
 
     Returns:
@@ -187,7 +189,8 @@ def reproduce_table(
         file.add([row for cell in cells for row in rows[cell]], stale)
     if train is not None:
         errors: list[FitcarlError] = []
-        for cell in complete_cells(cells, datasets, out, train, order=order, again=again, on_error=_collect(errors)):
+        options: dict[str, Any] = {"order": order, "again": again, "device": device}
+        for cell in complete_cells(cells, datasets, out, train, **options, on_error=_collect(errors)):
             look_up(cell)
             if save:
                 file.add(rows[cell], stale)
@@ -219,7 +222,9 @@ def table_figures(table: TableNumber) -> Mapping[Key, PublishedFigures]:
     return published_systems() if table != "3" else {**published_systems(), **published_ablations()}
 
 
-def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction = train_in_subprocess) -> list[Row]:
+def reproduce(
+    plan: ReproductionPlan, out: str | Path, *, train: TrainFunction = train_in_subprocess, device: str = "auto"
+) -> list[Row]:
     """Trains and evaluates all runs of a plan on meta-test, beside the heuristic baselines.
 
     Finished runs are reused and unfinished ones resumed. Several processes may work in one folder. ``results.json`` and
@@ -229,6 +234,7 @@ def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction =
         plan: The runs.
         out: Folder of the runs and tables.
         train: Trains one job; by default in a process of its own.
+        device: Where runs score queries; ``train`` decides where they are trained.
 
     Returns:
         All rows of ``results.json``.
@@ -245,7 +251,7 @@ def reproduce(plan: ReproductionPlan, out: str | Path, *, train: TrainFunction =
     out.mkdir(parents=True, exist_ok=True)
     table = _ResultsFile(out)
     errors: list[FitcarlError] = []
-    for cell in complete_cells(cells, datasets, out, train, on_error=_collect(errors)):
+    for cell in complete_cells(cells, datasets, out, train, device=device, on_error=_collect(errors)):
         reports = cell.saved_reports(out, datasets[cell.source])
         if cell.system.kind == "heuristic":
             row = row_of_reports(list(reports.values()), cell.system.name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from fitcarl.config.schema import Config
 from fitcarl.core.arrays import with_empty_groups
+from fitcarl.core.device import CPU, device_of, seeded_devices
 from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
 from fitcarl.core.progress import OnProgress, ShouldStop
 from fitcarl.core.storage import Artifacts
@@ -108,6 +110,8 @@ class Preparation:
     """Where prepared tensors are saved; those that exist are used as they are."""
     on_progress: OnProgress
     should_stop: ShouldStop
+    device: torch.device = CPU
+    """Where pre-training runs; what it prepares is saved, and loaded on the CPU."""
     processes: ProcessGroup = ONE_PROCESS
     """The processes that prepare the model together; only the first one writes artifacts and polls alone."""
 
@@ -169,6 +173,10 @@ class TrainableModel(Protocol):
 
     def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
         """A new optimizer of the trained parameters; the training loop sets its learning rate in every episode."""
+        ...
+
+    def to(self, device: torch.device) -> Self:
+        """The same model with its tensors on a device; this model is not changed."""
         ...
 
     def training_step(self, episode: Episode) -> EpisodeResult:
@@ -238,9 +246,19 @@ def adam(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
     return torch.optim.Adam(module.parameters(), lr=learning_rate, fused=True)
 
 
+_Module = TypeVar("_Module", bound=nn.Module)
+
+
+def on_device(module: _Module, device: torch.device) -> _Module:
+    """A module on a device: itself if it is there, otherwise a copy; for ``TrainableModel.to``."""
+    own = device_of(module)
+    there = own == device or (own.type == device.type and device.index is None)
+    return module if there else deepcopy(module).to(device)
+
+
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Seeds torch for the block and restores the caller's random state afterwards."""
-    with torch.random.fork_rng(devices=[]):
+def seeded(seed: int, device: torch.device = CPU) -> Iterator[None]:
+    """Seeds torch for the block and restores the caller's random state, of a device as well, afterwards."""
+    with torch.random.fork_rng(devices=seeded_devices(device)):
         torch.manual_seed(seed)
         yield

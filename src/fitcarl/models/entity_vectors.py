@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.tensors import array_of
+
 
 @dataclass(frozen=True, eq=False)
 class EntityVectors:
@@ -25,7 +27,7 @@ class EntityVectors:
     @classmethod
     def of(cls, kind: str, rows: NDArray[np.float32] | Tensor) -> EntityVectors:
         """Rows in which entities without a vector have zeros only."""
-        array = rows.detach().numpy() if isinstance(rows, Tensor) else rows
+        array = array_of(rows) if isinstance(rows, Tensor) else rows
         return cls(kind, array, np.any(array != 0, axis=1))
 
     def nearest(self, entity: int, count: int) -> list[tuple[int, float]]:

@@ -18,6 +18,8 @@ def sample_actions(log_policy: Tensor, generator: torch.Generator, shard: BatchS
     """
     cumulative = log_policy.double().exp().cumsum(-1)
     total, rows = (len(log_policy), slice(None)) if shard is None else (shard.total, shard.rows)
-    point = torch.rand(total, 1, dtype=torch.float64, generator=generator)[rows] * cumulative[:, -1:]
+    # Drawn on the CPU, so that a seed gives the same numbers on every device.
+    drawn = torch.rand(total, 1, dtype=torch.float64, generator=generator)[rows].to(log_policy.device)
+    point = drawn * cumulative[:, -1:]
     # The point lies strictly below the total, so padding, which has probability 0 and comes last, is never sampled.
     return torch.searchsorted(cumulative, point, right=True).squeeze(1)

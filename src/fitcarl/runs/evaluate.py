@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fitcarl.config.base import SETTINGS, Setting
 from fitcarl.config.schema import Config
+from fitcarl.core.device import resolve_device
 from fitcarl.core.progress import OnProgress
 from fitcarl.core.progress_bar import reporting
 from fitcarl.data.dataset import Dataset, Split
@@ -47,6 +49,7 @@ def evaluate(
     draws: int = 0,
     seed: int = 0,
     known: KnownAnswers | None = None,
+    device: str | torch.device = "auto",
     on_progress: OnProgress | None = None,
 ) -> Report:
     """Evaluates a run on the dataset it was trained on, or on another one with the same names.
@@ -64,6 +67,7 @@ def evaluate(
         draws: Resampled support sets, besides the official draw.
         seed: Seed of the resampling.
         known: Known answers of the dataset for the filters, if they are already computed.
+        device: Where the model scores queries: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or a torch device.
         on_progress: Called after every chunk of queries. If not given, notebooks show a progress bar.
 
     Returns:
@@ -72,7 +76,8 @@ def evaluate(
     Raises:
         InputError: If the run is damaged or the dataset does not fit it.
     """
-    run = as_trained(run)
+    chosen_device = resolve_device(device)
+    run = as_trained(run).to(chosen_device)
     dataset = check_fits(run, data, draws)
     split = default_split(dataset) if split is None else split
     shots = run.config.shots if shots is None else shots

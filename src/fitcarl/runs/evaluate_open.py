@@ -6,9 +6,11 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import Groups, Positions, batches
+from fitcarl.core.device import resolve_device
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.data.dataset import Dataset, Split
 from fitcarl.data.quadruples import Ids
@@ -43,6 +45,7 @@ def evaluate_open_relation(
     data: str | Path | Dataset | None = None,
     draws: int = 0,
     seed: int = 0,
+    device: str | torch.device = "auto",
     on_progress: OnProgress | None = None,
 ) -> OpenRelationReport:
     """Ranks (relation, direction, entity) of every later fact of the unseen entities, given entity and time only.
@@ -57,9 +60,12 @@ def evaluate_open_relation(
         data: Another dataset with the same names.
         draws: Resampled support sets, besides the official draw.
         seed: Seed of the resampling and of the bootstrap.
+        device: Where the model scores queries: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or a torch device.
         on_progress: Called after every group of queries.
     """
+    chosen_device = resolve_device(device)
     run, dataset, split, tasks, sign = _prepare(run, split, data, draws, seed, "relation")
+    run = run.to(chosen_device)
     start = perf_counter()
     index = EventIndex.from_graph(_background(run, dataset))
     scorer, entities = run.scorer_for(dataset), len(dataset.vocabulary.entities)

@@ -13,6 +13,7 @@ import torch
 
 import fitcarl
 from fitcarl.config.base import Setting
+from fitcarl.core.device import resolve_device
 from fitcarl.core.progress import OnProgress
 from fitcarl.core.shards import Shard, check_record, shards
 from fitcarl.core.storage import read_tensors, write_tensors
@@ -43,6 +44,7 @@ def evaluate_part(
     draws: int = 0,
     seed: int = 0,
     overwrite: bool = False,
+    device: str | torch.device = "auto",
     on_progress: OnProgress | None = None,
 ) -> tuple[Path, bool]:
     """Evaluates a run on the I-th of N parts of the queries and writes their ranks to a file.
@@ -59,6 +61,7 @@ def evaluate_part(
         draws: As in ``evaluate``.
         seed: As in ``evaluate``.
         overwrite: Whether an existing part is computed again.
+        device: As in ``evaluate``.
         on_progress: Called after every chunk of queries.
 
     Returns:
@@ -67,7 +70,8 @@ def evaluate_part(
     Raises:
         InputError: If the file is a part of another evaluation, the run is damaged or the dataset does not fit it.
     """
-    run = as_trained(run)
+    chosen_device = resolve_device(device)
+    run = as_trained(run).to(chosen_device)
     plan = _plan(run, check_fits(run, data, draws), split, None, setting, draws, seed)
     file, record = out / f"evaluation-{shard.label}.safetensors", _record(run, plan, shard)
     if file.exists() and not overwrite:

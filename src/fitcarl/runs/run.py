@@ -8,10 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
 from fitcarl.config.schema import Config
+from fitcarl.core.device import resolve_device
 from fitcarl.core.display import display_block, display_table
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
@@ -84,7 +86,7 @@ class Run:
 
     @classmethod
     def load(cls, path: str | Path, *, as_trained: bool = False) -> Run:
-        """Opens a run folder.
+        """Opens a run folder; the model is on the CPU.
 
         Args:
             path: The folder that ``fitcarl train`` wrote.
@@ -111,6 +113,17 @@ class Run:
         calibrations = folder.read_calibrations(config.setting)
         updates = history.updates if folder.update else ()
         return cls(folder, config, origin, vocabulary, calendar, concepts, context, model, calibrations, updates)
+
+    def to(self, device: str | torch.device) -> Run:
+        """The same run with the tensors of its model on a device; this run is not changed.
+
+        Args:
+            device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or a torch device.
+
+        Raises:
+            InputError: If there is no such device.
+        """
+        return replace(self, model=self.model.to(resolve_device(device)))
 
     def __repr__(self) -> str:
         names = f"{len(self.vocabulary.entities):,} entities, {len(self.vocabulary.relations):,} relations"

@@ -9,8 +9,11 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+import torch
+
 from fitcarl.config.base import Setting
 from fitcarl.config.settings import configure
+from fitcarl.core.device import resolve_device
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.process_group import ProcessGroup, launched_processes
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop, ignore_progress
@@ -63,6 +66,7 @@ def train(
     settings: Iterable[str] = (),
     read: Callable[[Any], Facts] = read_facts,
     holdout: HoldoutRule | None = None,
+    device: str | torch.device = "auto",
     import_artifacts: ImportArtifacts | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop = never_stop,
@@ -88,18 +92,21 @@ def train(
         settings: Assignments such as ``"training.learning_rate=0.0005"``.
         read: Reads a file of facts whose columns or timestamps are not detected automatically.
         holdout: Which entities of plain facts are held out for validation and test.
+        device: Where tensors are trained: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or a torch device. It is
+            not recorded in the settings: a run can be resumed and evaluated on any device.
         import_artifacts: Writes artifacts from elsewhere, such as published embeddings, before the model prepares.
         on_progress: Called after every episode and during preparation, for example ``fitcarl.ProgressBar()``. If not
             given, notebooks show a progress bar, and nothing is reported elsewhere.
         should_stop: Polled after every episode and during preparation.
 
     Returns:
-        The run with the best weights by meta-validation.
+        The run with the best weights by meta-validation, on the CPU.
 
     Raises:
         InputError: If data, settings or the folder cannot be used; nothing is written then.
         TrainingInterrupted: If ``should_stop`` returned True; ``resume`` continues.
     """
+    chosen_device = resolve_device(device)
     if model is not None:
         trainable_class(model)
     limit = [] if episodes is None else [f"training.episodes={episodes}"]
@@ -124,7 +131,7 @@ def train(
             if processes.is_first:
                 _check_new(folder)  # another process may have trained here in the meantime
             callbacks = Callbacks(report, should_stop, import_artifacts)
-            return _train(setup, RunFolder(folder), callbacks, processes)
+            return _train(setup, RunFolder(folder), callbacks, chosen_device, processes)
 
 
 def resume(
@@ -132,16 +139,19 @@ def resume(
     *,
     data: str | Path | Dataset | None = None,
     episodes: int | None = None,
+    device: str | torch.device = "auto",
     import_artifacts: ImportArtifacts | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop = never_stop,
 ) -> Run:
-    """Continues a training that was stopped or killed; the weights are those of an uninterrupted training.
+    """Continues a training that was stopped or killed; on the same device, the weights are those of an
+    uninterrupted training.
 
     Args:
         run: The run folder.
         data: Where the dataset is now, if it moved, or the dataset itself; a run on plain facts has its own.
         episodes: A new maximum number of episodes.
+        device: As for ``train``; it may be another one than before.
         import_artifacts: As for ``train``.
         on_progress: As for ``train``.
         should_stop: As for ``train``.
@@ -153,6 +163,7 @@ def resume(
         InputError: If the folder is damaged or the dataset is another one.
         TrainingInterrupted: If ``should_stop`` returned True.
     """
+    chosen_device = resolve_device(device)
     folder = RunFolder(Path(run))
     folder.check()
     with launched_processes() as processes, _writing(folder.path, on_progress, processes) as report:
@@ -181,7 +192,7 @@ def resume(
             )
         sampler = make_task_sampler(dataset, config)
         setup = TrainingSetup(dataset, config, sampler, origin.source, origin.keep_all_facts)
-        return _train(setup, folder, Callbacks(report, should_stop, import_artifacts), processes)
+        return _train(setup, folder, Callbacks(report, should_stop, import_artifacts), chosen_device, processes)
 
 
 @contextmanager
@@ -194,7 +205,9 @@ def _writing(folder: Path, on_progress: OnProgress | None, processes: ProcessGro
         yield report
 
 
-def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, processes: ProcessGroup) -> Run:
+def _train(
+    setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device: torch.device, processes: ProcessGroup
+) -> Run:
     """Prepares the model, runs the episodes that are left, and finishes the run."""
     dataset, config = setup.dataset, setup.config
     if folder.result.exists() and not folder.state.exists():
@@ -210,6 +223,8 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, proces
         folder.create(dataset, setup.source, config, context.graph, time_unit=unit, keep_all_facts=all_facts)
         log_time_unit(config, dataset.calendar, unit)
         log_task_source(setup)
+        if device.type != "cpu":
+            _log.info("tensors are on %s; the graph is read on the CPU", device)
         if callbacks.import_artifacts is not None:
             callbacks.import_artifacts(dataset, config, folder.artifacts)
 
@@ -220,14 +235,14 @@ def _train(setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, proces
     part_context = context if part is dataset else GraphContext.from_dataset(part, unit)
     preparation = Preparation(
         *(part, config, part_context, visible, folder.artifacts),
-        *(callbacks.on_progress, callbacks.should_stop, processes),
+        *(callbacks.on_progress, callbacks.should_stop, device, processes),
     )
     if folder.weights.exists() and not folder.state.exists():
         _log.warning("%s: is missing, so training starts again", folder.state)
     cpu_start = process_time()
     try:
         with stage("preparation"):
-            model = trainable_class(config.model).prepare(preparation)
+            model = trainable_class(config.model).prepare(preparation).to(device)
         complete = model if part is dataset else model.refit_statistics(context.graph)
         state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start, complete, processes)
     except Interrupted as interrupted:

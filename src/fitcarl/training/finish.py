@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fitcarl.core.device import CPU, device_of
 from fitcarl.core.files import write_json
 from fitcarl.core.stages import stage
 from fitcarl.graph.storage import open_graph
@@ -21,7 +22,7 @@ from fitcarl.training.state import TrainingState
 def finish(
     setup: TrainingSetup, model: TrainableModel, context: GraphContext, folder: RunFolder, state: TrainingState
 ) -> Run:
-    """Writes what is left and returns the run with the best weights."""
+    """Writes what is left and returns the run with the best weights, on the CPU."""
     dataset, config = setup.dataset, setup.config
     trace.plot_curve(trace.read(folder.trace), folder.curve)
     folder.load_weights(model.module)
@@ -45,13 +46,14 @@ def finish(
             "seconds": state.seconds,
             "cpu_seconds": state.cpu_seconds or None,
             "peak_mb": state.peak_mb,
+            "device": device_of(model.module).type,
             "ended_by": "patience"
             if config.training.ran_out(state.validations_since_best, state.episode)
             else "episodes",
         },
     )
     names = dataset.vocabulary, dataset.calendar, dataset.concepts
-    return Run(folder, config, folder.read_data(), *names, context, model, calibrations)
+    return Run(folder, config, folder.read_data(), *names, context, model.to(CPU), calibrations)
 
 
 def _open_models(setup: TrainingSetup, context: GraphContext) -> OpenModels:

@@ -62,9 +62,17 @@ def load_state(file: Path, module: nn.Module, optimizer: torch.optim.Optimizer) 
     )
     if not fits or not about.keys() <= fields:
         raise InputError("does not fit this run", file=file, expected="the state that `fitcarl train` saved here")
+    fused = any(group.get("fused") for group in optimizer.param_groups)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             parameter.copy_(saved[name].pop(_WEIGHT))
             if saved[name]:
-                optimizer.state[parameter] = saved[name]
+                optimizer.state[parameter] = _on_device_of(parameter, saved[name], fused)
     return TrainingState(**about)
+
+
+def _on_device_of(parameter: nn.Parameter, moments: dict[str, Tensor], fused: bool) -> dict[str, Tensor]:
+    """The moments of a parameter where the optimizer expects them: unless it is fused, it counts steps on the CPU."""
+    return {
+        name: value if name == "step" and not fused else value.to(parameter.device) for name, value in moments.items()
+    }

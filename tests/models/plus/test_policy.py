@@ -46,7 +46,7 @@ def test_likelihood_is_the_sum_over_outcomes_at_the_answer(
     actions = actions_of(context, statistics, task, task.queries)
     with torch.no_grad():
         log_probs = model.module(actions)
-        total, by_path = log_likelihood(log_probs, actions, torch.from_numpy(task.queries.answer))
+        total, by_path = log_likelihood(log_probs, actions, task.queries.answer)
     ends = Outcomes.from_policy(actions, log_probs)
     at_answer = ends.entity == task.queries.answer[ends.query]
     by_hand = np.bincount(ends.query[at_answer], weights=np.exp(ends.score[at_answer]), minlength=len(task.queries))
@@ -63,7 +63,7 @@ def test_path_likelihood_does_not_depend_on_the_gate(
     context: GraphContext, statistics: GraphStatistics, task: Task, model: PlusModel
 ) -> None:
     actions = actions_of(context, statistics, task, task.queries)
-    answer = torch.from_numpy(task.queries.answer)
+    answer = task.queries.answer
     with torch.no_grad():
         before = log_likelihood(model.module(actions), actions, answer)[1]
         model.module.gate[-1].bias += 8

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
+from fitcarl.core.device import CPU
+from fitcarl.core.tensors import tensor_of
 from fitcarl.models.aggregation.neighbourhoods import Neighbourhoods
 
 
@@ -29,11 +31,14 @@ class NeighbourTensors:
     """int64 [elements]."""
     entity: Tensor
     """int64 [rows]."""
+    arrays: Neighbourhoods
+    """The same neighbourhoods on the CPU."""
 
     @classmethod
-    def of(cls, rows: Neighbourhoods, entity: NDArray[np.integer]) -> NeighbourTensors:
+    def of(cls, rows: Neighbourhoods, entity: NDArray[np.integer], device: torch.device = CPU) -> NeighbourTensors:
         arrays = (rows.relation, rows.neighbour, rows.offsets, rows.message, entity.astype(np.int64))
-        return cls(*(torch.from_numpy(array) for array in arrays))
+        relation, neighbour, offsets, message, entities = (tensor_of(array, device) for array in arrays)
+        return cls(relation, neighbour, offsets, message, entities, rows)
 
     @property
     def counts(self) -> Tensor:

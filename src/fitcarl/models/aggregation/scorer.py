@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from fitcarl.config.aggregation import CandidateConfig
+from fitcarl.core.device import device_of
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.aggregation.decoder import all_distances, translated
 from fitcarl.models.aggregation.neighbourhoods import Neighbourhoods
@@ -36,10 +38,11 @@ class AggregationScorer(PathlessExplainer):
     def __init__(self, network: AggregationNetwork, graph: TemporalGraph, config: CandidateConfig, name: str) -> None:
         self.name = name
         self._network, self._config, self._relations = network, config, graph.relations
-        self._sends: NDArray[np.bool_] = network.entity.detach().ne(0).any(1).numpy()
+        self._sends: NDArray[np.bool_] = array_of(network.entity.ne(0).any(1))
+        self._device = device_of(network)
         encoded = Neighbourhoods.of_graph(graph, self._sends)
         self._connected = encoded.counts > 0
-        self._rows = NeighbourTensors.of(encoded, np.arange(graph.entities))
+        self._rows = NeighbourTensors.of(encoded, np.arange(graph.entities), self._device)
         self._messages: tuple[Tensor, ...] | None = None
         self._candidates: OrderedDict[int, Tensor] = OrderedDict()
 
@@ -50,19 +53,21 @@ class AggregationScorer(PathlessExplainer):
             return Scores.concat([])
         entities = task.support.entities
         rows = self._support(task)
-        new = ~self._has_vector[entities] & (rows.counts.numpy() > 0)
+        new = ~self._has_vector[entities] & (rows.arrays.counts > 0)
         listed = self._has_vector.copy()
         listed[entities[new]] = True
         scores = np.full((len(queries), len(listed)), -np.inf)
-        row = torch.from_numpy(support_rows(task.support, queries.entity))
+        row, candidate = support_rows(task.support, queries.entity), np.flatnonzero(listed)
+        at_new, is_new = long_tensor(entities[new], self._device), long_tensor(np.flatnonzero(new), self._device)
         for relation in np.unique(queries.relation).tolist():
             asked = np.flatnonzero(queries.relation == relation)
             candidates = self._candidate_vectors(self._relations.inverse(relation))
             if new.any():
                 candidates = candidates.clone()
-                candidates[entities[new]] = self._encode(rows, self._relations.inverse(relation))[new]
-            distance = all_distances(self._translated(rows, relation)[row[asked]], candidates[listed])
-            scores[np.ix_(asked, np.flatnonzero(listed))] = -distance.numpy()
+                candidates[at_new] = self._encode(rows, self._relations.inverse(relation))[is_new]
+            target = self._translated(rows, relation)[tensor_of(row[asked], self._device)]
+            distance = all_distances(target, candidates[tensor_of(candidate, self._device)])
+            scores[np.ix_(asked, candidate)] = -array_of(distance)
         if not self._config.query_entity:
             scores[np.arange(len(queries)), queries.entity] = -np.inf
         return Scores.from_dense(scores)
@@ -73,7 +78,7 @@ class AggregationScorer(PathlessExplainer):
         row = np.repeat(np.arange(len(facts)), facts.counts)
         sent = self._sends[facts.entity]
         rows = Neighbourhoods.from_edges(row[sent], facts.relation[sent], facts.entity[sent], len(facts))
-        return NeighbourTensors.of(rows, task.support.entities)
+        return NeighbourTensors.of(rows, task.support.entities, self._device)
 
     @cached_property
     def _has_vector(self) -> NDArray[np.bool_]:
@@ -84,7 +89,7 @@ class AggregationScorer(PathlessExplainer):
     def _translated(self, rows: NeighbourTensors, relation: int) -> Tensor:
         """Where the answer should be, [rows, d]."""
         translation = self._network.translation[self._relations.base(relation)].expand(len(rows.entity), -1)
-        is_tail = torch.full((len(rows.entity),), self._relations.is_inverse(relation))
+        is_tail = torch.full((len(rows.entity),), self._relations.is_inverse(relation), device=self._device)
         return translated(self._network(rows, torch.tensor(relation)), translation, is_tail)
 
     def _encode(self, rows: NeighbourTensors, relation: int) -> Tensor:

@@ -13,7 +13,9 @@ from torch import nn
 from torch.nn.functional import embedding
 
 from fitcarl.config.schema import Config, LanConfig, MeanConfig
+from fitcarl.core.device import device_of
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import TemporalGraph
@@ -21,7 +23,7 @@ from fitcarl.models.aggregation.batches import TripleBatches
 from fitcarl.models.aggregation.decoder import margin_loss, translated
 from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors
 from fitcarl.models.aggregation.scorer import AggregationScorer
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, require_rows, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, on_device, require_rows, seeded
 from fitcarl.models.limited import LimitedScorer
 
 
@@ -70,6 +72,11 @@ class AggregationModel(ABC):
     def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
         return adam(self.module, learning_rate)
 
+    def to(self, device: torch.device) -> Self:
+        other = copy(self)
+        other.module = on_device(self.module, device)
+        return other
+
     def training_step(self, episode: Episode) -> EpisodeResult:
         """The loss of the next mini-batch; the task of the episode is empty."""
         assert self._batches is not None, "only a prepared model is trained"
@@ -77,19 +84,21 @@ class AggregationModel(ABC):
         shard = episode.processes.shard(len(batch.entity))
         if shard.share < 1:
             batch = batch.take(shard.rows)
-        rows, count = NeighbourTensors.of(batch.neighbourhoods, batch.row_entities()), len(batch.entity)
-        asked, relations = torch.from_numpy(batch.row_relations(self._graph.relations)), self._graph.relations
-        translation = embedding(torch.from_numpy(relations.base(batch.relation)), network.translation)
-        is_tail = torch.from_numpy(relations.is_inverse(batch.relation))
+        device, relations, count = device_of(network), self._graph.relations, len(batch.entity)
+        rows = NeighbourTensors.of(batch.neighbourhoods, batch.row_entities(), device)
+        asked = tensor_of(batch.row_relations(relations), device)
+        base = relations.base(batch.relation)
+        translation = embedding(tensor_of(base, device), network.translation)
+        is_tail = tensor_of(relations.is_inverse(batch.relation), device)
         vectors = network(rows, asked)
-        inputs = embedding(torch.from_numpy(batch.candidates), network.entity)
+        inputs = embedding(tensor_of(batch.candidates, device), network.entity)
         candidates = vectors[count:] if self._encodes_candidates else inputs
-        corrupted = torch.from_numpy(batch.corrupted)
+        corrupted = tensor_of(batch.corrupted, device)
         target = translated(vectors[:count], translation, is_tail)
         output_loss = margin_loss(target, candidates, corrupted, config.margin)
         if not config.input_loss_weight:
             return EpisodeResult(output_loss, {}, shard.share)
-        own = embedding(torch.from_numpy(batch.entity), network.entity)
+        own = embedding(tensor_of(batch.entity, device), network.entity)
         input_loss = margin_loss(translated(own, translation, is_tail), inputs, corrupted, config.margin)
         metrics = {"output_loss": output_loss.item(), "input_loss": input_loss.item()}
         return EpisodeResult(output_loss + config.input_loss_weight * input_loss, metrics, shard.share)
@@ -111,7 +120,8 @@ class AggregationModel(ABC):
         extended.module = copy(self.module)
         extended.module._parameters = dict(self.module._parameters)
         extra = context.graph.entities - len(self.module.entity)
-        rows = torch.cat([self.module.entity.detach(), torch.zeros(extra, self.module.entity.shape[1])])
+        own = self.module.entity.detach()
+        rows = torch.cat([own, own.new_zeros(extra, own.shape[1])])
         extended.module.entity = nn.Parameter(rows)
         return extended
 
@@ -126,7 +136,7 @@ class AggregationModel(ABC):
     def with_background(self, context: GraphContext, new_entities: Ids) -> Self:
         """New entities are encoded from their neighbours, unless candidates are compared by their input rows."""
         if not self._encodes_candidates:
-            require_rows(self._config.model, self.module.entity.detach().ne(0).any(1).numpy(), new_entities)
+            require_rows(self._config.model, array_of(self.module.entity.ne(0).any(1)), new_entities)
         return self.with_capacity(context).refit_statistics(context.graph, context.concepts)
 
     def save_background(self, artifacts: Artifacts) -> None:  # noqa: B027 - not abstract

@@ -36,6 +36,7 @@ def save_pretrained(preparation: Preparation, config: EmbeddingConfig, score: Pr
                 on_progress=preparation.on_progress,
                 should_stop=preparation.should_stop,
                 score=score,
+                device=preparation.device,
             ).save(file)
 
     preparation.processes.on_first(save, file)

@@ -10,6 +10,8 @@ import torch
 
 from fitcarl.config.factorization import FactorizationConfig
 from fitcarl.core.arrays import Positions
+from fitcarl.core.device import CPU
+from fitcarl.core.tensors import tensor_of
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.models.factorization.objective import FactBatch, QueryIds
@@ -43,15 +45,15 @@ class MiniBatches:
         """Mini-batches per epoch."""
         return -(-len(self._triples) // self._size)
 
-    def get(self, number: int) -> FactBatch:
-        """The mini-batch of an episode, counted from 1."""
+    def get(self, number: int, device: torch.device = CPU) -> FactBatch:
+        """The mini-batch of an episode, counted from 1, on a device."""
         epoch, place = divmod(number - 1, self.per_epoch)
         chosen = self._order(epoch)[place * self._size : (place + 1) * self._size]
         row, position = self._triples.answers(chosen)
         ids = (self._triples.entity[chosen], self._triples.relation[chosen], self._tick[chosen])
         return FactBatch(
-            QueryIds(*map(torch.from_numpy, ids)),
-            torch.from_numpy(row),
-            torch.from_numpy(self._triples.answer[position]),
-            torch.from_numpy(self._triples.count[position].astype(np.float32)),
+            QueryIds(*(tensor_of(column, device) for column in ids)),
+            tensor_of(row, device),
+            tensor_of(self._triples.answer[position], device),
+            tensor_of(self._triples.count[position].astype(np.float32), device),
         )

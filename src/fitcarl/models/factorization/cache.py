@@ -7,9 +7,12 @@ import logging
 from pathlib import Path
 from typing import Literal
 
+import torch
+
 from fitcarl.config.schema import EmbeddingConfig
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
+from fitcarl.core.device import CPU
 from fitcarl.core.progress import OnProgress, ShouldStop
 from fitcarl.data.dataset import Dataset
 from fitcarl.errors import InputError
@@ -33,6 +36,7 @@ def embeddings_for(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
     score: PretrainingScore = "complex",
+    device: torch.device = CPU,
 ) -> Embeddings:
     """The embeddings of a dataset's background, from the cache or newly trained and stored there.
 
@@ -46,6 +50,7 @@ def embeddings_for(
         on_progress: Called while embeddings are trained.
         should_stop: Polled while embeddings are trained.
         score: The score function that they are trained with.
+        device: Where they are trained; no part of the cache key.
 
     Raises:
         Interrupted: If ``should_stop`` returns True; nothing is stored then.
@@ -64,9 +69,9 @@ def embeddings_for(
 
     relations = dataset.vocabulary.relation_ids
     function = ComplEx() if score == "complex" else DistMult()
-    embeddings = pretrain(
-        dataset.background, len(dataset.vocabulary.entities), relations, full, seed, on_progress, should_stop, function
-    )
+    sizes = len(dataset.vocabulary.entities), relations
+    callbacks = on_progress, should_stop
+    embeddings = pretrain(dataset.background, *sizes, full, seed, *callbacks, function, device)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         embeddings.save(file)

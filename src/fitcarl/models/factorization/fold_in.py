@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fitcarl.config.factorization import FoldInConfig
 from fitcarl.core.arrays import Positions
+from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
@@ -58,13 +59,8 @@ class FoldIn:
         if not usable.any() or not self._config.steps:
             return rows
         ticks = self._seen.tick_rows(facts.time[usable]) if self._objective.temporal else np.zeros(usable.sum())
-        batch = SupportBatch(
-            torch.from_numpy(owner[usable]),
-            torch.from_numpy(facts.relation[usable].astype(np.int64)),
-            torch.from_numpy(position[facts.object[usable]]),
-            torch.from_numpy(ticks.astype(np.int64)),
-            torch.from_numpy(candidates),
-        )
+        columns = owner[usable], facts.relation[usable], position[facts.object[usable]], ticks, candidates
+        batch = SupportBatch(*(long_tensor(column, rows.device) for column in columns))
         return self._solve(rows, batch)
 
     def _solve(self, rows: Tensor, batch: SupportBatch) -> Tensor:
@@ -85,7 +81,7 @@ class FoldIn:
         table, trained = self._tables.entity, self._seen.entity
         base, inverse = self._graph.base, self._graph.relations.inverse(relation)
         distinct, which = np.unique(np.stack([inverse, until]), axis=1, return_inverse=True)
-        means = torch.empty(distinct.shape[1], table.shape[1], dtype=table.dtype)
+        means = table.new_empty(distinct.shape[1], table.shape[1])
         order = np.argsort(base.relation, kind="stable")
         first = np.searchsorted(base.relation[order], np.arange(self._graph.relations.directed + 1))
         for row, (directed, last) in enumerate(distinct.T.tolist()):
@@ -95,10 +91,10 @@ class FoldIn:
             occurs = occurs[trained[occurs]] if len(occurs) else occurs
             if not len(occurs):
                 occurs = np.flatnonzero(trained)
-            means[row] = table[torch.from_numpy(occurs.astype(np.int64))].mean(dim=0)
-        index = torch.from_numpy(owner)
-        total = torch.zeros(count, table.shape[1], dtype=table.dtype)
-        total.index_add_(0, index, means[torch.from_numpy(which.ravel())])
+            means[row] = table[long_tensor(occurs, table.device)].mean(dim=0)
+        index = tensor_of(owner, table.device)
+        total = table.new_zeros(count, table.shape[1])
+        total.index_add_(0, index, means[tensor_of(which.ravel(), table.device)])
         return total / torch.bincount(index, minlength=count).unsqueeze(1)
 
 

@@ -109,7 +109,7 @@ class _SoftmaxCrossEntropy(torch.autograd.Function):
             scores += log_weight
         top = scores.amax(dim=1, keepdim=True)
         mass = scores.sub_(top).exp_().sum(dim=1, keepdim=True)
-        total = torch.zeros(len(queries), dtype=weight.dtype).index_add_(0, row, weight)
+        total = weight.new_zeros(len(queries)).index_add_(0, row, weight)
         gradient = scores.mul_(total.unsqueeze(1) / mass)
         gradient[row, column] -= weight
         ctx.save_for_backward(gradient, queries, candidates)

@@ -48,7 +48,7 @@ class FactBatch:
         """
         if shard is None:
             return slice(None)
-        bounds = torch.tensor([shard.rows.start, shard.rows.stop])
+        bounds = torch.tensor([shard.rows.start, shard.rows.stop]).to(self.row.device)
         low, high = torch.searchsorted(self.row, bounds).tolist()
         return slice(low, high)
 

@@ -13,7 +13,9 @@ from torch.nn.functional import embedding
 
 from fitcarl.config.schema import EmbeddingConfig
 from fitcarl.core.arrays import Positions
+from fitcarl.core.device import CPU
 from fitcarl.core.progress import Interrupted, OnProgress, Progress, ShouldStop
+from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.models.factorization.complex import ComplEx
@@ -34,6 +36,7 @@ def pretrain(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
     score: ScoreFunction | None = None,
+    device: torch.device = CPU,
 ) -> Embeddings:
     """Trains embeddings of all entities and relations of the background; other rows are zero.
 
@@ -49,6 +52,7 @@ def pretrain(
         on_progress: Called about twice a second and at the end, with finished epochs and the loss.
         should_stop: Polled as often.
         score: The score function; ComplEx by default.
+        device: Where the training runs; random numbers are drawn on the CPU.
 
     Raises:
         Interrupted: If ``should_stop`` returns True.
@@ -57,15 +61,15 @@ def pretrain(
     triples = Triples.of(background, relations)
     trained = trained_entities(background, entities)
     row_of_entity = np.cumsum(trained) - 1  # only entities with facts have a row
-    training = _Training(triples, row_of_entity, entities, config, score, torch.Generator().manual_seed(seed))
+    training = _Training(triples, row_of_entity, entities, config, score, torch.Generator().manual_seed(seed), device)
     if len(triples):
         training.run(on_progress, should_stop)
 
     entity = np.zeros((entities, config.dim), dtype=np.float32)
-    entity[trained] = training.entity.weight.numpy()
+    entity[trained] = array_of(training.entity.weight)
     relation = np.zeros((relations.directed, config.dim), dtype=np.float32)
     used = np.unique(triples.relation)
-    relation[used] = training.relation.weight.numpy()[used]
+    relation[used] = array_of(training.relation.weight)[used]
     about = {"origin": score.name, "seed": seed, "config": config.model_dump()}
     return Embeddings(entity, relation, trained, about)
 
@@ -81,20 +85,21 @@ class _Training:
         config: EmbeddingConfig,
         score: ScoreFunction,
         generator: torch.Generator,
+        device: torch.device,
     ) -> None:
         self.config = config
         self.score = score
         self.triples = triples
-        self.generator = generator
+        self.generator, self.device = generator, device
         self.rows = int(row_of_entity[-1]) + 1 if len(row_of_entity) else 0
         self.zero_candidates = entities - self.rows
-        self.pair_entity = torch.from_numpy(row_of_entity[triples.entity])
-        self.pair_relation = torch.from_numpy(triples.relation)
-        self.answer = torch.from_numpy(row_of_entity[triples.answer])
+        self.pair_entity = tensor_of(row_of_entity[triples.entity], device)
+        self.pair_relation = tensor_of(triples.relation, device)
+        self.answer = tensor_of(row_of_entity[triples.answer], device)
         # Repeated triples count more, but sublinearly.
-        self.weight = torch.from_numpy(np.sqrt(triples.count).astype(np.float32))
-        self.entity = _AdagradTable.random(self.rows, config, generator)
-        self.relation = _AdagradTable.random(triples.relations.directed, config, generator)
+        self.weight = tensor_of(np.sqrt(triples.count).astype(np.float32), device)
+        self.entity = _AdagradTable.random(self.rows, config, generator, device)
+        self.relation = _AdagradTable.random(triples.relations.directed, config, generator, device)
 
     def run(self, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> None:
         """Runs all epochs."""
@@ -123,13 +128,13 @@ class _Training:
 
     def _update(self, pairs: Positions) -> tuple[float, float]:
         """One optimizer step; returns the summed loss without the penalty and the summed weight of the triples."""
-        query, position = (torch.from_numpy(part) for part in self.triples.answers(pairs))
-        index = torch.from_numpy(pairs)
+        query, position = (tensor_of(part, self.device) for part in self.triples.answers(pairs))
+        index = tensor_of(pairs, self.device)
         subject, answer, weight = self.pair_entity[index], self.answer[position], self.weight[position]
         if self.rows <= self.config.negatives:
             sampled = None
         else:
-            negatives = torch.randint(self.rows, (self.config.negatives,), generator=self.generator)
+            negatives = torch.randint(self.rows, (self.config.negatives,), generator=self.generator).to(self.device)
             sampled, row = torch.unique(torch.cat([subject, answer, negatives]), return_inverse=True)
             subject, answer = row[: len(subject)], row[len(subject) :][: len(answer)]
 
@@ -162,8 +167,10 @@ class _AdagradTable:
     """The sum of squared gradients, as large as the table."""
 
     @classmethod
-    def random(cls, count: int, config: EmbeddingConfig, generator: torch.Generator) -> _AdagradTable:
-        weight = torch.randn(count, config.dim, generator=generator) * config.init_std
+    def random(
+        cls, count: int, config: EmbeddingConfig, generator: torch.Generator, device: torch.device
+    ) -> _AdagradTable:
+        weight = (torch.randn(count, config.dim, generator=generator) * config.init_std).to(device)
         return cls(weight, torch.zeros_like(weight))
 
     def rows(self, index: Tensor | None) -> Tensor:

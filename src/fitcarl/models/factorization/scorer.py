@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.factorization import FactorizationConfig
+from fitcarl.core.tensors import array_of, long_tensor
 from fitcarl.data.dataset import MetaSet
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
@@ -59,8 +60,8 @@ class FactorizationScorer(PathlessExplainer):
         for first in range(0, len(queries), _CHUNK):
             part = queries.take(slice(first, first + _CHUNK))
             tick = self._seen.tick_rows(part.time) if self._objective.temporal else np.zeros(len(part))
-            columns = (torch.from_numpy(column.astype(np.int64)) for column in (part.entity, part.relation, tick))
-            scores = self._objective.scores(tables, QueryIds(*columns)).numpy()
+            columns = (long_tensor(column, tables.entity.device) for column in (part.entity, part.relation, tick))
+            scores = array_of(self._objective.scores(tables, QueryIds(*columns)))
             scores[:, ~listed] = -np.inf
             # Rows of other unseen entities may be solved from facts that the query may not use.
             limited = np.flatnonzero(part.visible_before < NO_LIMIT)
@@ -73,14 +74,13 @@ class FactorizationScorer(PathlessExplainer):
         kept for further calls with the same support set."""
         if self._last is None or self._last[0] is not support or self._last[1] != limited:
             trained = self._tables
-            rows = torch.zeros(max(self._graph.entities, len(trained.entity)), trained.entity.shape[1]).double()
+            count = max(self._graph.entities, len(trained.entity))
+            rows = trained.entity.new_zeros(count, trained.entity.shape[1], dtype=torch.float64)
             rows[: len(trained.entity)] = trained.entity
             listed = np.arange(len(rows)) < len(trained.entity)
             entities = self._entities_to_fold_in(support)
             if len(entities):
-                rows[torch.from_numpy(entities.astype(np.int64))] = self._fold_in.rows(
-                    support, entities, limited
-                ).double()
+                rows[long_tensor(entities, rows.device)] = self._fold_in.rows(support, entities, limited).double()
                 listed[entities] = True
             time = None if trained.time is None else trained.time.double()
             self._last = support, limited, Tables(rows, trained.relation.double(), time), listed, entities

@@ -15,6 +15,7 @@ from fitcarl.config.factorization import (
     TemporalRowConfig,
     TemporalTrainingConfig,
 )
+from fitcarl.core.device import CPU
 from fitcarl.core.process_group import BatchShard
 from fitcarl.models.factorization.loss import softmax_cross_entropy
 from fitcarl.models.factorization.objective import FactBatch, QueryIds, SupportBatch, SupportLoss
@@ -70,7 +71,8 @@ class SoftmaxObjective:
             return
         for rows in (tables.relation, tables.time):
             assert rows is not None
-            vector_parts(rows).normal_(std=self._std, generator=generator)
+            drawn = torch.empty_like(rows, device=CPU)  # where the generator is
+            vector_parts(rows).copy_(vector_parts(drawn).normal_(std=self._std, generator=generator))
 
     def loss(
         self, tables: Tables, batch: FactBatch, generator: torch.Generator, shard: BatchShard | None = None
@@ -89,7 +91,7 @@ class SoftmaxObjective:
         fit = softmax_cross_entropy(composed, candidates, batch.row, column, batch.weight, log_weight) / facts
         loss = fit
         if self._n3_weight:
-            weight = torch.zeros(len(queries.entity), dtype=batch.weight.dtype).index_add_(0, batch.row, batch.weight)
+            weight = batch.weight.new_zeros(len(queries.entity)).index_add_(0, batch.row, batch.weight)
             penalty = (weight * score.query_penalty(entity, relation, time)).sum()
             penalty += (batch.weight * score.answer_penalty(embedding(column, candidates))).sum()
             loss = loss + self._n3_weight * penalty / facts
@@ -103,11 +105,12 @@ class SoftmaxObjective:
         All answers of the batch are candidates and stand for themselves; the sampled others stand for the rest.
         """
         answers, column = torch.unique(answer, return_inverse=True)
-        other = torch.ones(len(entity), dtype=torch.bool)
+        other = torch.ones(len(entity), dtype=torch.bool, device=entity.device)
         other[answers] = False
-        others = torch.unique(torch.randint(len(entity), (self._negatives,), generator=generator))
+        drawn = torch.randint(len(entity), (self._negatives,), generator=generator)  # on the CPU, as the generator is
+        others = torch.unique(drawn.to(entity.device))
         others = others[other[others]]
-        log_weight = torch.zeros(len(answers) + len(others))
+        log_weight = torch.zeros(len(answers) + len(others), device=entity.device)
         log_weight[len(answers) :] = torch.tensor((len(entity) - len(answers)) / max(1, len(others))).log()
         return embedding(torch.cat([answers, others]), entity), column, log_weight
 
@@ -128,7 +131,7 @@ class SoftmaxObjective:
         inverse = tables.relation[tables.inverse(support.relation)]
         inverse_query = score.compose(candidates[support.neighbour], inverse, time)
         others = (inverse_query @ candidates.T).logsumexp(dim=1)
-        position = torch.arange(len(owner))
+        position = torch.arange(len(owner), device=owner.device)
 
         def loss(rows: Tensor) -> Tensor:
             row = rows[owner]

@@ -71,7 +71,8 @@ class TeroObjective:
     ) -> tuple[Tensor, dict[str, float]]:
         assert tables.time is not None
         corrupted = torch.randint(len(tables.entity), (len(batch.row), self._negatives), generator=generator)
-        corrupted, batch = corrupted[batch.answers_of(shard)], batch.take(shard)
+        corrupted = corrupted[batch.answers_of(shard)].to(tables.entity.device)
+        batch = batch.take(shard)
         queries, row = batch.queries, batch.row
         entity = embedding(queries.entity, tables.entity)[row]
         relation = embedding(queries.relation, tables.relation)[row]
@@ -110,6 +111,7 @@ class TeroObjective:
         relation, angle = tables.relation[support.relation], tables.time[support.tick]
         inverse = tables.relation[tables.inverse(support.relation)]
         chosen = torch.linspace(0, len(support.candidates) - 1, _FOLD_IN_NEGATIVES).long().unique()
+        chosen = chosen.to(tables.entity.device)
         corrupted = tables.entity[support.candidates[chosen]]
         neighbour = tables.entity[support.candidates[support.neighbour]]
         relation_, inverse_, angle_ = (part.unsqueeze(1) for part in (relation, inverse, angle))

@@ -18,12 +18,14 @@ from fitcarl.config.factorization import (
     TntComplexConfig,
 )
 from fitcarl.config.schema import Config
+from fitcarl.core.device import device_of
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.tensors import array_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, require_rows
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, on_device, require_rows
 from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.factorization.adagrad import RestartedAdagrad
 from fitcarl.models.factorization.batches import MiniBatches
@@ -98,11 +100,16 @@ class FactorizationModel:
         first_stage = training.first_stage if isinstance(training, TelmTrainingConfig) else 0
         return RestartedAdagrad(self.module.parameters(), learning_rate, first_stage)
 
+    def to(self, device: torch.device) -> FactorizationModel:
+        other = copy(self)
+        other.module = on_device(self.module, device)
+        return other
+
     def training_step(self, episode: Episode) -> EpisodeResult:
         assert self._batches is not None
         generator = torch.Generator().manual_seed(episode.seed)
         self._objective.begin_episode(self.module.tables, episode.number, generator)
-        batch = self._batches.get(episode.number)
+        batch = self._batches.get(episode.number, device_of(self.module))
         shard = episode.processes.shard(len(batch.queries.entity))
         loss, metrics = self._objective.loss(self.module.tables, batch, generator, shard)
         share = shard.share and float(batch.weight[batch.answers_of(shard)].sum() / batch.weight.sum())
@@ -114,9 +121,7 @@ class FactorizationModel:
 
     def entity_vectors(self) -> EntityVectors:
         """The trained rows of the entities."""
-        return EntityVectors(
-            f"entity rows of {self._config.model}", self.module.entity.detach().numpy(), self._seen.entity
-        )
+        return EntityVectors(f"entity rows of {self._config.model}", array_of(self.module.entity), self._seen.entity)
 
     def with_capacity(self, context: GraphContext) -> FactorizationModel:
         """New entities have no row until a task's support facts give them one."""

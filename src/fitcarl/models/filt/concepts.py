@@ -46,7 +46,8 @@ def concept_embeddings(rows: Tensor, members: ConceptMembers) -> Tensor:
         members: The entities of each concept.
     """
     rows = rows[: members.entities]
-    mean = embedding_bag(members.entity, rows, members.offsets, mode="mean")
+    entity, offsets = members.entity.to(rows.device), members.offsets.to(rows.device)
+    mean = embedding_bag(entity, rows, offsets, mode="mean")
     return torch.softmax(mean @ rows.T, dim=1) @ rows
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding, leaky_relu
 
+from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.factorization.complex import complex_product
 from fitcarl.models.factorization.embeddings import Embeddings
@@ -78,10 +79,11 @@ class Filt(nn.Module):
             support: The support facts.
             concepts: [concepts, d], S; None without the concept part.
         """
-        neighbour = embedding(_tensor(support.entity), self.entity_rows)
+        device = self.entity_rows.device
+        neighbour = embedding(long_tensor(support.entity, device), self.entity_rows)
         if self.concept_encoder is not None and concepts is not None:
             neighbour = self.concept_encoder.entity_input(neighbour, concepts)
-        relation = embedding(_tensor(self.relations.inverse(support.relation)), self.relation_rows)
+        relation = embedding(long_tensor(self.relations.inverse(support.relation), device), self.relation_rows)
         return cast(Tensor, self.message(torch.cat([neighbour, relation], dim=1)))
 
     def forward(
@@ -106,26 +108,24 @@ class Filt(nn.Module):
             dropout_rate: The share of values that are dropped.
         """
         padded = support.padded()
-        weight = torch.from_numpy(time_weights(padded.time[row], padded.known[row], time, days_per_tick))
-        messages = self.messages(support, concepts)
+        messages, device = self.messages(support, concepts), self.entity_rows.device
+        weight = tensor_of(time_weights(padded.time[row], padded.known[row], time, days_per_tick), device)
         table = messages.new_zeros(*padded.known.shape, messages.shape[1])
-        table = table.masked_scatter(torch.from_numpy(padded.known).unsqueeze(2), messages)
-        index = torch.from_numpy(row)
+        table = table.masked_scatter(tensor_of(padded.known, device).unsqueeze(2), messages)
+        index = tensor_of(row, device)
         embedded = torch.einsum("qk,qkd->qd", weight.to(messages.dtype), table[index])
         if self.concept_encoder is not None and concepts is not None:
-            own = self.concept_encoder.own_term(embedding(_tensor(entity), self.entity_rows), concepts)
+            own = self.concept_encoder.own_term(embedding(long_tensor(entity, device), self.entity_rows), concepts)
             embedded = embedded + own[index]
         return dropout(embedded, dropout_rate)
 
     def query_rows(self, embedded: Tensor, relation: Ids) -> Tensor:
         """[queries, d]: the dot product with the row of c is ComplEx's score of (e', r_q, c)."""
-        return complex_product(embedded, embedding(_tensor(relation), self.relation_rows))
+        rows = self.relation_rows
+        return complex_product(embedded, embedding(long_tensor(relation, rows.device), rows))
 
     def inverse_query_rows(self, embedded: Tensor, relation: Ids) -> Tensor:
         """[queries, d]: the dot product with the row of c is ComplEx's score of (c, r_q⁻¹, e')."""
-        relation_rows = embedding(_tensor(self.relations.inverse(relation)), self.relation_rows)
-        return complex_product(embedded, conjugate(relation_rows))
-
-
-def _tensor(ids: Ids) -> Tensor:
-    return torch.from_numpy(ids.astype(np.int64))
+        rows = self.relation_rows
+        inverse = embedding(long_tensor(self.relations.inverse(relation), rows.device), rows)
+        return complex_product(embedded, conjugate(inverse))

@@ -14,11 +14,13 @@ from torch.nn.functional import embedding
 
 from fitcarl.config.filt import FiltConfig
 from fitcarl.config.schema import Config
+from fitcarl.core.device import device_of
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, require_rows, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, on_device, require_rows, seeded
 from fitcarl.models.dense_scorer import DotProductScorer
 from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, with_zero_rows
@@ -66,12 +68,18 @@ class FiltModel:
     def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
         return adam(self.module, learning_rate)
 
+    def to(self, device: torch.device) -> FiltModel:
+        other = copy(self)
+        other.module = on_device(self.module, device)
+        return other
+
     def training_step(self, episode: Episode) -> EpisodeResult:
         config, module = self._config.training, self.module
         rng = np.random.default_rng(episode.seed)
         batch = ranking_batch(episode.task, self._entities_in_training, module.relations, config, rng)
         concepts = self._training_concepts(episode.number)
-        with seeded(episode.seed):
+        device = device_of(module)
+        with seeded(episode.seed, device):
             embedded = module(
                 *(batch.entity, batch.support, batch.row, batch.queries.time, self._days_per_tick, concepts),
                 config.dropout,
@@ -79,8 +87,8 @@ class FiltModel:
         shard = episode.processes.shard(len(batch.queries))  # the support is encoded by every process
         relation, embedded = batch.queries.relation[shard.rows], embedded[shard.rows]
         rows = torch.stack([module.query_rows(embedded, relation), module.inverse_query_rows(embedded, relation)], 1)
-        scores = (embedding(torch.from_numpy(batch.candidate[shard.rows]), module.entity_rows) @ rows.mT).mT
-        weight = torch.from_numpy(batch.weight_in(shard)).to(scores.dtype)
+        scores = (embedding(tensor_of(batch.candidate[shard.rows], device), module.entity_rows) @ rows.mT).mT
+        weight = tensor_of(batch.weight_in(shard), device).to(scores.dtype)
         loss = margin_ranking_loss(scores, weight, config.margin)
         beaten = (scores[:, 0, :1] > scores[:, 0, 1:]).all(dim=1)
         return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())}, shard.share)
@@ -93,9 +101,10 @@ class FiltModel:
         if (number - 1) % self._config.network.concepts_every:
             return encoder.embeddings
         # Rows outside of background and meta-train stay zero: the factor stops their gradient.
-        in_training = torch.zeros(len(self.module.entity_rows), 1)
-        in_training[torch.from_numpy(self._entities_in_training.astype(np.int64))] = 1
-        concepts = concept_embeddings(self.module.entity_rows * in_training, self._members)
+        rows = self.module.entity_rows
+        in_training = torch.zeros(len(rows), 1, device=rows.device)
+        in_training[long_tensor(self._entities_in_training, rows.device)] = 1
+        concepts = concept_embeddings(rows * in_training, self._members)
         encoder.embeddings.copy_(concepts.detach())
         return concepts
 
@@ -113,7 +122,7 @@ class FiltModel:
             row = support_rows(task.support, queries.entity)
             arguments = task.entities, support, row, queries.time, self._days_per_tick, concepts
             query_rows = module.query_rows(module(*arguments), queries.relation)
-            return query_rows.numpy(), module.entity_rows.detach().numpy()
+            return array_of(query_rows), array_of(module.entity_rows)
 
         return DotProductScorer("filt", rows)
 
@@ -143,7 +152,7 @@ class FiltModel:
     def with_background(self, context: GraphContext, new_entities: Ids) -> FiltModel:  # noqa: ARG002
         """Known entities only: an answer is compared with its trained row."""
         rows = self.module.entity_rows.detach()
-        require_rows(self._config.model, rows.ne(0).any(1).numpy(), new_entities)
+        require_rows(self._config.model, array_of(rows.ne(0).any(1)), new_entities)
         return self
 
     def save_background(self, artifacts: Artifacts) -> None:

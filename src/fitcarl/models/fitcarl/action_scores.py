@@ -13,8 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.device import uses_compiled_loops
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.models.fitcarl.kernels import ActionIndex, EmbeddingTables, dot_actions, dot_actions_backward
+from fitcarl.models.fitcarl.torch_kernels import torch_action_scores
 
 __all__ = ["ActionEmbeddings", "ActionIndex", "action_scores"]
 
@@ -55,6 +57,8 @@ def action_scores(
     Returns:
         [states, 5, actions]; 0 on padding.
     """
+    if not uses_compiled_loops(history):
+        return torch_action_scores(history, query, query_entity, embeddings, index)
     tables = embeddings.relation, embeddings.entity, embeddings.time, query_entity, embeddings.unseen_embeddings
     out: Tensor = _ActionScores.apply(  # type: ignore[no-untyped-call]
         history, query, *tables, embeddings.frozen_relations, embeddings.unseen_row, index

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from fitcarl.core.tensors import array_of
 from fitcarl.models.fitcarl.network import Fitcarl, SearchState, TaskContext
 from fitcarl.models.paths import BeamPaths, BeamStep
 from fitcarl.tasks.task import Queries
@@ -37,7 +38,9 @@ def _search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -
     count = len(queries)
     expanded = encoded  # one row per kept path
     state = model.start(context, encoded)
-    score = torch.zeros(count, 1, dtype=torch.float64)
+    device = encoded.vectors.device
+    score = torch.zeros(count, 1, dtype=torch.float64, device=device)
+    query = torch.arange(count, device=device)
     steps: list[BeamStep] = []
     for hop in range(model.config.hops):
         space = model.actions(context, expanded, state)
@@ -47,25 +50,25 @@ def _search(model: Fitcarl, context: TaskContext, queries: Queries, beam: int) -
         score, extension = total.topk(min(beam, total.shape[1]), dim=1)
         score, extension = _drop_empty_columns(score, extension)
         parent, action = extension // space.width, extension % space.width
-        rows = (parent + torch.arange(count).unsqueeze(1) * (total.shape[1] // space.width)).flatten()
-        chosen = rows.numpy(), action.flatten().numpy()
+        rows = (parent + query.unsqueeze(1) * (total.shape[1] // space.width)).flatten()
+        chosen = array_of(rows), array_of(action.flatten())
         confidence = torch.full_like(step.probability, torch.nan) if step.confidence is None else step.confidence
         shape = tuple(score.shape)
-        steps = [earlier.take(parent.numpy()) for earlier in steps]
+        steps = [earlier.take(array_of(parent)) for earlier in steps]
         steps.append(
             BeamStep(
                 *(column[chosen].reshape(shape) for column in (space.relation, space.entity, space.time)),
-                *(column.double().numpy()[chosen].reshape(shape) for column in (step.log_policy, confidence)),
+                *(array_of(column.double())[chosen].reshape(shape) for column in (step.log_policy, confidence)),
             )
         )
         if hop + 1 < model.config.hops:
-            expanded = encoded.take(torch.arange(count).repeat_interleave(shape[1]))
+            expanded = encoded.take(query.repeat_interleave(shape[1]))
             parents = SearchState(state.entity[chosen[0]], state.time[chosen[0]], state.history.index_select(0, rows))
             last = steps[-1]
             state = model.advance(
                 context, expanded, parents, last.relation.ravel(), last.entity.ravel(), last.time.ravel()
             )
-    return BeamPaths(score.numpy(), steps)
+    return BeamPaths(array_of(score), steps)
 
 
 def _drop_empty_columns(score: Tensor, extension: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,12 +7,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.device import CPU
+from fitcarl.core.tensors import tensor_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.models.fitcarl.kernels import sum_concepts
 
 
 def concept_fit(
-    probability: NDArray[np.float64], concepts: Concepts, relation: NDArray[np.int32], entity: NDArray[np.int32]
+    probability: NDArray[np.float64],
+    concepts: Concepts,
+    relation: NDArray[np.int32],
+    entity: NDArray[np.int32],
+    device: torch.device = CPU,
 ) -> Tensor:
     """The logits of Eq. 10: Σ_{c ∈ C_e_a} P(c | r_q) of every action.
 
@@ -21,13 +27,14 @@ def concept_fit(
         concepts: C_e of every entity.
         relation: int32 [states], r_q.
         entity: int32 [states, actions], e_a.
+        device: The device of the result; the sums are computed on the CPU.
 
     Returns:
         float64 [states, actions].
     """
     fit = np.empty(entity.shape, dtype=np.float64)
     sum_concepts(probability, concepts.offsets, concepts.ids, relation, entity, fit)
-    return torch.from_numpy(fit)
+    return tensor_of(fit, device)
 
 
 def concept_divergence(log_policy: Tensor, fit: Tensor, mask: Tensor) -> Tensor:

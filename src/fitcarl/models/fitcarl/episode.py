@@ -7,6 +7,7 @@ from torch import Tensor
 
 from fitcarl.config.schema import FitcarlConfig
 from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
+from fitcarl.core.tensors import tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import EpisodeResult
@@ -65,7 +66,7 @@ def step_rewards(
     """R of every step, [steps, queries]; the query entity e' is represented by h_e' of its own query."""
 
     def embed(entity: Ids) -> Tensor:
-        is_query_entity = torch.from_numpy(entity == queries.entity).unsqueeze(1)
+        is_query_entity = tensor_of(entity == queries.entity, encoded.vectors.device).unsqueeze(1)
         return torch.where(is_query_entity, encoded.entity_embedding, context.embed(entity))
 
     answer = embed(queries.answer)

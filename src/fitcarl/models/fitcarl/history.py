@@ -78,4 +78,4 @@ def _used_rows(rows: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """A table with at most as many rows as the index, and the index into it."""
     if len(rows) <= len(index):
         return rows, index
-    return rows.index_select(0, index), torch.arange(len(index))
+    return rows.index_select(0, index), torch.arange(len(index), device=rows.device)

@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
+from fitcarl.core.device import uses_compiled_loops
 from fitcarl.models.fitcarl.kernels import gather_rows, scatter_rows
 
 _ROWS = 256  # per block; one product of thousands of rows with a small matrix runs at two thirds of the speed
@@ -20,12 +22,14 @@ def linear_map(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
         weight: [outputs, inputs].
         bias: [outputs], or None for none.
     """
+    if not uses_compiled_loops(rows):
+        return linear(rows, weight, bias)
     out: Tensor = _LinearMap.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
     return out
 
 
 def add_rows(base: Tensor, first: Tensor, first_index: Tensor, second: Tensor, second_index: Tensor) -> Tensor:
-    """``base + first[first_index] + second[second_index]``, [states, outputs]; written to ``base``.
+    """``base + first[first_index] + second[second_index]``, [states, outputs]; ``base`` may be overwritten.
 
     Args:
         base: [states, outputs].
@@ -34,6 +38,8 @@ def add_rows(base: Tensor, first: Tensor, first_index: Tensor, second: Tensor, s
         second: [rows, outputs], another table.
         second_index: int64 [states].
     """
+    if not uses_compiled_loops(base):
+        return base + first.index_select(0, first_index) + second.index_select(0, second_index)
     out: Tensor = _AddRows.apply(base, first, first_index, second, second_index)  # type: ignore[no-untyped-call]
     return out
 

@@ -37,5 +37,5 @@ def task_loss(
         per_step = per_step + config.kl_weight * torch.stack(rollout.divergence)
     if rollout.entropy:
         per_step = per_step - config.entropy_bonus(episode) * torch.stack(rollout.entropy)
-    discount = config.gamma ** torch.arange(len(per_step), dtype=per_step.dtype)
+    discount = config.gamma ** torch.arange(len(per_step), dtype=per_step.dtype, device=per_step.device)
     return (discount @ per_step).mean()

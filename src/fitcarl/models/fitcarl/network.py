@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fitcarl.config.schema import NetworkConfig
-from fitcarl.core.tensors import long_tensor
+from fitcarl.core.arrays import Positions
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.relations import RelationIds
@@ -45,12 +46,13 @@ class TaskContext:
 
     def embed(self, entity: Ids) -> Tensor:
         """h_e, [entities given, d]: pre-trained for seen entities, encoded from the support for unseen ones."""
-        ids = long_tensor(entity)
-        rows = self.embeddings.entity.index_select(0, ids)
-        unseen_row = long_tensor(self.embeddings.unseen_row).index_select(0, ids)
-        unseen = torch.nonzero(unseen_row >= 0).squeeze(1)
+        device = self.time_score.device
+        rows = self.embeddings.entity.index_select(0, long_tensor(entity, device))
+        unseen_row = self.embeddings.unseen_row[entity]
+        unseen = np.flatnonzero(unseen_row >= 0)
         if len(unseen):
-            rows = rows.index_copy(0, unseen, self.embeddings.unseen_embeddings.index_select(0, unseen_row[unseen]))
+            own = self.embeddings.unseen_embeddings.index_select(0, long_tensor(unseen_row[unseen], device))
+            rows = rows.index_copy(0, tensor_of(unseen, device), own)
         return rows
 
 
@@ -75,7 +77,7 @@ class EncodedQueries:
         return len(self.entity)
 
     def take(self, index: Tensor) -> EncodedQueries:
-        chosen = index.numpy()
+        chosen = array_of(index)
         return EncodedQueries(
             self.entity[chosen],
             self.relation[chosen],
@@ -139,9 +141,11 @@ class Fitcarl(nn.Module):
         time_score = time.weigh(self.policy.w_delta)
         relation = torch.cat([self.relation_rows, self.special_relations])
         neighbours = self._neighbourhood(support)
-        every = torch.arange(len(support.entities))
+        every = torch.arange(len(support.entities), device=time_score.device)
         graph = background.with_facts(support.facts)
-        met = neighbours.at(_first_overlay_times(graph, support.entities)) if limited else neighbours
+        met = neighbours
+        if limited:
+            met = neighbours.at(long_tensor(_first_overlay_times(graph, support.entities), time_score.device))
         unseen_embeddings = self.encoder(met, every, met.last_time, time, self.config.biased)
         unseen_row = np.full(background.entities, -1, dtype=np.int32)
         unseen_row[support.entities] = np.arange(len(support.entities), dtype=np.int32)
@@ -158,12 +162,13 @@ class Fitcarl(nn.Module):
     def encode_queries(self, context: TaskContext, queries: Queries) -> EncodedQueries:
         """h_e' of every query at its t_q (Eq. 2) and the vectors that are multiplied with actions."""
         _check_time_differences(context, queries)
-        unseen_row = long_tensor(context.embeddings.unseen_row[queries.entity])
-        time, relation = long_tensor(queries.time), long_tensor(queries.relation)
+        device, unseen_row = context.time_score.device, context.embeddings.unseen_row[queries.entity]
+        relation = long_tensor(queries.relation, device)
         # h_e' depends on (e', t_q) only, which several queries may share.
-        first, pair = _distinct(unseen_row, time)
-        h_e = self.encoder(context.neighbours, unseen_row[first], time[first], context.time, self.config.biased)
-        h_e, h_0 = h_e.index_select(0, pair), context.time.zero
+        first, pair = _distinct(unseen_row, queries.time)
+        asked = long_tensor(unseen_row[first], device), long_tensor(queries.time[first], device)
+        h_e = self.encoder(context.neighbours, *asked, context.time, self.config.biased)
+        h_e, h_0 = h_e.index_select(0, tensor_of(pair, device)), context.time.zero
         psi = h_e.new_zeros(len(h_e), 3 * h_e.shape[1])
         if self.confidence is not None:  # ψ depends on the node of an action, not on its relation
             psi = torch.cat([torch.zeros_like(h_e), self.confidence(h_e, h_0, self.relation_rows, relation)], 1)
@@ -203,7 +208,7 @@ class Fitcarl(nn.Module):
             _lookup(context.time_score, to_history + max_delta),
             _lookup(context.time_score, to_query + max_delta),
             psi.squeeze(1) if self.confidence is not None else None,
-            torch.from_numpy(space.mask),
+            tensor_of(space.mask, dots.device),
             self.config.policy,
         )
 
@@ -211,30 +216,32 @@ class Fitcarl(nn.Module):
         self, context: TaskContext, encoded: EncodedQueries, state: SearchState, relation: Ids, entity: Ids, time: Ids
     ) -> SearchState:
         """The states after the chosen actions (r, e, t), [states] each, with hist⁽ˡ⁺¹⁾ (Eq. 3)."""
-        is_query_entity = torch.from_numpy(entity == encoded.entity).unsqueeze(1)
+        device = state.history.device
+        is_query_entity = tensor_of(entity == encoded.entity, device).unsqueeze(1)
         history = self.history.step(
             state.history,
             context.embeddings.relation,
-            long_tensor(relation),
+            long_tensor(relation, device),
             torch.where(is_query_entity, encoded.entity_embedding, context.embed(entity)),
             context.embeddings.time,
-            long_tensor(encoded.time - time + context.time.max_delta),
+            long_tensor(encoded.time - time + context.time.max_delta, device),
         )
         if not self.config.self_loop_history:
-            stays = torch.from_numpy(relation == self.relations.self_loop).unsqueeze(1)
+            stays = tensor_of(relation == self.relations.self_loop, device).unsqueeze(1)
             history = torch.where(stays, state.history, history)
         return SearchState(entity, time, history)
 
     def _neighbourhood(self, support: MetaSet) -> Neighbourhood:
         padded = SupportFacts.of_entities(support, self.relations).padded()
         relation = np.where(padded.known, self.relations.inverse(padded.relation), 0)  # from the neighbour to e'
-        known = torch.from_numpy(padded.known)
+        device = self.entity_rows.device
+        known = tensor_of(padded.known, device)
         # An unseen neighbour has no pre-trained row.
-        seen = torch.from_numpy(padded.known & ~np.isin(padded.entity, support.entities))
+        seen = tensor_of(padded.known & ~np.isin(padded.entity, support.entities), device)
         return Neighbourhood(
-            self.entity_rows[long_tensor(padded.entity)] * seen.unsqueeze(-1),
-            self.relation_rows[long_tensor(relation)] * known.unsqueeze(-1),
-            long_tensor(padded.time),
+            self.entity_rows[long_tensor(padded.entity, device)] * seen.unsqueeze(-1),
+            self.relation_rows[long_tensor(relation, device)] * known.unsqueeze(-1),
+            long_tensor(padded.time, device),
             known,
         )
 
@@ -243,16 +250,16 @@ class Fitcarl(nn.Module):
             return Random(seed)
         if self.config.sampling == "nearest":
             return Nearest()
-        return Adaptive.by_score(time_score.detach().double().numpy())
+        return Adaptive.by_score(array_of(time_score.double()))
 
 
-def _first_overlay_times(graph: TemporalGraph, entities: Ids) -> Tensor:
+def _first_overlay_times(graph: TemporalGraph, entities: Ids) -> Positions:
     """int64 [entities]: the time of the first edge of each entity in the overlay, which is sorted by time."""
     overlay = graph.overlay
     first = np.zeros(len(entities), dtype=np.int64)
     has_edges = overlay.degree(entities) > 0
     first[has_edges] = overlay.time[overlay.offsets[entities[has_edges]]]
-    return torch.from_numpy(first)
+    return first
 
 
 def _check_time_differences(context: TaskContext, queries: Queries) -> None:
@@ -264,11 +271,12 @@ def _check_time_differences(context: TaskContext, queries: Queries) -> None:
 
 
 def _lookup(scores: Tensor, index: NDArray[np.int32]) -> Tensor:
-    return scores.index_select(0, long_tensor(index).flatten()).view(index.shape)
+    return scores.index_select(0, long_tensor(index, scores.device).flatten()).view(index.shape)
 
 
-def _distinct(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+def _distinct(one: Ids, other: Ids) -> tuple[Positions, Positions]:
     """The first position of every distinct pair, and for every position the number of its pair."""
-    _, row = np.unique(other.numpy(), return_inverse=True)
-    _, first, number = np.unique(one.numpy() * (len(row) + 1) + row, return_index=True, return_inverse=True)
-    return torch.from_numpy(first), torch.from_numpy(number)
+    _, row = np.unique(other, return_inverse=True)
+    key = one.astype(np.int64) * (len(row) + 1) + row
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return first, number

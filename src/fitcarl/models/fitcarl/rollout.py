@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.core.process_group import BatchShard
+from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.fitcarl.concepts import concept_divergence, concept_fit
@@ -62,19 +63,21 @@ def sample_rollout(
     """
     state = model.start(context, encoded)
     out = Rollout([], [], [], [])
-    every = torch.arange(len(encoded))
+    device = encoded.vectors.device
+    every = torch.arange(len(encoded), device=device)
     for hop in range(model.config.hops):
         space = model.actions(context, encoded, state)
         step = model.step(context, encoded, state, space)
         action = sample_actions(step.log_policy.detach(), generator, shard)
         out.log_policy.append(step.log_policy[every, action])
         if concept_prior is not None:
-            fit = concept_fit(concept_prior.probability, concept_prior.concepts, encoded.relation, space.entity)
-            out.divergence.append(concept_divergence(step.log_policy, fit, torch.from_numpy(space.mask)))
+            prior = concept_prior.probability, concept_prior.concepts
+            fit = concept_fit(*prior, encoded.relation, space.entity, device)
+            out.divergence.append(concept_divergence(step.log_policy, fit, tensor_of(space.mask, device)))
         if with_entropy:
-            finite = step.log_policy.masked_fill(~torch.from_numpy(space.mask), 0)
+            finite = step.log_policy.masked_fill(~tensor_of(space.mask, device), 0)
             out.entropy.append(-(step.log_policy.exp() * finite).sum(-1))
-        chosen = every.numpy(), action.numpy()
+        chosen = np.arange(len(encoded)), array_of(action)
         out.entity.append(space.entity[chosen])
         if hop + 1 < model.config.hops:
             state = model.advance(

@@ -26,7 +26,7 @@ class TimeEncoding(nn.Module):
         """All differences from -max_delta to max_delta; zero without temporal reasoning (ablation E)."""
         if not temporal:
             return TimeTable(self.omega.new_zeros(2 * max_delta + 1, len(self.omega)), max_delta)
-        return TimeTable(self(torch.arange(-max_delta, max_delta + 1)), max_delta)
+        return TimeTable(self(torch.arange(-max_delta, max_delta + 1, device=self.omega.device)), max_delta)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ import numpy as np
 import torch
 
 from fitcarl.config.schema import Config, FitcarlConfig
+from fitcarl.core.device import device_of
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.tensors import array_of
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, on_device, seeded
 from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, save_zero_rows
 from fitcarl.models.factorization.embeddings import Embeddings
@@ -57,6 +59,11 @@ class FitcarlModel:
 
     def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
         return adam(self.module, learning_rate)
+
+    def to(self, device: torch.device) -> FitcarlModel:
+        other = copy(self)
+        other.module = on_device(self.module, device)
+        return other
 
     def training_step(self, episode: Episode) -> EpisodeResult:
         arguments = self._config, self._concept_prior, self._max_delta, episode.seed, episode.number, episode.processes
@@ -101,11 +108,11 @@ def concept_prior(context: GraphContext) -> ConceptPrior:
 
 def _with_rows(model: Fitcarl, extra: int) -> Fitcarl:
     """The same network with ``extra`` zero rows for entities; an unseen entity is represented by its support only."""
-    rows = model.entity_rows.detach().numpy()
+    rows = array_of(model.entity_rows)
     rows = np.concatenate([rows, np.zeros((extra, rows.shape[1]), dtype=rows.dtype)])
-    embeddings = Embeddings(rows, model.relation_rows.detach().numpy(), np.any(rows != 0, axis=1))
+    embeddings = Embeddings(rows, array_of(model.relation_rows), np.any(rows != 0, axis=1))
     with torch.random.fork_rng(devices=[]):
         extended = Fitcarl(model.config, embeddings, model.relations)
     learned = {name: value for name, value in model.state_dict().items() if name != "entity_rows"}
     extended.load_state_dict(learned, strict=False)
-    return extended
+    return extended.to(device_of(model))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding
 
+from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.gen.task_graph import row_positions, with_facts_between
@@ -114,9 +115,9 @@ class Gen(nn.Module):
         """
         padded = support.padded()
         relation = self.relation_of(padded.relation.ravel()).view(*padded.relation.shape, -1)
-        values = torch.cat([embedding(_tensor(index), rows), relation], dim=2)
-        directed = _tensor(self.relations.inverse(padded.relation))
-        return cast(Tensor, layer(values, directed, torch.from_numpy(padded.known), own))
+        values = torch.cat([embedding(long_tensor(index, rows.device), rows), relation], dim=2)
+        directed = long_tensor(self.relations.inverse(padded.relation), rows.device)
+        return cast(Tensor, layer(values, directed, tensor_of(padded.known, rows.device), own))
 
     def candidate_rows(self, embedded: Tensor) -> Tensor:
         """[E + unseen, d]: the rows of all entities, then the embeddings of the unseen ones."""
@@ -124,12 +125,9 @@ class Gen(nn.Module):
 
     def relation_of(self, relation: Ids) -> Tensor:
         """u_r of directed relations, [n, d]."""
-        return embedding(_tensor(self.relations.base(relation)), self.relation_rows)
+        rows = self.relation_rows
+        return embedding(long_tensor(self.relations.base(relation), rows.device), rows)
 
     def query_rows(self, embedded: Tensor, relation: Ids) -> Tensor:
         """[queries, d]: the dot product with the row of c is DistMult's score of (e', r_q, c)."""
         return embedded * self.relation_of(relation)
-
-
-def _tensor(ids: np.ndarray) -> Tensor:
-    return torch.from_numpy(ids.astype(np.int64))

@@ -14,11 +14,13 @@ from torch.nn.functional import embedding
 
 from fitcarl.config.gen import GenConfig
 from fitcarl.config.schema import Config
+from fitcarl.core.device import device_of
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, require_rows, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, on_device, require_rows, seeded
 from fitcarl.models.dense_scorer import DotProductScorer
 from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.factorization.artifact import load_pretrained, save_pretrained, with_zero_rows
@@ -66,24 +68,30 @@ class GenModel:
     def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
         return adam(self.module, learning_rate)
 
+    def to(self, device: torch.device) -> GenModel:
+        other = copy(self)
+        other.module = on_device(self.module, device)
+        return other
+
     def training_step(self, episode: Episode) -> EpisodeResult:
         config, module = self._config.training, self.module
         rng = np.random.default_rng(episode.seed)
         batch = ranking_batch(episode.task, self._entities_in_training, module.relations, config, rng)
         shots = training_shots(episode.number, config.episodes, self._config.shots, config.start_shots)
         batch = with_more_support(batch, shots)
-        with seeded(episode.seed):
+        device = device_of(module)
+        with seeded(episode.seed, device):
             embedded = module(batch.entity, batch.support, config.dropout, sample=True)
         shard = episode.processes.shard(len(batch.queries))  # the support is encoded by every process
         row, relation = batch.row[shard.rows], batch.queries.relation[shard.rows]
-        rows = module.query_rows(embedded[torch.from_numpy(row)], relation)
+        rows = module.query_rows(embedded[tensor_of(row, device)], relation)
         entity_rows: Tensor = module.entity_rows
         index = batch.candidate[shard.rows]
         if module.transductive is not None:
             entity_rows = module.candidate_rows(embedded)
             index = row_positions(index, batch.entity, len(module.entity_rows))
-        scores = (embedding(torch.from_numpy(index), entity_rows) @ rows.unsqueeze(2)).squeeze(2)
-        weight = torch.from_numpy(batch.weight_in(shard)).to(scores.dtype)
+        scores = (embedding(tensor_of(index, device), entity_rows) @ rows.unsqueeze(2)).squeeze(2)
+        weight = tensor_of(batch.weight_in(shard), device).to(scores.dtype)
         beaten = (scores[:, :1] > scores[:, 1:]).all(dim=1)
         loss = margin_ranking_loss(scores, weight, config.margin)
         return EpisodeResult(loss, {"hit_rate": float(beaten.double().mean())}, shard.share)
@@ -99,11 +107,11 @@ class GenModel:
         @torch.no_grad()
         def rows(task: Task, queries: Queries) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             embedded = module(task.entities, SupportFacts.of_entities(task.support, module.relations))
-            row = torch.from_numpy(support_rows(task.support, queries.entity))
             candidates = module.entity_rows.detach()
+            row = tensor_of(support_rows(task.support, queries.entity), candidates.device)
             if module.transductive is not None:
-                candidates = candidates.index_copy(0, torch.from_numpy(task.entities.astype(np.int64)), embedded)
-            return module.query_rows(embedded[row], queries.relation).numpy(), candidates.numpy()
+                candidates = candidates.index_copy(0, long_tensor(task.entities, candidates.device), embedded)
+            return array_of(module.query_rows(embedded[row], queries.relation)), array_of(candidates)
 
         scorer = DotProductScorer("gen", rows)
         # I-GEN uses the support facts of the query entity only; T-GEN those of all unseen entities.
@@ -131,7 +139,7 @@ class GenModel:
     def with_background(self, context: GraphContext, new_entities: Ids) -> GenModel:  # noqa: ARG002
         """Known entities only: an answer is compared with its trained row."""
         rows = self.module.entity_rows.detach()
-        require_rows(self._config.model, rows.ne(0).any(1).numpy(), new_entities)
+        require_rows(self._config.model, array_of(rows.ne(0).any(1)), new_entities)
         return self
 
     def save_background(self, artifacts: Artifacts) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import embedding
 
 from fitcarl.config.lan import LanNetworkConfig
+from fitcarl.core.tensors import tensor_of
 from fitcarl.data.relations import RelationIds
 from fitcarl.models.aggregation.decoder import project, weighted_sum
 from fitcarl.models.aggregation.network import AggregationNetwork, NeighbourTensors, xavier
@@ -40,15 +41,16 @@ class LanNetwork(AggregationNetwork):
     def messages(self, rows: NeighbourTensors) -> tuple[Tensor, ...]:
         """p_j = T_r(x_n) [messages, d], A_p p_j [messages, 2d], and 1 + the strongest rival [elements]."""
         message = project(embedding(rows.neighbour, self.entity), rows.relation, self.normal)
-        relation = rows.relation[rows.message].numpy()
-        rival = torch.from_numpy(strongest_rivals(rows.offsets.numpy(), relation, self.implications))
+        arrays = rows.arrays
+        strongest = strongest_rivals(arrays.offsets, arrays.relation[arrays.message], self.implications)
+        rival = tensor_of(strongest, message.device)
         return message, message @ self.attention[:, self.config.dim :].T, 1 + rival
 
     def aggregate(self, messages: tuple[Tensor, ...], rows: NeighbourTensors, query_relation: Tensor) -> Tensor:
         """Σ_j (a_j + l_j) p_j of each row, asked about its query relation."""
         message, hidden, rival = messages
         asked = self.query[query_relation] @ self.attention[:, : self.config.dim].T
-        implied = torch.from_numpy(self.implications)
+        implied = tensor_of(self.implications, message.device)
         if query_relation.ndim:  # one query relation per row: logits differ between the rows of a message
             row = rows.row
             logit = (torch.tanh(hidden[rows.message] + asked[row]) @ self.combine).squeeze(1)
@@ -63,7 +65,7 @@ class LanNetwork(AggregationNetwork):
 def segment_softmax(logit: Tensor, rows: NeighbourTensors) -> Tensor:
     """Softmax of the logits [elements] within each row."""
     row, count = rows.row, len(rows.entity)
-    highest = torch.full((count,), -torch.inf).scatter_reduce(0, row, logit.detach(), "amax")
+    highest = torch.full((count,), -torch.inf, device=logit.device).scatter_reduce(0, row, logit.detach(), "amax")
     weight = torch.exp(logit - highest[row])
-    total = torch.zeros(count).index_add(0, row, weight)
+    total = torch.zeros(count, device=logit.device).index_add(0, row, weight)
     return weight / total[row]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import offsets_of, read_only_arrays
 from fitcarl.core.parallel import parallel_for, split_range
+from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
@@ -133,13 +133,13 @@ def padded_support(facts: SupportFacts, queries: Queries) -> PaddedSupport:
 def _encoder_scores(
     scorer: EncoderScorer, support: PaddedSupport, units_per_tick: float, queries: Queries
 ) -> EncoderScores:
-    gap = (queries.time[:, None] - support.time) * units_per_tick
+    gap, device = (queries.time[:, None] - support.time) * units_per_tick, scorer.device
     inputs = EncoderInput(
-        relation=torch.from_numpy(queries.relation.astype(np.int64)),
-        known=torch.from_numpy(support.known),
-        support_entity=torch.from_numpy(support.entity.astype(np.int64)),
-        support_relation=torch.from_numpy(support.relation.astype(np.int64)),
-        gap=torch.from_numpy(gap.astype(np.float32)),
+        relation=long_tensor(queries.relation, device),
+        known=tensor_of(support.known, device),
+        support_entity=long_tensor(support.entity, device),
+        support_relation=long_tensor(support.relation, device),
+        gap=tensor_of(gap.astype(np.float32), device),
         name=scorer.name_embedding(queries.entity),
     )
     return read_only_arrays(scorer.score(inputs, queries.entity, queries.time, queries.visible_before))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.tensors import array_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.models.plus.action_features import ActionFeatures
 from fitcarl.models.plus.policy import LogProbs
@@ -46,9 +47,9 @@ class Outcomes:
             np.concatenate(ends),
             np.concatenate(
                 [
-                    log_probs.stop.numpy()[query, shot],
-                    log_probs.second_hop.numpy().reshape(queries * shots, -1)[state, column],
-                    log_probs.candidates.numpy(),
+                    array_of(log_probs.stop)[query, shot],
+                    array_of(log_probs.second_hop).reshape(queries * shots, -1)[state, column],
+                    array_of(log_probs.candidates),
                 ]
             ).astype(np.float64),
         )

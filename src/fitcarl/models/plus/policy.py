@@ -9,6 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fitcarl.core.arrays import Positions
+from fitcarl.core.tensors import tensor_of
+from fitcarl.data.quadruples import Ids
 from fitcarl.models.plus.action_features import FIRST_HOP, QUERY, SECOND_HOP, ActionFeatures
 from fitcarl.models.plus.features.table import FEATURES
 
@@ -52,7 +55,8 @@ class PlusPolicy(nn.Module):
         """
         super().__init__()
         enabled = [feature.family not in disabled for feature in FEATURES] + [True] * extra_features
-        self._enabled = torch.tensor(enabled, dtype=torch.float32)
+        self._enabled: Tensor
+        self.register_buffer("_enabled", torch.tensor(enabled, dtype=torch.float32), persistent=False)
         self.first_hop = _network(FIRST_HOP, hidden)
         self.stop = _network(FIRST_HOP, hidden)
         self.second_hop = _network(SECOND_HOP, hidden)
@@ -66,47 +70,52 @@ class PlusPolicy(nn.Module):
 
     def forward(self, actions: ActionFeatures) -> LogProbs:
         """Log-probabilities of all outcomes of every query."""
-        queries, shots = actions.entity.shape
-        first_hop = torch.from_numpy(actions.first_hop)
-        known = torch.from_numpy(actions.known)
+        (queries, shots), device = actions.entity.shape, self._enabled.device
+        first_hop = tensor_of(actions.first_hop, device)
+        known = tensor_of(actions.known, device)
         start = self.first_hop(first_hop).squeeze(-1).masked_fill(~known, float("-inf"))
-        no_candidates = torch.from_numpy(np.diff(actions.candidates.offsets) == 0).unsqueeze(1)
-        gate = self.gate(torch.from_numpy(actions.query)).masked_fill(no_candidates, float("-inf"))
+        no_candidates = tensor_of(np.diff(actions.candidates.offsets) == 0, device).unsqueeze(1)
+        gate = self.gate(tensor_of(actions.query, device)).masked_fill(no_candidates, float("-inf"))
         start = torch.cat([start, gate], 1).log_softmax(1)
 
         stop = self.stop(first_hop).view(queries * shots, 1)
-        second_hop = self.second_hop(torch.from_numpy(actions.second_hop[:, 1:])).squeeze(-1)
-        allowed = torch.from_numpy(actions.allowed)
+        second_hop = self.second_hop(tensor_of(actions.second_hop[:, 1:], device)).squeeze(-1)
+        allowed = tensor_of(actions.allowed, device)
         second_choice = torch.cat([stop, second_hop], 1).masked_fill(~allowed, float("-inf")).log_softmax(1)
         second_choice = second_choice.view(queries, shots, -1) + start[:, :shots, None]
 
-        score = self.candidate_scores(torch.from_numpy(actions.candidates.features))
-        weighted = score + torch.from_numpy(actions.candidates.weight)
-        offsets = torch.from_numpy(actions.candidates.offsets)
-        query = torch.repeat_interleave(torch.arange(queries), offsets.diff())
+        score = self.candidate_scores(tensor_of(actions.candidates.features, device))
+        weighted = score + tensor_of(actions.candidates.weight, device)
+        query = tensor_of(_candidate_queries(actions), device)
         # index_select, because the gradient of plain indexing is summed in an order that depends on threads
         level = (start[:, shots] - _segment_logsumexp(weighted, query, queries)).index_select(0, query)
         no_hop = torch.full_like(second_choice[:, :, :1], float("-inf"))
         return LogProbs(second_choice[:, :, 0], torch.cat([no_hop, second_choice[:, :, 1:]], 2), score + level, start)
 
 
-def log_likelihood(log_probs: LogProbs, actions: ActionFeatures, answer: Tensor) -> tuple[Tensor, Tensor]:
+def log_likelihood(log_probs: LogProbs, actions: ActionFeatures, answer: Ids) -> tuple[Tensor, Tensor]:
     """log p(answer), summed over all outcomes that end there.
 
     Returns:
         [queries]: over all outcomes, and over paths only, given that a path is chosen. Both have a lower limit.
     """
-    queries, shots = actions.entity.shape
-    stops = torch.from_numpy(actions.entity) == answer[:, None]
-    stops &= torch.from_numpy(actions.known)
-    hops = torch.from_numpy(actions.space.entity).view(queries, shots, -1) == answer[:, None, None]
+    (queries, shots), device = actions.entity.shape, log_probs.start.device
+    stops = tensor_of((actions.entity == answer[:, None]) & actions.known, device)
+    hops = tensor_of(actions.space.entity.reshape(queries, shots, -1) == answer[:, None, None], device)
     by_path = log_probs.stop.exp().masked_fill(~stops, 0).sum(1)
     by_path = by_path + log_probs.second_hop.exp().masked_fill(~hops, 0).sum((1, 2))
-    query = torch.repeat_interleave(torch.arange(queries), torch.from_numpy(actions.candidates.offsets).diff())
-    found = torch.nonzero(torch.from_numpy(actions.candidates.entity) == answer[query]).squeeze(1)
-    total = by_path.index_add(0, query[found], log_probs.candidates.index_select(0, found).exp())
+    query = _candidate_queries(actions)
+    hit = np.flatnonzero(actions.candidates.entity == answer[query])
+    found = tensor_of(hit, device)
+    total = by_path.index_add(0, tensor_of(query[hit], device), log_probs.candidates.index_select(0, found).exp())
     any_path = log_probs.start[:, :shots].logsumexp(1).clamp_min(_MIN_PATH_LOGPROB)
     return (total + _MIN_PROBABILITY).log(), (by_path * (-any_path).exp() + _MIN_PROBABILITY).log()
+
+
+def _candidate_queries(actions: ActionFeatures) -> Positions:
+    """int64 [candidates]: the query of each candidate."""
+    offsets = actions.candidates.offsets
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
 def _network(features: int, hidden: int) -> nn.Sequential:
@@ -117,6 +126,6 @@ def _network(features: int, hidden: int) -> nn.Sequential:
 
 def _segment_logsumexp(values: Tensor, segment: Tensor, segments: int) -> Tensor:
     """[segments]: logsumexp of the values of each segment."""
-    top = torch.full((segments,), float("-inf")).scatter_reduce(0, segment, values.detach(), "amax")
+    top = values.new_full((segments,), float("-inf")).scatter_reduce(0, segment, values.detach(), "amax")
     top = torch.nan_to_num(top, neginf=0.0)
-    return torch.zeros(segments).index_add(0, segment, (values - top[segment]).exp()).clamp_min(1e-30).log() + top
+    return values.new_zeros(segments).index_add(0, segment, (values - top[segment]).exp()).clamp_min(1e-30).log() + top

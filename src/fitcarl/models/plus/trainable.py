@@ -19,11 +19,12 @@ from fitcarl.config.schema import Config, PlusConfig
 from fitcarl.core.progress import Interrupted, OnProgress, Progress
 from fitcarl.core.stages import stage
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.tensors import array_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, on_device, seeded
 from fitcarl.models.entity_vectors import EntityVectors
 from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
@@ -103,7 +104,7 @@ class PlusModel:
             if processes.decide(not artifacts.exists("encoder")):
                 with stage("encoder"):
                     _save_network("encoder", _train_encoder(config, preparation), preparation)
-            encoder = _load_encoder(config, context, artifacts)
+            encoder = on_device(_load_encoder(config, context, artifacts), preparation.device)
         reach_used = config.setting == "forecast" and config.reach.used
         if reach_used and processes.decide(not artifacts.exists("reach")):
             with stage("reach network"):
@@ -143,6 +144,13 @@ class PlusModel:
     def make_optimizer(self, learning_rate: float) -> torch.optim.Optimizer:
         return adam(self.module, learning_rate)
 
+    def to(self, device: torch.device) -> PlusModel:
+        encoder = None if self.encoder is None else on_device(self.encoder, device)
+        other = self._replace(self._background, self.statistics, encoder, self.timeline)
+        other.module = on_device(self.module, device)
+        other.reach = None if self.reach is None else on_device(self.reach, device)
+        return other
+
     def training_step(self, episode: Episode) -> EpisodeResult:
         """The loss over a random subset of the task's queries, or over a shard of it."""
         task, seed = episode.task, episode.seed
@@ -160,7 +168,7 @@ class PlusModel:
             shortlist = Shortlist(self._config.train_candidates, sampled, seed + int(low))
             arguments = statistics, part, size, shortlist, self._encoder_scorer, self.reach
             actions = action_features(graph, task.support, *arguments)
-            parts.append(log_likelihood(self.module(actions), actions, torch.from_numpy(part.answer)))
+            parts.append(log_likelihood(self.module(actions), actions, part.answer))
         total, by_path = (torch.cat(values) for values in zip(*parts, strict=True))
         # A separate loss term for paths: they should also explain answers that the candidates find without a path.
         loss = -total.mean() - self._config.path_loss_weight * by_path.mean()
@@ -182,7 +190,7 @@ class PlusModel:
         if self._encoder_scorer is None:
             return EntityVectors.of("spectral embedding of the background", self.statistics.embedding)
         rows, known = self._encoder_scorer.answer_rows, self._encoder_scorer.trained
-        return EntityVectors("answer rows of the support encoder", rows.detach().numpy(), known.numpy())
+        return EntityVectors("answer rows of the support encoder", array_of(rows), array_of(known))
 
     def _snapshots_of(
         self, graph: TemporalGraph, statistics: GraphStatistics, artifacts: Artifacts | None = None
@@ -311,15 +319,21 @@ def _train_encoder(config: PlusConfig, preparation: Preparation) -> tuple[Suppor
     names = names_for(config, context)
     setting = config.setting if config.encoder.contexts == "past" else "completion"
     arguments = context.graph, context.units_per_tick, names, config.encoder, config.seed, config.shots
-    on_progress = _reporter("encoder", preparation)
-    return load_or_train_encoder(*arguments, setting=setting, on_progress=on_progress, processes=preparation.processes)
+    return load_or_train_encoder(
+        *arguments,
+        setting=setting,
+        on_progress=_reporter("encoder", preparation),
+        device=preparation.device,
+        processes=preparation.processes,
+    )
 
 
 def _train_reach(config: PlusConfig, preparation: Preparation) -> tuple[ReachNetwork, float]:
     """A reach network trained without facts of pseudo-unseen entities, and the seconds its training took."""
     context, began = _visible_context(preparation), perf_counter()
     arguments = context.graph, context.units_per_tick, config.reach, config.seed, config.shots
-    network = train_reach(*arguments, _reporter("reach network", preparation), preparation.processes)
+    where = preparation.device, preparation.processes
+    network = train_reach(*arguments, _reporter("reach network", preparation), *where)
     return network, perf_counter() - began
 
 

@@ -7,8 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fitcarl.core.device import uses_compiled_loops
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.models.titer.kernels import GatedActions, GatedParts, GatedTables, gated_scores, gated_scores_backward
+from fitcarl.models.titer.torch_kernels import torch_gated_scores
 
 
 def score_actions(vectors: Tensor, state_gate: Tensor, tables: tuple[Tensor, ...], actions: GatedActions) -> Tensor:
@@ -23,6 +25,8 @@ def score_actions(vectors: Tensor, state_gate: Tensor, tables: tuple[Tensor, ...
     Returns:
         [states, actions]; 0 where an action is not allowed.
     """
+    if not uses_compiled_loops(vectors):
+        return torch_gated_scores(vectors, state_gate, tables, actions)
     out: Tensor = _GatedScores.apply(actions, vectors, state_gate, *tables)  # type: ignore[no-untyped-call]
     return out
 

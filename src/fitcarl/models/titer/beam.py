@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.backward import backward_action_space
 from fitcarl.graph.temporal import TemporalGraph
@@ -61,7 +62,8 @@ def _search(
     expanded, history = encoded, policy.start(entities, encoded)
     owner = np.arange(count)
     entity, time = queries.entity, queries.time
-    score = torch.zeros(count, 1, dtype=torch.float64)
+    device = encoded.embedded.device
+    score = torch.zeros(count, 1, dtype=torch.float64, device=device)
     kept: list[KeptWalks] = []
     for hop in range(hops):
         now, size = queries.time[owner], policy.config.action_space
@@ -76,21 +78,21 @@ def _search(
             width = int(torch.isfinite(score).any(0).sum())
             score, extension = score[:, :width], extension[:, :width]
         else:
-            score, extension = total, torch.arange(total.shape[1]).expand(count, -1)
+            score, extension = total, torch.arange(total.shape[1], device=device).expand(count, -1)
         parent, action = extension // space.width, extension % space.width
-        rows = (parent + torch.arange(count).unsqueeze(1) * (total.shape[1] // space.width)).flatten()
-        chosen, shape = (rows.numpy(), action.flatten().numpy()), tuple(score.shape)
+        rows = (parent + torch.arange(count, device=device).unsqueeze(1) * (total.shape[1] // space.width)).flatten()
+        chosen, shape = (array_of(rows), array_of(action.flatten())), tuple(score.shape)
         step = BeamStep(
             space.relation[chosen].reshape(shape),
             space.entity[chosen].reshape(shape),
             space.time[chosen].reshape(shape),
-            log_policy.numpy()[chosen].reshape(shape),
+            array_of(log_policy)[chosen].reshape(shape),
             np.broadcast_to(np.nan, shape),
         )
-        kept.append(KeptWalks(parent.numpy(), step, score.numpy()))
+        kept.append(KeptWalks(array_of(parent), step, array_of(score)))
         if hop + 1 < hops:
             owner = np.repeat(np.arange(count), shape[1])
-            expanded = encoded.take(torch.from_numpy(owner))
+            expanded = encoded.take(tensor_of(owner, device))
             entity, time = step.entity.ravel(), step.time.ravel()
             lag = queries.time[owner] - time
             history = policy.step_history(entities, step.relation.ravel(), row[chosen], lag, history.take(rows))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.core.arrays import offsets_of
-from fitcarl.core.tensors import long_tensor
+from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.tasks.task import Queries
@@ -26,7 +26,7 @@ class InductiveMean:
     """int32 [subjects], ascending within a relation: when the subject first has the relation."""
     total: Tensor
     """float64 [subjects + 1, d_e]: the sum of the rows of all subjects before each one."""
-    seen: Tensor
+    seen: NDArray[np.bool_]
     """bool [entities]: whether the entity has a fact in the background."""
 
     @classmethod
@@ -39,9 +39,9 @@ class InductiveMean:
         first = order[np.unique(pair, return_index=True)[1]]
         first = first[np.lexsort((edges.subject[first], edges.time[first], edges.relation[first]))]
         total = rows.new_zeros(len(first) + 1, rows.shape[1], dtype=torch.float64)
-        torch.cumsum(rows.index_select(0, long_tensor(edges.subject[first])).double(), 0, out=total[1:])
+        torch.cumsum(rows.index_select(0, long_tensor(edges.subject[first], rows.device)).double(), 0, out=total[1:])
         offsets = offsets_of(np.bincount(edges.relation[first], minlength=relations))
-        return cls(offsets, edges.time[first], total, torch.from_numpy(np.diff(base.offsets) > 0))
+        return cls(offsets, edges.time[first], total, np.diff(base.offsets) > 0)
 
     def shift(self, rows: Tensor, queries: Queries, share: float) -> tuple[Tensor, Ids]:
         """Rows of the query entities; nothing is changed in place, so queries do not affect each other.
@@ -65,10 +65,10 @@ class InductiveMean:
             ],
             dtype=np.int64,
         )
-        entity = long_tensor(queries.entity)
-        shifted = ~self.seen[entity] & torch.from_numpy(high > low)
-        first, end = (torch.from_numpy(part)[shifted] for part in (low, high))
+        shifted = ~self.seen[queries.entity] & (high > low)
+        first, end = (tensor_of(part[shifted], rows.device) for part in (low, high))
         mean = (self.total[end] - self.total[first]) / (end - first).unsqueeze(1)
         row = queries.entity.copy()
-        row[shifted.numpy()] = len(rows) + np.arange(len(first), dtype=np.int32)
-        return share * rows.index_select(0, entity[shifted]) + (1 - share) * mean.to(rows.dtype), row
+        row[shifted] = len(rows) + np.arange(len(first), dtype=np.int32)
+        own = rows.index_select(0, long_tensor(queries.entity[shifted], rows.device))
+        return share * own + (1 - share) * mean.to(rows.dtype), row

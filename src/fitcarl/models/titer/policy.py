@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fitcarl.config.titer import TiterNetworkConfig
-from fitcarl.core.tensors import long_tensor
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import ActionSpace
@@ -33,7 +33,7 @@ class QueryRows:
     """[queries, d_e + d_t + d_r]: x_q at lag 0, and r_q."""
 
     def take(self, index: Tensor) -> QueryRows:
-        chosen = index.numpy()
+        chosen = array_of(index)
         return QueryRows(self.entity[chosen], self.relation[chosen], self.embedded.index_select(0, index))
 
 
@@ -79,7 +79,7 @@ class TiterPolicy(nn.Module):
 
     def encode_lags(self, lag: NDArray[np.integer]) -> Tensor:
         """cos(w·D + b) with D in hours, [lags, d_t]."""
-        hours = torch.from_numpy(lag * self.hours_per_tick).to(self.frequency.dtype)
+        hours = tensor_of(lag * self.hours_per_tick, self.frequency.device).to(self.frequency.dtype)
         return torch.cos(hours.unsqueeze(1) * self.frequency + self.phase)
 
     def entity_rows(self, further: Tensor | None = None) -> EntityRows:
@@ -91,16 +91,19 @@ class TiterPolicy(nn.Module):
     def encode_queries(self, entities: EntityRows, entity: Ids, relation: Ids) -> QueryRows:
         """The queries of a batch; ``entity`` are rows of ``entities``."""
         now = self.encode_lags(np.zeros(1, np.int64)).expand(len(entity), -1)
-        parts = entities.rows.index_select(0, long_tensor(entity)), now
-        return QueryRows(entity, relation, torch.cat([*parts, self.relation.index_select(0, long_tensor(relation))], 1))
+        device = now.device
+        rows = entities.rows.index_select(0, long_tensor(entity, device))
+        asked = self.relation.index_select(0, long_tensor(relation, device))
+        return QueryRows(entity, relation, torch.cat([rows, now, asked], 1))
 
     def step_history(
         self, entities: EntityRows, relation: Ids, entity: Ids, lag: Ids, history: History | None = None
     ) -> History:
         """The LSTM after it has read the last relation and the current entity at its lag, [states] each."""
+        device = self.relation.device
         inputs = (
-            self.relation.index_select(0, long_tensor(relation)),
-            entities.rows.index_select(0, long_tensor(entity)),
+            self.relation.index_select(0, long_tensor(relation, device)),
+            entities.rows.index_select(0, long_tensor(entity, device)),
             self.encode_lags(lag),
         )
         before = None if history is None else (history.hidden, history.cell)
@@ -138,7 +141,7 @@ class TiterPolicy(nn.Module):
         tables = self.relation, entities.rows, times, entities.relation_gate, entities.gate, times @ by_lag
         actions = GatedActions(space.relation, entity, row, space.mask)
         scores = score_actions(vectors, state @ by_state + self.gate.bias, tables, actions)
-        return torch.log_softmax(scores.masked_fill(~torch.from_numpy(space.mask), -torch.inf), 1)
+        return torch.log_softmax(scores.masked_fill(~tensor_of(space.mask, scores.device), -torch.inf), 1)
 
     def _gate_weights(self) -> tuple[Tensor, ...]:
         """Weights of the gate for the relation, the entity, its lag, and the state."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fitcarl.config.titer import TiterTrainingConfig
 from fitcarl.core.process_group import BatchShard
+from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.backward import backward_action_space
 from fitcarl.graph.temporal import TemporalGraph
@@ -70,7 +71,8 @@ def sample_walks(
     rows = policy.encode_queries(entities, queries.subject, queries.relation)
     history = policy.start(entities, rows)
     entity, time = queries.subject, queries.time
-    every = torch.arange(len(queries))
+    device = rows.embedded.device
+    every = torch.arange(len(queries), device=device)
     chosen_log, entropy = [], []
     for hop in range(policy.config.hops):
         size = policy.config.action_space
@@ -79,9 +81,9 @@ def sample_walks(
         log_policy = policy.log_policy(entities, rows, history, space, space.entity, lag)
         action = sample_actions(log_policy.detach(), generator, shard)
         chosen_log.append(log_policy[every, action])
-        finite = log_policy.masked_fill(~torch.from_numpy(space.mask), 0)
+        finite = log_policy.masked_fill(~tensor_of(space.mask, device), 0)
         entropy.append(-(log_policy.exp() * finite).sum(1))
-        chosen = every.numpy(), action.numpy()
+        chosen = np.arange(len(queries)), array_of(action)
         entity, time = space.entity[chosen], space.time[chosen]
         if hop + 1 < policy.config.hops:
             history = policy.step_history(entities, space.relation[chosen], entity, queries.time - time, history)
@@ -101,7 +103,7 @@ def reinforce_loss(
         shard: The queries of the walks, over which the mean is taken; by default all.
     """
     steps = len(walks.log_policy)
-    discount = config.gamma ** torch.arange(steps - 1, -1, -1, dtype=reward.dtype)
+    discount = config.gamma ** torch.arange(steps - 1, -1, -1, dtype=reward.dtype, device=reward.device)
     returns = discount.unsqueeze(1) * reward
     weight = (returns - returns.mean()) / (returns.std() + _STD_FLOOR)
     if shard is not None:

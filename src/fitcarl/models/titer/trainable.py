@@ -12,12 +12,14 @@ from torch import nn
 
 from fitcarl.config.base import Config
 from fitcarl.config.titer import TiterConfig
+from fitcarl.core.device import device_of
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.tensors import tensor_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, seeded
+from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, on_device, seeded
 from fitcarl.models.titer.lag_distribution import LagDistribution
 from fitcarl.models.titer.policy import TiterPolicy
 from fitcarl.models.titer.rollout import FactBatches, reinforce_loss, sample_walks
@@ -75,6 +77,11 @@ class TiterModel:
         decay = self._config.training.weight_decay
         return torch.optim.Adam(self.module.parameters(), lr=learning_rate, weight_decay=decay, fused=True)
 
+    def to(self, device: torch.device) -> TiterModel:
+        other = copy(self)
+        other.module = on_device(self.module, device)
+        return other
+
     def training_step(self, episode: Episode) -> EpisodeResult:
         if self._training is None:
             raise ValueError("a loaded model has no training facts")
@@ -86,7 +93,7 @@ class TiterModel:
         entity, lag = (processes.gather(torch.from_numpy(end), shard).numpy() for end in (walks.entity, walks.lag))
         hit = entity == queries.object
         shaped = hit * (1 + self._lag_probability(queries, lag, episode.seed))
-        reward = torch.from_numpy(shaped.astype(np.float32))
+        reward = tensor_of(shaped.astype(np.float32), device_of(self.module))
         loss = reinforce_loss(walks, reward, self._config.training, episode.number, shard)
         return EpisodeResult(loss, {"reward": float(reward.mean()), "hit_rate": float(hit.mean())}, shard.share)
 

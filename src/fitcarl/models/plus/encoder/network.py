@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import spans
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.graph.kernels import NO_PATCHES
 from fitcarl.models.plus.encoder.pool import POOL_FROM, Pool
 from fitcarl.models.plus.encoder.temporal_memory import (
@@ -142,17 +144,17 @@ class SupportEncoder(nn.Module):
     def name_embedding(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: embeddings of the names of unseen entities; 0 without names."""
         if not self.words:
-            return torch.zeros(len(entities), self.entity.shape[1])
+            return self.entity.new_zeros(len(entities), self.entity.shape[1])
         return words.sum(self.word_input, entities)
 
     def answer_rows(self, words: Words, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: the rows of entities as answers, their words included."""
-        rows = self.entity_rows(torch.from_numpy(entities.astype(np.int64)))
+        rows = self.entity_rows(long_tensor(entities, self.entity.device))
         return rows + words.sum(self.word_output, entities) if self.words else rows
 
     def freeze(self, known: NDArray[np.bool_]) -> None:
         """Ends training: rows of entities without background facts become 0, and they are never predicted."""
-        unknown = torch.from_numpy(~known)
+        unknown = tensor_of(~known, self.entity.device)
         with torch.no_grad():
             self.entity[unknown], self.key_embedding[unknown] = 0, 0
             self.bias[unknown] = UNKNOWN_BIAS
@@ -163,8 +165,8 @@ class SupportEncoder(nn.Module):
         extended = copy(self)
         extended._parameters = dict(self._parameters)
         for name, row in (("entity", self.entity), ("key_embedding", self.key_embedding)):
-            setattr(extended, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
-        extended.bias = _frozen(torch.cat([self.bias.detach(), torch.full((extra,), UNKNOWN_BIAS)]))
+            setattr(extended, name, _frozen(torch.cat([row.detach(), row.new_zeros(extra, row.shape[1])])))
+        extended.bias = _frozen(torch.cat([self.bias.detach(), self.bias.new_full((extra,), UNKNOWN_BIAS)]))
         return extended
 
     def with_words(self, words: int) -> SupportEncoder:
@@ -175,8 +177,8 @@ class SupportEncoder(nn.Module):
         extended = copy(self)
         extended._parameters, extended._buffers = dict(self._parameters), dict(self._buffers)
         for name, row in (("word_input", self.word_input), ("word_output", self.word_output)):
-            setattr(extended, name, _frozen(torch.cat([row.detach(), torch.zeros(extra, row.shape[1])])))
-        extended.word_weight = torch.cat([self.word_weight, torch.zeros(extra)])
+            setattr(extended, name, _frozen(torch.cat([row.detach(), row.new_zeros(extra, row.shape[1])])))
+        extended.word_weight = torch.cat([self.word_weight, self.word_weight.new_zeros(extra)])
         extended.words = words
         return extended
 
@@ -221,9 +223,10 @@ class Words:
     def sum(self, table: Tensor, entities: NDArray[np.integer[Any]]) -> Tensor:
         """[entities, dim]: the weighted sum of the table's rows over the words of each entity."""
         row, position = spans(self.offsets[entities], np.diff(self.offsets)[entities])
-        rows = table.index_select(0, torch.from_numpy(self.ids[position]))
-        weighted = rows * torch.from_numpy(self.weight[position])[:, None]
-        return torch.zeros(len(entities), table.shape[1]).index_add(0, torch.from_numpy(row), weighted)
+        rows = table.index_select(0, tensor_of(self.ids[position], table.device))
+        weighted = rows * tensor_of(self.weight[position], table.device)[:, None]
+        total = torch.zeros(len(entities), table.shape[1], device=table.device)
+        return total.index_add(0, tensor_of(row, table.device), weighted)
 
 
 def shared_word_weights(names: Names, known: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -252,15 +255,16 @@ class EncoderScorer:
     def __init__(self, encoder: SupportEncoder, statistics: GraphStatistics) -> None:
         self._encoder, self._units_per_tick = encoder, statistics.units_per_tick
         self._events = {name: getattr(statistics, name) for name in EVENT_ARRAYS}
-        self._words = Words.from_names(statistics.names, encoder.word_weight.numpy())
+        self._words = Words.from_names(statistics.names, array_of(encoder.word_weight))
         all_entities = np.arange(len(encoder.entity))
         self._rows = encoder.answer_rows(self._words, all_entities).detach() if encoder.words else encoder.entity
-        present = torch.from_numpy(statistics.degree > 0)
+        device = encoder.entity.device
+        present = tensor_of(statistics.degree > 0, device)
         trained = encoder.bias > UNKNOWN_BIAS
         self._trained = trained & present
         self._untrained = ~trained & present
         self._absent = ~present
-        self._first_time = torch.from_numpy(statistics.first_time)
+        self._first_time = tensor_of(statistics.first_time, device)
         self._hidden: HiddenEvents | None = None
         self._pool = Pool.of(self._rows.detach(), encoder.bias) if len(encoder.entity) >= POOL_FROM else None
 
@@ -278,6 +282,11 @@ class EncoderScorer:
     def answer_rows(self) -> Tensor:
         """[entities, dim]: the rows of all entities as answers, their words included."""
         return self._rows
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the encoder."""
+        return self._rows.device
 
     @property
     def trained(self) -> Tensor:
@@ -310,7 +319,7 @@ class EncoderScorer:
         if self._pool is not None:
             return self._pooled_scores(self._pool, inputs, visible_before)
         encoder, all_entities = self._encoder, np.arange(len(self._rows))
-        queries = entity, inputs.relation.numpy(), time
+        queries = entity, array_of(inputs.relation), time
         patches = NO_PATCHES if self._hidden is None else self._hidden.statistics.event_patches
         arguments = self._events, self._units_per_tick, *queries, all_entities
         window = event_window(*arguments, visible_before=visible_before, patches=patches)
@@ -322,52 +331,56 @@ class EncoderScorer:
             support_only[:, self._absent] = NO_FACTS_SCORE
             limited = np.empty(0, np.int64) if visible_before is None else np.flatnonzero(visible_before < NO_LIMIT)
             if visible_before is not None and len(limited):
-                before = torch.from_numpy(visible_before[limited]).unsqueeze(1)
+                before = tensor_of(visible_before[limited], support_only.device).unsqueeze(1)
                 unknown_yet = self._first_time >= before
                 support_only[limited] = support_only[limited].masked_fill_(unknown_yet, NO_FACTS_SCORE)
             if self._hidden is not None:
                 support_only[self._hidden.unknown(visible_before)] = NO_FACTS_SCORE
             weights = encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
             with_events = support_only + event_mass(window, key, *weights).log1p()
-            top = with_events.topk(min(_TOP, len(all_entities)), 1).indices.numpy().astype(np.int32)
-            log_probs = support_only.log_softmax(1).numpy(), with_events.log_softmax(1).numpy()
-            return EncoderScores(*log_probs, top, PooledEncoder.empty())
+            top = array_of(with_events.topk(min(_TOP, len(all_entities)), 1).indices).astype(np.int32)
+            support_only, with_events = support_only.log_softmax(1), with_events.log_softmax(1)
+            return EncoderScores(array_of(support_only), array_of(with_events), top, PooledEncoder.empty())
 
     def _pooled_scores(
         self, pool: Pool, inputs: EncoderInput, visible_before: NDArray[np.int32] | None
     ) -> EncoderScores:
         """The most probable entities of the pool, and what the scores of others are computed from."""
-        encoder, reach = self._encoder, ticks_within(WINDOW, self._units_per_tick)
+        encoder, reach, device = self._encoder, ticks_within(WINDOW, self._units_per_tick), self.device
         with torch.no_grad():
             answer, key = encoder(inputs)
             score = torch.addmm(pool.bias, answer, pool.rows.T)
-            absent = self._absent[pool.entity]
+            entity = tensor_of(pool.entity, device)
+            absent = self._absent[entity]
             weight = pool.log_weight.exp().masked_fill(absent, 0)
             mean = (score - pool.log_weight) @ weight / weight.sum().clamp_min(1)
             gone = absent.expand_as(score)
             if visible_before is not None:
-                gone = gone | (self._first_time[pool.entity] >= torch.from_numpy(visible_before).unsqueeze(1))
+                gone = gone | (self._first_time[entity] >= tensor_of(visible_before, device).unsqueeze(1))
             score = score.masked_fill(gone, NO_FACTS_SCORE)
             log_z = torch.logaddexp(score.logsumexp(1), mean + self._untrained_count(visible_before).log())
-            top = (score - pool.log_weight).topk(min(_TOP, len(pool.entity)), 1).indices.numpy()
+            top = array_of((score - pool.log_weight).topk(min(_TOP, len(pool.entity)), 1).indices)
+        rows, bias, key_embedding, affinity, decay = self._tables
         pooled = PooledEncoder(
-            *(answer.contiguous().numpy(), self._rows.detach().numpy(), encoder.bias.detach().numpy()),
-            *(log_z.numpy(), mean.numpy(), key.contiguous().numpy()),
-            encoder.key_embedding.detach().numpy(),
-            encoder.relation_affinity.detach().numpy(),
-            encoder.time_decay.detach().numpy(),
-            reach,
-            (TIME_BUCKETS - 1) / 2 / reach,
+            *(array_of(answer.contiguous()), rows, bias, array_of(log_z), array_of(mean), array_of(key.contiguous())),
+            *(key_embedding, affinity, decay, reach, (TIME_BUCKETS - 1) / 2 / reach),
         )
         none = EncoderScores.empty(len(answer))
         return none._replace(top=pool.entity[top].astype(np.int32), pooled=pooled)
+
+    @cached_property
+    def _tables(self) -> tuple[NDArray[np.float32], ...]:
+        """Tables of the encoder on the CPU, where the scores of candidates are computed if there is a pool."""
+        encoder = self._encoder
+        parts = self._rows, encoder.bias, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay
+        return tuple(map(array_of, parts))
 
     def _untrained_count(self, visible_before: NDArray[np.int32] | None) -> Tensor:
         """[queries] or [1]: the number of entities that have visible facts now but had none in training."""
         first, _ = self._first_time[self._untrained].sort()
         if visible_before is None:
-            return torch.tensor([float(len(first))])
-        return torch.searchsorted(first, torch.from_numpy(visible_before)).float()
+            return torch.tensor([float(len(first))]).to(self.device)
+        return torch.searchsorted(first, tensor_of(visible_before, self.device)).float()
 
     def _mean_score(self, score: Tensor) -> Tensor:
         """[queries, 1]: the mean score of the entities that were trained and have facts."""

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.tensors import array_of
 from fitcarl.models.plus.features.inputs import UNKNOWN_BIAS
 
 POOL_FROM = 40_000
@@ -48,6 +49,6 @@ class Pool:
         chosen = others[torch.linspace(0, max(len(others) - 1, 0), min(_SAMPLED, len(others))).long()]
         pool = torch.cat([order[:_FREQUENT], chosen])
         represented = np.log(len(others) / len(chosen)) if len(chosen) else 0.0
-        log_weight = torch.zeros(len(pool))
+        log_weight = bias.new_zeros(len(pool))
         log_weight[_FREQUENT:] = represented
-        return cls(pool.numpy(), rows[pool].contiguous(), bias[pool] + log_weight, log_weight)
+        return cls(array_of(pool), rows[pool].contiguous(), bias[pool] + log_weight, log_weight)

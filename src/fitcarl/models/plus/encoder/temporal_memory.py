@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.core.arrays import read_only_arrays
+from fitcarl.core.device import uses_compiled_loops
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, lower_bounds
+from fitcarl.models.plus.encoder.torch_memory import torch_event_mass
 from fitcarl.models.plus.features.inputs import MAX_LOG_WEIGHT
 from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
@@ -113,6 +115,9 @@ def event_mass(
 
     The sum of exp(query[q] · key_embedding[y] + relation_affinity[r_q, r] + time_decay[gap]) over events (y, r, x).
     """
+    if not uses_compiled_loops(query):
+        parts = query, key_embedding, relation_affinity, time_decay
+        return torch_event_mass(window, *parts, max_log_weight=MAX_LOG_WEIGHT)
     mass: Tensor = _EventMass.apply(  # type: ignore[no-untyped-call]
         window, query, key_embedding, relation_affinity, time_decay
     )

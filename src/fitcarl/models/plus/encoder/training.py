@@ -21,10 +21,11 @@ from fitcarl.config.base import Setting
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
+from fitcarl.core.device import CPU, seeded_devices
 from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup, ShardDropout
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_tensors, write_tensors
-from fitcarl.core.tensors import long_tensor
+from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
@@ -68,6 +69,7 @@ def load_or_train_encoder(
     cache: Path | None = None,
     on_progress: OnProgress | None = None,
     setting: Setting = "completion",
+    device: torch.device = CPU,
     processes: ProcessGroup = ONE_PROCESS,
 ) -> tuple[SupportEncoder, float] | None:
     """The encoder of a background, from the cache or trained now and cached.
@@ -84,11 +86,12 @@ def load_or_train_encoder(
         cache: The folder of cached encoders; by default in the cache directory.
         on_progress: Called after every update.
         setting: In the setting ``forecast``, support facts and events are earlier than the query.
+        device: Where the encoder is trained; no part of the cache key.
         processes: The processes that train it together; the first one alone reads and writes the cache.
 
     Returns:
-        The encoder, and the seconds that its training took when it was trained; on other processes than the first one
-        None if it was in the cache.
+        The encoder, on the CPU, and the seconds that its training took when it was trained; on other processes than the
+        first one None if it was in the cache.
     """
     file = (
         cache or cache_dir() / "encoders"
@@ -97,7 +100,8 @@ def load_or_train_encoder(
     if processes.decide(cached is not None):
         return cached
     began = perf_counter()
-    encoder = train_encoder(graph, units_per_tick, names, config, seed, shots, on_progress, setting, processes)
+    where = device, processes
+    encoder = train_encoder(graph, units_per_tick, names, config, seed, shots, on_progress, setting, *where)
     seconds = perf_counter() - began
     if not processes.is_first:
         return encoder, seconds
@@ -130,6 +134,7 @@ def train_encoder(
     shots: int = _MIN_SHOTS,
     on_progress: OnProgress | None = None,
     setting: Setting = "completion",
+    device: torch.device = CPU,
     processes: ProcessGroup = ONE_PROCESS,
 ) -> SupportEncoder:
     """Trains an encoder for unseen entities with at most ``shots`` support facts; see ``load_or_train_encoder``.
@@ -140,10 +145,10 @@ def train_encoder(
     batches = EncoderBatches(graph, units_per_tick, names, config, max(shots, _MIN_SHOTS), setting)
     updates = number_of_updates(len(graph.base), config)
     rng = np.random.default_rng([seed, len(graph.base)])
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=seeded_devices(device)):
         torch.manual_seed(seed)
         word_weight = torch.from_numpy(batches.word_weight)
-        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight)
+        encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight).to(device)
         optimizer = EncoderOptimizer(encoder)
         for update in range(0 if batches.empty else updates):
             loss = batches.loss(encoder, rng, processes)
@@ -157,7 +162,7 @@ def train_encoder(
                 on_progress(Progress("encoder", update + 1, updates, "updates"))
     encoder.selected = None
     encoder.freeze(np.diff(graph.base.offsets) > 0)
-    return encoder
+    return encoder.to(CPU)
 
 
 def number_of_updates(edges: int, config: EncoderConfig) -> int:
@@ -244,7 +249,7 @@ class EncoderBatches:
         if not len(edge):
             return None
         base, subject, answers = self._base, self._subject[edge], self._base.target[edge].astype(np.int64)
-        shard = processes.shard(len(edge))
+        shard, device = processes.shard(len(edge)), encoder.entity.device
         name = self._names(encoder, subject, rng, shard.rows)
         listed, log_weight = self._sample_candidates(answers, rng)
         column = np.full(len(self._degree), -1)
@@ -253,25 +258,27 @@ class EncoderBatches:
         before = base.time[edge] if self._past_only else None
         window = event_window(self._events, self._units_per_tick, *queries, column, _MAX_EVENTS, rng, before)
         if len(encoder.entity) >= ROW_WISE_FROM:  # the same rows in every process
-            encoder.select_rows(torch.from_numpy(np.union1d(base.target[support], listed).astype(np.int64)))
+            encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), device))
         # Everything random is drawn for the whole batch; what follows is computed for the shard.
         window = window._replace(**{name: getattr(window, name)[shard.rows] for name in _QUERY_COLUMNS})
         edge, subject, answer = edge[shard.rows], subject[shard.rows], answers[shard.rows]
         support, known, time = support[shard.rows], known[shard.rows], base.time[edge]
+        gap = (time[:, None] - base.time[support]) * self._units_per_tick
         inputs = EncoderInput(
-            relation=long_tensor(base.relation[edge]),
-            known=torch.from_numpy(known),
-            support_entity=long_tensor(base.target[support]),
-            support_relation=long_tensor(base.relation[support]),
-            gap=torch.from_numpy(((time[:, None] - base.time[support]) * self._units_per_tick).astype(np.float32)),
+            relation=long_tensor(base.relation[edge], device),
+            known=tensor_of(known, device),
+            support_entity=long_tensor(base.target[support], device),
+            support_relation=long_tensor(base.relation[support], device),
+            gap=tensor_of(gap.astype(np.float32), device),
             name=name,
         )
         with ShardDropout(shard):
             vector, key = encoder(inputs)
-        score = vector @ encoder.answer_rows(self._words, listed).T + encoder.bias.index_select(0, long_tensor(listed))
+        bias = encoder.bias.index_select(0, long_tensor(listed, device))
+        score = vector @ encoder.answer_rows(self._words, listed).T + bias
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
-        score = score + mass.log1p() + log_weight
-        return torch.nn.functional.cross_entropy(score, long_tensor(column[answer])) * shard.share
+        score = score + mass.log1p() + tensor_of(log_weight, device)
+        return torch.nn.functional.cross_entropy(score, long_tensor(column[answer], device)) * shard.share
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Edges used as queries, and edges of their supports, [batch, K]; an edge is never its own support."""
@@ -302,11 +309,11 @@ class EncoderBatches:
         """Name embeddings of some of the subjects; of all subjects some are dropped."""
         kept = rng.random(len(subject)) >= self._config.name_dropout
         embedding = encoder.name_embedding(self._words, subject[rows])
-        return embedding * torch.from_numpy(kept[rows].astype(np.float32))[:, None]
+        return embedding * tensor_of(kept[rows].astype(np.float32), embedding.device)[:, None]
 
     def _sample_candidates(
         self, answer: NDArray[np.int64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], Tensor]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Entities of the softmax, and the log of how many each represents: all answers, and a sample of the rest."""
         answers = np.unique(answer)
         rest = len(self._known) - len(answers)
@@ -318,7 +325,7 @@ class EncoderBatches:
         log_weight = np.concatenate(
             [np.zeros(len(answers)), np.full(len(drawn), np.log(max(rest, 1) / max(len(drawn), 1)))]
         )
-        return np.concatenate([answers, drawn]), torch.from_numpy(log_weight.astype(np.float32))
+        return np.concatenate([answers, drawn]), log_weight.astype(np.float32)
 
 
 def _encoder_key(

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from fitcarl.core.shapley import shapley_values
+from fitcarl.core.tensors import array_of
 from fitcarl.models.plus.action_features import ActionFeatures
 from fitcarl.models.plus.features.table import FAMILIES, FEATURES, columns_of
 from fitcarl.models.plus.policy import LogProbs, PlusPolicy
@@ -56,14 +57,14 @@ def contributions(
     """
     features = torch.from_numpy(actions.candidates.features)
     listed = np.flatnonzero(actions.candidates.entity == candidate)
-    scores = log_probs.candidates.double().numpy()
+    scores = array_of(log_probs.candidates.double())
     if not len(listed):  # only paths lead to it
         return _paths_only(path_groups, float(np.exp(scores.min(initial=0.0))))
     typical, own = features.mean(0), features[int(listed[0])]
     families = {family: columns for family, columns in _families(features.shape[1]) if _differ(own, typical, columns)}
     rows = _coalitions(typical, own, list(families.values()))
     with torch.no_grad():
-        raw = policy.candidate_scores(rows).double().numpy()
+        raw = array_of(policy.candidate_scores(rows.to(log_probs.start.device)).double())
     mass = np.exp(scores[listed[0]] + raw - raw[-1])  # the last coalition has all families: its score is the real one
     path_mass = _subset_sums(np.array(path_groups, dtype=np.float64))
     value = np.log(mass[:, None] + path_mass[None, :] + _MIN_PROBABILITY).ravel()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fitcarl.core.arrays import read_only
-from fitcarl.core.tensors import long_tensor
+from fitcarl.core.tensors import array_of, long_tensor, tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.kernels import EdgeColumns, count_visible
 from fitcarl.graph.temporal import TemporalGraph
@@ -96,10 +96,10 @@ class Reached:
 
     def log_probability(self, queries: int) -> Tensor:
         """float32 [reached]: the logarithm of a softmax over the entities of each query."""
-        query = torch.from_numpy(self.query)
-        top = torch.full((queries,), float("-inf")).scatter_reduce(0, query, self.score.detach(), "amax")
+        query = tensor_of(self.query, self.score.device)
+        top = self.score.new_full((queries,), float("-inf")).scatter_reduce(0, query, self.score.detach(), "amax")
         shifted = self.score - top.index_select(0, query)
-        total = torch.zeros(queries).index_add(0, query, shifted.exp()).clamp_min(1e-30).log()
+        total = self.score.new_zeros(queries).index_add(0, query, shifted.exp()).clamp_min(1e-30).log()
         return shifted - total.index_select(0, query)
 
 
@@ -145,7 +145,7 @@ class ReachNetwork(nn.Module):
 
     def forward(self, edges: EdgeColumns, inputs: ReachInput, units_per_tick: float) -> Reached:
         """The entities that are reached from the support facts of every query."""
-        entities, q0 = len(edges.offsets) - 1, inputs.fact_query
+        entities, q0, device = len(edges.offsets) - 1, inputs.fact_query, self.bias.device
 
         def messages(
             level: _Messages,
@@ -157,19 +157,21 @@ class ReachNetwork(nn.Module):
             gap = np.abs(inputs.time[query] - time) * units_per_tick
             degree = _degree_class(edges, query, target, inputs.before[query])
             r_q = inputs.relation[query]
-            return level(state, *map(torch.from_numpy, (relation, r_q, gap.astype(np.float32), degree)))
+            columns_ = relation, r_q, gap.astype(np.float32), degree
+            message: Tensor = level(state, *(tensor_of(column, device) for column in columns_))
+            return message
 
         at_support = messages(self.support, None, q0, (inputs.fact_relation, inputs.fact_entity, inputs.fact_time))
         one = _recent(edges, q0, inputs.fact_entity, inputs.entity[q0], inputs.before[q0], EDGES)
         q1 = q0[one.row]
-        along = messages(self.first, at_support.index_select(0, torch.from_numpy(one.row)), q1, one[1:])
+        along = messages(self.first, at_support.index_select(0, tensor_of(one.row, device)), q1, one[1:])
         key1, place1 = np.unique(q1 * entities + one.target, return_inverse=True)
         sum1 = _sum_rows(along, place1, len(key1))
         chosen = _latest_nodes(key1 // entities, place1, one)
         node, owner = key1[chosen] % entities, key1[chosen] // entities
         two = _recent(edges, owner, node, inputs.entity[owner], inputs.before[owner], NEXT_EDGES)
         q2 = owner[two.row]
-        onward = self.onward(sum1.log1p()).index_select(0, torch.from_numpy(chosen[two.row]))
+        onward = self.onward(sum1.log1p()).index_select(0, tensor_of(chosen[two.row], device))
         further = messages(self.second, onward, q2, two[1:])
 
         keys = q0 * entities + inputs.fact_entity, key1, q2 * entities + two.target
@@ -185,15 +187,16 @@ class ReachNetwork(nn.Module):
     def _score(
         self, state: Tensor, by_level: NDArray[np.float32], r_q: NDArray[np.int64], entity: NDArray[np.int64]
     ) -> Tensor:
-        relation, chosen = torch.from_numpy(r_q), torch.from_numpy(entity)
+        device = self.bias.device
+        relation, chosen, levels = (tensor_of(array, device) for array in (r_q, entity, by_level))
         query = self.query.index_select(0, relation)
-        score = self.output(torch.cat([state, query, self.mix(state) * query, torch.from_numpy(by_level)], 1))
+        score = self.output(torch.cat([state, query, self.mix(state) * query, levels], 1))
         own = self.entity.index_select(0, chosen) * self.entity_query.index_select(0, relation)
         return score.squeeze(1) + own.sum(1) + self.bias.index_select(0, chosen)
 
     def freeze(self, known: NDArray[np.bool_]) -> None:
         """Ends training: entities without background facts get the mean bias and nothing of their own."""
-        unknown = torch.from_numpy(~known)
+        unknown = tensor_of(~known, self.bias.device)
         with torch.no_grad():
             self.entity[unknown] = 0
             self.bias[unknown] = self.bias[~unknown].mean() if known.any() else 0.0
@@ -203,7 +206,7 @@ class ReachNetwork(nn.Module):
         """The same network with rows for ``extra`` more, unknown entities; all other weights are shared."""
         extended = copy(self)
         extended._parameters = dict(self._parameters)
-        rows = torch.cat([self.entity.detach(), torch.zeros(extra, _ENTITY_DIM)])
+        rows = torch.cat([self.entity.detach(), self.entity.new_zeros(extra, _ENTITY_DIM)])
         bias = torch.cat([self.bias.detach(), self.bias.detach().mean().expand(extra)])
         extended.entity = nn.Parameter(rows, requires_grad=False)
         extended.bias = nn.Parameter(bias, requires_grad=False)
@@ -250,7 +253,7 @@ def reach_features(
     """
     with torch.no_grad():
         found = network(graph.base.columns, ReachInput.of_queries(facts, queries), units_per_tick)
-        log_probability = found.log_probability(len(queries)).clamp_min(_MIN_LOGPROB).numpy()
+        log_probability = array_of(found.log_probability(len(queries)).clamp_min(_MIN_LOGPROB))
     out = np.zeros((len(entity), COLUMNS), dtype=np.float32)
     out[:, 0] = _MIN_LOGPROB
     if len(found.query):
@@ -286,7 +289,7 @@ def _gap_features(gap: Tensor) -> Tensor:
 
 
 def _sum_rows(values: Tensor, place: NDArray[np.int64], size: int) -> Tensor:
-    return torch.zeros(size, values.shape[1]).index_add(0, long_tensor(place), values)
+    return values.new_zeros(size, values.shape[1]).index_add(0, long_tensor(place, values.device), values)
 
 
 def _rows(count: int, dim: int, std: float = _INIT_STD) -> nn.Parameter:

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from fitcarl.config.schema import ReachConfig
+from fitcarl.core.device import CPU, seeded_devices
 from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
 from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.core.tensors import tensor_of
 from fitcarl.errors import FitcarlError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.reach.network import ReachInput, ReachNetwork
@@ -34,6 +36,7 @@ def train_reach(
     seed: int,
     shots: int,
     on_progress: OnProgress | None = None,
+    device: torch.device = CPU,
     processes: ProcessGroup = ONE_PROCESS,
 ) -> ReachNetwork:
     """A frozen reach network for unseen entities with about ``shots`` support facts.
@@ -45,6 +48,7 @@ def train_reach(
         seed: Seed of all random choices.
         shots: K, the number of support facts.
         on_progress: Called after every update.
+        device: Where the network is trained; it is returned on the CPU.
         processes: The processes that train it together.
 
     Raises:
@@ -53,9 +57,9 @@ def train_reach(
     batches = ReachBatches(graph, config.batch_size, shots)
     updates = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
     rng = np.random.default_rng([seed, len(graph.base)])
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=seeded_devices(device)):
         torch.manual_seed(seed)
-        network = ReachNetwork(config.dim, graph.entities, graph.relations.directed)
+        network = ReachNetwork(config.dim, graph.entities, graph.relations.directed).to(device)
         optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=_WEIGHT_DECAY)
         for update in range(0 if batches.empty else updates):
             for group in optimizer.param_groups:
@@ -74,7 +78,7 @@ def train_reach(
             if on_progress is not None:
                 on_progress(Progress("reach", update + 1, updates, "updates"))
     network.freeze(np.diff(graph.base.offsets) > 0)
-    return network
+    return network.to(CPU)
 
 
 class ReachBatches:
@@ -105,12 +109,12 @@ class ReachBatches:
         shard = processes.shard(len(answers))
         inputs, answer = inputs.take(shard.rows), answers[shard.rows]
         reached = network(self._base.columns, inputs, units_per_tick)
-        found = np.flatnonzero(reached.entity == answer[reached.query]) if shard.share else np.empty(0, np.int64)
-        total = int(processes.sum(torch.tensor(len(found))))
+        hit = np.flatnonzero(reached.entity == answer[reached.query]) if shard.share else np.empty(0, np.int64)
+        total = int(processes.sum(torch.tensor(len(hit))))
         if not total:
             return None
-        log_probability = reached.log_probability(len(answer)).index_select(0, torch.from_numpy(found))
-        return -log_probability.sum() / total
+        found = tensor_of(hit, reached.score.device)
+        return -reached.log_probability(len(answer)).index_select(0, found).sum() / total
 
     def draw(self, rng: np.random.Generator) -> tuple[ReachInput, np.ndarray[tuple[int], np.dtype[np.int64]]]:
         """Queries with an earlier fact of their subject, and their answers."""

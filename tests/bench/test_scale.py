@@ -9,11 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from fitcarl.bench.scale import MeasuredSize, MeasuredStage, ScaleTimes, _whole_training, _with_growth
 from fitcarl.bench.scale_stages import AnswerCost
-from fitcarl.cli import app
 from fitcarl.core.stages import StageCost
 from fitcarl.reporting.scale_table import plot_growth, scale_table
 
@@ -56,13 +54,6 @@ def test_table_and_picture_show_every_stage(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     plot_growth(result, tmp_path / "growth.svg")
     assert "reading" in (tmp_path / "growth.svg").read_text() or (tmp_path / "growth.svg").stat().st_size > 1000
-
-
-@pytest.mark.parametrize("text", ["", "abc", "20000,x", "100", "-5"])
-def test_wrong_sizes_are_one_line(text: str) -> None:
-    found = CliRunner().invoke(app, ["benchmark", "scale", f"--facts={text}"])
-    assert found.exit_code == 2
-    assert "--facts" in found.output
 
 
 @pytest.mark.slow

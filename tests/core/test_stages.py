@@ -45,10 +45,14 @@ def test_an_inner_stage_interrupts_the_outer_one(clock: Clock) -> None:
 
 
 def test_a_stage_that_fails_is_recorded(clock: Clock) -> None:
-    with recorded_stages() as recorder:
-        with pytest.raises(ValueError, match="wrong"), stage("failing"):
+    def fail() -> None:
+        with stage("failing"):
             clock.now = 2
             raise ValueError("wrong")
+
+    with recorded_stages() as recorder:
+        with pytest.raises(ValueError, match="wrong"):
+            fail()
         with stage("next"):
             clock.now = 5
     assert {name: cost.wall_seconds for name, cost in recorder.costs.items()} == {"failing": 2.0, "next": 3.0}

@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.core.compiled import loop
+
 ADAPTIVE, NEAREST, RANDOM = 0, 1, 2
 
 _NO_BOUND = 0x7FFFFFFFFFFFFFFF
@@ -75,14 +77,14 @@ class ActionColumns(NamedTuple):
     edge: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def inverse_relation(relation: int, directed_count: int) -> int:
     """The inverse of a relation among ``directed_count`` = 2R directed ones: ``RelationIds.inverse`` for kernels."""
     half = directed_count // 2
     return relation + half if relation < half else relation - half
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def lower_bound(values: NDArray[np.integer[Any]], low: int, high: int, value: int) -> int:
     """The first position in the ascending ``values[low:high]`` that is not below ``value``; ``high`` if none is."""
     while low < high:
@@ -105,7 +107,7 @@ def lower_bounds(
     return out
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def patched_range(patches: PatchColumns, query: int, group: int, groups: int, low: int, high: int) -> tuple[int, int]:
     """The range of a group that a query reads: its patch if there is one, otherwise ``low:high``."""
     if len(patches.key) > 0:
@@ -116,7 +118,7 @@ def patched_range(patches: PatchColumns, query: int, group: int, groups: int, lo
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def visible_edges(edges: EdgeColumns, query: int, node: int, before: int) -> tuple[int, int]:
     """The range of a node's edges strictly before a tick; edges of a node are sorted by time.
 

@@ -17,6 +17,7 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.candidates import Candidates, Shortlist, collect_candidates
+from fitcarl.models.plus.encoder import network
 from fitcarl.models.plus.encoder.network import EncoderInput, EncoderScorer, SupportEncoder, Words, shared_word_weights
 from fitcarl.models.plus.encoder.training import train_encoder
 from fitcarl.models.plus.features.table import columns_of
@@ -187,3 +188,23 @@ def test_encoder_reads_the_name_of_an_unseen_entity(dataset: Dataset) -> None:
     assert not plain.name_embedding(new).any()
     assert named.name_embedding(new).any()
     assert model.scorer().name == "fitcarl (plus+names)"
+
+
+def test_first_layers_equal_products_with_the_joined_inputs() -> None:
+    torch.manual_seed(4)
+    encoder = SupportEncoder(EncoderConfig(dim=8), 9, 6).eval()
+    for queries in (2, 40):  # fewer and more facts than relations, which are multiplied as rows or as a table
+        inputs = EncoderInput(
+            relation=torch.randint(6, (queries,)),
+            known=torch.ones(queries, 3, dtype=torch.bool),
+            support_entity=torch.randint(9, (queries, 3)),
+            support_relation=torch.randint(6, (queries, 3)),
+            gap=torch.randn(queries, 3) * 30,
+            name=torch.zeros(queries, 8),
+        )
+        entity, relation = encoder.entity[inputs.support_entity], encoder.support_relation[inputs.support_relation]
+        joined = torch.cat([entity, relation, encoder.gap(network._gap_features(inputs.gap))], -1)
+        r_q = encoder.query_relation[inputs.relation][:, None].expand_as(entity)
+        fact, score = encoder._first_layers(inputs)
+        torch.testing.assert_close(fact, encoder.fact[0](joined), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(score, encoder.attention[0](torch.cat([joined, r_q], -1)), rtol=1e-4, atol=1e-5)

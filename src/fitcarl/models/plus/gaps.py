@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.core.compiled import loop
+
 _EDGES = (2.0, 10.0, 45.0)
 """Upper ends, in time units and inclusive, of the first three buckets on each side; the fourth is open."""
 _OPEN_WIDTH = 200.0
@@ -20,7 +22,7 @@ WIDTHS: NDArray[np.float64] = np.array([*_SIDE[::-1], 1.0, *_SIDE])
 """float64 [BUCKETS]: time units that fall into each bucket."""
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def gap_bucket(gap: float) -> int:
     """The bucket of a signed gap in time units: ``SAME_TICK`` is gap 0, lower buckets are negative gaps."""
     size = abs(gap)
@@ -32,7 +34,7 @@ def gap_bucket(gap: float) -> int:
     return SAME_TICK + distance if gap > 0 else SAME_TICK - distance
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def ticks_within(units: float, units_per_tick: float) -> int:
     """The whole ticks in a number of time units, at least 1; rounding errors of the division do not count."""
     return max(1, int(units / units_per_tick + 1e-9))

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.core.compiled import loop
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.gaps import BUCKETS, gap_bucket
 from fitcarl.tasks.task import NO_LIMIT
@@ -77,7 +78,7 @@ def count_cooccurrences(
             relation_count[relation[i]] = 0
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def count_excitation(
     offsets: Longs,
     relation: Ints,
@@ -110,7 +111,7 @@ def count_excitation(
                     near[BUCKETS - 1 - bucket, r_q, r] += 1
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def rule_slot(first: int, second: int, query: int, relations: int, slots: int) -> int:
     """The position of rule (r_1, r_2) → r_q in the rule tables; a hash, because most of the cube is empty."""
     key = np.uint64((first * relations + second) * relations + query)
@@ -118,7 +119,7 @@ def rule_slot(first: int, second: int, query: int, relations: int, slots: int) -
     return np.int64((key >> np.uint64(20)) % np.uint64(slots))  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def count_rules(
     query_relation: Ints,
     answer: Ints,
@@ -146,7 +147,7 @@ def count_rules(
                 pair_hits[relation[i, a], query_relation[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def visible_end(times: Ints, low: int, high: int, before: int) -> int:
     """The end of the ascending times[low:high] strictly before a tick."""
     if low < high and times[high - 1] >= before:
@@ -154,7 +155,7 @@ def visible_end(times: Ints, low: int, high: int, before: int) -> int:
     return high
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def visible_times(statistics: Any, query: int, position: int, before: int) -> tuple[int, int]:
     """The range of ``object_times`` of a pair (r, o) strictly before a tick; empty if it has not occurred yet."""
     low, high = statistics.object_offsets[position], statistics.object_offsets[position + 1]
@@ -163,7 +164,7 @@ def visible_times(statistics: Any, query: int, position: int, before: int) -> tu
     return low, visible_end(statistics.object_times, low, high, before)
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def find_pair(statistics: Any, relation: int, entity: int) -> int:
     """The position of the pair (r, o); -1 if there is none."""
     first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
@@ -171,7 +172,7 @@ def find_pair(statistics: Any, relation: int, entity: int) -> int:
     return position if position < end and statistics.object_entity[position] == entity else -1
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def visible_objects(statistics: Any, relation: int, before: int) -> int:
     """The number of distinct objects of a relation strictly before a tick; hidden facts of single queries count."""
     first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
@@ -199,7 +200,7 @@ def count_objects(statistics: Any, query: Longs, relation: Ints, before: Ints) -
     return count
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _decayed_count(times: Ints, low: int, high: int, query_time: int, scale: float) -> float:
     """Σ exp(-|t - query_time| / scale) over the ascending times[low:high], without those beyond ``_CUTOFF`` scales."""
     total = 0.0
@@ -211,7 +212,7 @@ def _decayed_count(times: Ints, low: int, high: int, query_time: int, scale: flo
     return total
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def describe_entities(
     low: int,
     high: int,
@@ -249,7 +250,7 @@ def describe_entities(
         out[i, 5] = total
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def hash_rules(first: Ints, second: Ints, query: Ints, relations: int, slots: int, out: Longs) -> None:
     """``rule_slot`` of every second hop, [states, actions]."""
     for i in range(second.shape[0]):

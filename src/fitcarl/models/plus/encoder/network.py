@@ -115,16 +115,29 @@ class SupportEncoder(nn.Module):
     def forward(self, inputs: EncoderInput) -> tuple[Tensor, Tensor]:
         """The vectors compared with answers, [queries, dim], and with subjects of events, [queries, _KEY_DIM]."""
         r_q = _embed(self.query_relation, inputs.relation)
-        entity = self.dropout(self.entity_rows(inputs.support_entity))
-        relation = _embed(self.support_relation, inputs.support_relation)
-        fact = torch.cat([entity, relation, self.gap(_gap_features(inputs.gap))], -1)
-        score = self.attention(torch.cat([fact, r_q[:, None].expand_as(entity)], -1)).squeeze(-1)
-        weight = score.masked_fill(~inputs.known, -1e9).softmax(-1)
-        support = (weight[..., None] * self.fact(fact)).sum(1)
+        fact, score = self._first_layers(inputs)
+        weight = self.attention[1:](score).squeeze(-1).masked_fill(~inputs.known, -1e9).softmax(-1)
+        support = (weight[..., None] * self.fact[1:](fact)).sum(1)
         both = self.summary(torch.cat([support, r_q], -1))
         if self.words:
             both = both + self.name_summary(torch.cat([self.dropout(inputs.name), r_q], -1))
         return both[:, :-_KEY_DIM], both[:, -_KEY_DIM:]
+
+    def _first_layers(self, inputs: EncoderInput) -> tuple[Tensor, Tensor]:
+        """The first layers of ``fact`` over [entity, relation, gap] and of ``attention`` over the same and r_q.
+
+        Each is a sum over the parts of its input, [queries, K, width]. Relations are multiplied as tables, and the map
+        of the gap is multiplied with the layer first, so that only entities are multiplied row by row.
+        """
+        entity = self.dropout(self.entity_rows(inputs.support_entity))
+        dim, layers = entity.shape[-1], [_first_layer(network) for network in (self.fact, self.attention)]
+        parts = [layer.weight.split(dim, 1) for layer in layers]
+        of_entity, of_relation, of_gap = (torch.cat([part[n] for part in parts]) for n in range(3))
+        bias = torch.cat([layer.bias for layer in layers]) + of_gap @ self.gap.bias
+        first = entity @ of_entity.T + _projected(self.support_relation, inputs.support_relation, of_relation)
+        first = first + _gap_features(inputs.gap) @ (of_gap @ self.gap.weight).T + bias
+        fact, score = first.split([len(layer.weight) for layer in layers], -1)
+        return fact, score + _projected(self.query_relation, inputs.relation, parts[1][3])[:, None]
 
     def entity_rows(self, ids: Tensor) -> Tensor:
         """[..., dim]: the rows of entities."""
@@ -404,6 +417,19 @@ def _gap_features(gap: Tensor) -> Tensor:
 def _embed(table: Tensor, ids: Tensor) -> Tensor:
     # index_select, because the gradient of plain indexing is summed in an order that depends on threads
     return table.index_select(0, ids.flatten()).view(*ids.shape, table.shape[1])
+
+
+def _first_layer(network: nn.Sequential) -> nn.Linear:
+    layer = network[0]
+    assert isinstance(layer, nn.Linear)
+    return layer
+
+
+def _projected(table: Tensor, ids: Tensor, weight: Tensor) -> Tensor:
+    """[..., width]: the products of some rows of a table with a matrix; each row is multiplied once."""
+    if ids.numel() < len(table):
+        return _embed(table, ids) @ weight.T
+    return _embed(table @ weight.T, ids)
 
 
 def _rows(count: int, dim: int) -> nn.Parameter:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.core.arrays import read_only_arrays
+from fitcarl.core.compiled import loop
 from fitcarl.core.device import uses_compiled_loops
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, lower_bounds
@@ -63,6 +64,26 @@ class EventWeights(NamedTuple):
     """[2R, 2R], by r_q and r."""
     time_decay: Floats
     """[TIME_BUCKETS], by the gap, from before to after."""
+
+
+class KeptEvents(NamedTuple):
+    """The events of each query that have a gradient."""
+
+    used: Longs
+    """int64 [queries]: the number of events of each."""
+    event: Longs
+    """int64 [queries, events]: their positions."""
+    gap: Longs
+    """int64 [queries, events]: the buckets of their gaps."""
+    mass: Floats
+    """float64 [queries, events]: their weights."""
+
+    @classmethod
+    def empty(cls, window: EventWindow) -> KeptEvents:
+        """Room for all events around the queries."""
+        events = int((-((window.first - window.last) // window.stride)).max(initial=0))
+        shape = len(window.first), events
+        return cls(np.zeros(shape[0], np.int64), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape))
 
 
 def event_window(
@@ -129,25 +150,29 @@ class _EventMass(torch.autograd.Function):
     def forward(ctx: Any, window: EventWindow, *parts: Tensor) -> Tensor:
         weights = EventWeights(*(part.detach().contiguous().numpy() for part in parts))
         mass = np.zeros((len(weights.query), int(window.column.max(initial=-1)) + 1), dtype=np.float32)
-        parallel_for(split_range(len(mass)), lambda _, low, high: _accumulate(low, high, window, weights, mass))
-        ctx.window, ctx.weights = window, weights
+        if any(ctx.needs_input_grad):
+            kept = KeptEvents.empty(window)
+            ctx.window, ctx.weights, ctx.kept = window, weights, kept
+            work = lambda _, low, high: _accumulate_kept(low, high, window, weights, mass, kept)  # noqa: E731
+        else:
+            work = lambda _, low, high: _accumulate(low, high, window, weights, mass)  # noqa: E731
+        parallel_for(split_range(len(mass)), work)
         return torch.from_numpy(mass)
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, Tensor, Tensor, Tensor]:
-        window, weights = ctx.window, ctx.weights
+        window, weights, kept = ctx.window, ctx.weights, ctx.kept
         queries, dim = weights.query.shape
-        events = int((-((window.first - window.last) // window.stride)).max(initial=0))
-        by_event = np.zeros((queries, events), dtype=np.float32)
+        by_event = np.empty(kept.event.shape, dtype=np.float32)
         by_relation = np.zeros((queries, len(weights.relation_affinity)), dtype=np.float32)
         by_gap = np.zeros((queries, len(weights.time_decay)), dtype=np.float32)
         to_query, to_key = np.zeros_like(weights.query), np.zeros_like(weights.key_embedding)
-        arguments = window, weights, slope.contiguous().numpy(), by_event, by_relation, by_gap, to_query
+        arguments = window, weights, kept, slope.contiguous().numpy(), by_event, by_relation, by_gap, to_query
         parallel_for(split_range(queries), lambda _, low, high: _accumulate_backward(low, high, *arguments))
         # Several queries share a subject y: each thread takes some dimensions, so that the order of the sum is fixed.
         parallel_for(
             split_range(dim, min_items=8),
-            lambda _, low, high: _key_backward(low, high, window, weights, by_event, to_key),
+            lambda _, low, high: _key_backward(low, high, window, weights, kept, by_event, to_key),
         )
         to_affinity = torch.zeros(weights.relation_affinity.shape)
         to_affinity = to_affinity.index_add(0, torch.from_numpy(window.relation.copy()), torch.from_numpy(by_relation))
@@ -160,7 +185,7 @@ class _EventMass(torch.autograd.Function):
         )
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@loop(fastmath={"reassoc", "contract"})
 def _product(q: int, y: int, query: Floats, key: Floats) -> np.float32:
     # Rows are not sliced: numba would count references to them, which costs more than the sum.
     total = np.float32(0)
@@ -181,7 +206,7 @@ def _log_weight(q: int, a: int, window: EventWindow, weights: EventWeights) -> t
     return similarity + affinity + weights.time_decay[gap], gap
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _accumulate(low: int, high: int, window: EventWindow, weights: EventWeights, out: Floats) -> None:
     """Adds up the weights of events by their object, for queries low to high."""
     for q in range(low, high):
@@ -192,12 +217,31 @@ def _accumulate(low: int, high: int, window: EventWindow, weights: EventWeights,
                 out[q, window.column[window.event_target[a]]] += stride * math.exp(min(weight, MAX_LOG_WEIGHT))
 
 
-@njit(cache=True, nogil=True)
+@loop()
+def _accumulate_kept(
+    low: int, high: int, window: EventWindow, weights: EventWeights, out: Floats, kept: KeptEvents
+) -> None:
+    """``_accumulate``, which keeps what the gradient needs."""
+    for q in range(low, high):
+        stride, used = window.stride[q], 0
+        for a in range(window.first[q], window.last[q], stride):
+            weight, gap = _log_weight(q, a, window, weights)
+            if weight > -math.inf:
+                mass = stride * math.exp(min(weight, MAX_LOG_WEIGHT))
+                out[q, window.column[window.event_target[a]]] += mass
+                if weight < MAX_LOG_WEIGHT:
+                    kept.event[q, used], kept.gap[q, used], kept.mass[q, used] = a, gap, mass
+                    used += 1
+        kept.used[q] = used
+
+
+@loop()
 def _accumulate_backward(
     low: int,
     high: int,
     window: EventWindow,
     weights: EventWeights,
+    kept: KeptEvents,
     slope: Floats,
     by_event: Floats,
     by_relation: Floats,
@@ -206,26 +250,23 @@ def _accumulate_backward(
 ) -> None:
     """The gradient of ``_accumulate``, given that of its result: by event, relation and gap of every query."""
     for q in range(low, high):
-        stride = window.stride[q]
-        for nth, a in enumerate(range(window.first[q], window.last[q], stride)):
-            weight, gap = _log_weight(q, a, window, weights)
-            if -math.inf < weight < MAX_LOG_WEIGHT:
-                step = np.float32(slope[q, window.column[window.event_target[a]]] * stride * math.exp(weight))
-                by_event[q, nth] = step
-                by_relation[q, window.event_relation[a]] += step
-                by_gap[q, gap] += step
-                for z in range(to_query.shape[1]):
-                    to_query[q, z] += step * weights.key_embedding[window.event_source[a], z]
+        for n in range(kept.used[q]):
+            a = kept.event[q, n]
+            step = np.float32(slope[q, window.column[window.event_target[a]]] * kept.mass[q, n])
+            by_event[q, n] = step
+            by_relation[q, window.event_relation[a]] += step
+            by_gap[q, kept.gap[q, n]] += step
+            for z in range(to_query.shape[1]):
+                to_query[q, z] += step * weights.key_embedding[window.event_source[a], z]
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _key_backward(
-    low: int, high: int, window: EventWindow, weights: EventWeights, by_event: Floats, to_key: Floats
+    low: int, high: int, window: EventWindow, weights: EventWeights, kept: KeptEvents, by_event: Floats, to_key: Floats
 ) -> None:
     """Adds up the gradient of the key embeddings, along dimensions low to high."""
     for q in range(len(by_event)):
-        for nth, a in enumerate(range(window.first[q], window.last[q], window.stride[q])):
-            step = by_event[q, nth]
-            if step != 0:
-                for z in range(low, high):
-                    to_key[window.event_source[a], z] += step * weights.query[q, z]
+        for n in range(kept.used[q]):
+            y, step = window.event_source[kept.event[q, n]], by_event[q, n]
+            for z in range(low, high):
+                to_key[y, z] += step * weights.query[q, z]

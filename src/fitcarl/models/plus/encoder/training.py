@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 
@@ -26,6 +27,7 @@ from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup, ShardDropout
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.core.tensors import long_tensor, tensor_of
+from fitcarl.data.quadruples import Ids
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
@@ -34,15 +36,17 @@ from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
 from fitcarl.models.plus.event_index import events_by_time
 from fitcarl.models.plus.names import Names
 
-_METHOD = 5
+_METHOD = 6
 """Version of the training method, part of the cache key: a change invalidates cached encoders."""
 _MIN_SHOTS = 3
 """Minimum number of support facts in training, so that one encoder can be used for all smaller K."""
 _NEGATIVES = 1024
 """Sampled entities that the answers of a batch are compared with, besides each other."""
 _MANY_NEGATIVES = 32 * _NEGATIVES
-_MAX_EVENTS = 1200
-"""Events around t_q per query; of more, a sample is read."""
+_MAX_EVENTS, _MAX_CANDIDATE_EVENTS = 1200, 600
+"""Events around t_q per query, and events whose objects are candidates; of more, a sample is read."""
+_COPIED_EVENTS = 1_000_000
+"""Events up to which those of the candidates are copied for every batch."""
 _MIN_DEGREE = 3
 """Minimum number of edges of a subject: one is the query, and at least one other is its support."""
 _DEGREE_EXPONENT = 0.6
@@ -256,7 +260,8 @@ class EncoderBatches:
         column[listed] = np.arange(len(listed))
         queries = subject, base.relation[edge].astype(np.int64), base.time[edge]
         before = base.time[edge] if self._past_only else None
-        window = event_window(self._events, self._units_per_tick, *queries, column, _MAX_EVENTS, rng, before)
+        events, most = self._events_of(column)
+        window = event_window(events, self._units_per_tick, *queries, column, most, rng, before)
         if len(encoder.entity) >= ROW_WISE_FROM:  # the same rows in every process
             encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), device))
         # Everything random is drawn for the whole batch; what follows is computed for the shard.
@@ -279,6 +284,17 @@ class EncoderBatches:
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
         score = score + mass.log1p() + tensor_of(log_weight, device)
         return torch.nn.functional.cross_entropy(score, long_tensor(column[answer], device)) * shard.share
+
+    def _events_of(self, column: NDArray[np.int64]) -> tuple[Mapping[str, Ids], int]:
+        """Events whose objects are candidates, and how many of them are read per query.
+
+        Of a large graph these are all events: others are skipped when they are read, which costs less than a copy.
+        """
+        target = self._events["event_target"]
+        if len(target) > _COPIED_EVENTS:
+            return self._events, _MAX_EVENTS
+        chosen = column[target] >= 0
+        return {name: values[chosen] for name, values in self._events.items()}, _MAX_CANDIDATE_EVENTS
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Edges used as queries, and edges of their supports, [batch, K]; an edge is never its own support."""

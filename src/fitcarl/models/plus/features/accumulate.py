@@ -11,8 +11,8 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from fitcarl.core.compiled import loop
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.event_index import FREQUENT_OBJECTS, MAX_OBJECTS
 from fitcarl.models.plus.features.inputs import DECAY_SCALES, EncoderScores, KernelStatistics, QueryBatch
@@ -122,7 +122,7 @@ def new_workspace(entities: int, support_facts: int, from_encoder: int) -> Works
     )
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def slot_of(entity: int, found: Workspace) -> int:
     """The slot of an entity, which is new if it has none yet."""
     slot = found.slot[entity] - 1
@@ -134,7 +134,7 @@ def slot_of(entity: int, found: Workspace) -> int:
     return slot
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def list_candidate(entity: int, found: Workspace, state: int = LISTED) -> int:
     """Lists an entity as a candidate unless it is one already; returns its slot."""
     slot = slot_of(entity, found)
@@ -143,18 +143,19 @@ def list_candidate(entity: int, found: Workspace, state: int = LISTED) -> int:
     return slot
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def clear(found: Workspace) -> None:
     """Removes all entities."""
     for slot in range(found.used[0]):
         found.slot[found.entity[slot]] = 0
         found.state[slot] = NOT_LISTED
         found.pair[slot] = 0
-        found.acc[slot] = 0
+        for j in range(found.acc.shape[1]):
+            found.acc[slot, j] = 0
     found.used[0] = 0
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def from_support(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
     """Entities of the support facts, with the rates at which such facts come with r_q for the same pair."""
     r, query_time, acc = queries.relation[q], queries.time[q], found.acc
@@ -174,7 +175,7 @@ def from_support(queries: QueryBatch, q: int, statistics: KernelStatistics, foun
         acc[other, Accumulator.NEARNESS] = max(acc[other, Accumulator.NEARNESS], 1 / (1 + abs(gap)))
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def from_neighbours(
     queries: QueryBatch, q: int, k: int, graph: EdgeColumns, statistics: KernelStatistics, found: Workspace
 ) -> None:
@@ -215,7 +216,7 @@ def from_neighbours(
         acc[x, Accumulator.NEAR_SUPPORT] += math.exp(-support_gap / _SUPPORT_DECAY)
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def from_similar_entities(
     queries: QueryBatch,
     q: int,
@@ -260,24 +261,24 @@ def from_similar_entities(
                 break
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def add_object_times(
-    queries: QueryBatch, q: int, low: int, high: int, statistics: KernelStatistics, row: Floats
+    queries: QueryBatch, q: int, low: int, high: int, statistics: KernelStatistics, acc: Floats, slot: int
 ) -> None:
     """The number of facts (·, r_q, candidate) in total and near t_q, whose times are ``object_times[low:high]``."""
     query_time, times, decay = queries.time[q], statistics.object_times, statistics.decay
-    row[Accumulator.OBJECT_COUNT] = high - low
+    acc[slot, Accumulator.OBJECT_COUNT] = high - low
     near_query = lower_bound(times, low, high, query_time)
     for a in range(max(low, near_query - _OBJECT_TIMES_PER_SIDE), min(high, near_query + _OBJECT_TIMES_PER_SIDE)):
         gap = min(abs(times[a] - query_time), len(decay) - 1)
         if gap == 0:
-            row[Accumulator.OBJECT_SAME_TICK] += 1
-        row[Accumulator.OBJECT_3] += decay[gap, _3]
-        row[Accumulator.OBJECT_20] += decay[gap, _20]
-        row[Accumulator.OBJECT_90] += decay[gap, _90]
+            acc[slot, Accumulator.OBJECT_SAME_TICK] += 1
+        acc[slot, Accumulator.OBJECT_3] += decay[gap, _3]
+        acc[slot, Accumulator.OBJECT_20] += decay[gap, _20]
+        acc[slot, Accumulator.OBJECT_90] += decay[gap, _90]
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def from_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
     """All objects of r_q, with the number of their facts in total and near t_q."""
     r = queries.relation[q]
@@ -285,16 +286,16 @@ def from_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, fou
         x = statistics.object_entity[position]
         low, high = visible_times(statistics, q, position, queries.visible_before[q])
         if x != queries.entity[q] and low < high:
-            add_object_times(queries, q, low, high, statistics, found.acc[list_candidate(x, found)])
+            add_object_times(queries, q, low, high, statistics, found.acc, list_candidate(x, found))
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def is_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics) -> bool:
     """Whether r_q has too many objects that the query sees to visit all of them."""
     return visible_objects(statistics, queries.relation[q], queries.visible_before[q]) > statistics.max_objects
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def from_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
     """The most frequent objects of r_q and those of its events nearest to t_q."""
     r, e, before = queries.relation[q], queries.entity[q], queries.visible_before[q]
@@ -319,7 +320,7 @@ def from_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistic
             found.pair[list_candidate(x, found)] = position + 1
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def complete_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
     """Gives the candidates of all sources the values that they have if every object of r_q is visited."""
     for slot in range(found.used[0]):
@@ -332,12 +333,20 @@ def complete_large_relation(queries: QueryBatch, q: int, statistics: KernelStati
         if position >= 0:
             low, high = visible_times(statistics, q, position, queries.visible_before[q])
         if low < high:
-            add_object_times(queries, q, low, high, statistics, found.acc[slot])
+            add_object_times(queries, q, low, high, statistics, found.acc, slot)
         elif found.state[slot] == LISTED_LATE:
             found.acc[slot, Accumulator.SIMILAR_ANY] = 0
 
 
-@njit(cache=True, nogil=True)
+@loop(fastmath={"reassoc", "contract"})
+def _similarity(embedding: Floats, entity: int, direction: Floats) -> np.float32:
+    total = np.float32(0)
+    for z in range(len(direction)):
+        total += embedding[entity, z] * direction[z]
+    return total
+
+
+@loop()
 def from_same_day(
     queries: QueryBatch, q: int, statistics: KernelStatistics, direction: Floats, found: Workspace
 ) -> None:
@@ -354,14 +363,12 @@ def from_same_day(
         y, x = statistics.event_source[a], statistics.event_target[a]
         if e in (x, y):
             continue
-        similarity = 0.0
-        for z in range(len(direction)):
-            similarity += statistics.embedding[y, z] * direction[z]
+        similarity = _similarity(statistics.embedding, y, direction)
         if similarity > MIN_SIMILARITY:
             found.acc[list_candidate(x, found, LISTED_LATE), Accumulator.SAME_DAY] += similarity * similarity
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def from_encoder(encoder: EncoderScores, q: int, e: int, found: Workspace) -> None:
     """The most probable entities of the encoder; their scores are looked up later, not accumulated."""
     for position in range(encoder.top.shape[1]):

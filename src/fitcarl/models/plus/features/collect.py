@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from fitcarl.core.compiled import loop
 from fitcarl.graph.kernels import EdgeColumns, visible_edges
 from fitcarl.models.plus.features.accumulate import (
     NOT_LISTED,
@@ -36,26 +37,52 @@ POOLED_CANDIDATES = 2000
 """Candidates of a query that a pooled encoder scores, besides those that it lists."""
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _support_direction(queries: QueryBatch, q: int, statistics: KernelStatistics, out: Floats) -> None:
     """The mean embedding of the support entities, scaled to length 1."""
-    out[:] = 0
+    for z in range(len(out)):
+        out[z] = 0
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
         for z in range(len(out)):
             out[z] += statistics.embedding[queries.support_entity[k], z]
-    length = math.sqrt((out * out).sum()) + 1e-6
-    out /= length
+    squares = 0.0
+    for z in range(len(out)):
+        squares += out[z] * out[z]
+    for z in range(len(out)):
+        out[z] /= math.sqrt(squares) + 1e-6
 
 
-@njit(cache=True, nogil=True)
-def _preselection_score(degree: int, log_prob: float, row: Floats, preselection: Preselection) -> float:
+@loop()
+def _preselection_score(degree: int, log_prob: float, acc: Floats, slot: int, preselection: Preselection) -> float:
     """A linear score of features that need no further lookup; it decides which candidates are shortlisted."""
     score = preselection.degree * math.log(1.0 + degree)
     for j in range(len(preselection.accumulator)):
-        score += preselection.weight[j] * math.log(row[preselection.accumulator[j]] + preselection.epsilon[j])
+        value = acc[slot, preselection.accumulator[j]]  # mostly 0, whose logarithm is known
+        log = math.log(value + preselection.epsilon[j]) if value != 0 else preselection.log_epsilon[j]
+        score += preselection.weight[j] * log
     if not math.isnan(log_prob):
         score += preselection.encoder * max(log_prob, MIN_ENCODER_LOGPROB)
     return score
+
+
+@loop()
+def _score_candidates(
+    queries: QueryBatch,
+    q: int,
+    base: EdgeColumns,
+    found: Workspace,
+    preselection: Preselection,
+    values: Floats,
+    out: Floats,
+) -> None:
+    """Preselection scores of all candidates; -inf for other entities. ``values`` may have no columns."""
+    for i in range(found.used[0]):
+        out[i] = -np.inf
+        x = found.entity[i]
+        if found.state[i] != NOT_LISTED and x != queries.entity[q]:
+            first, end = visible_edges(base, q, x, queries.visible_before[q])
+            log_prob = values[i, WITH_EVENTS] if values.shape[1] else math.nan
+            out[i] = _preselection_score(end - first, log_prob, found.acc, i, preselection)
 
 
 @njit(cache=True, nogil=True)
@@ -71,15 +98,12 @@ def _keep_likely(
 
     The values of a pooled encoder are computed per candidate, and cost more than all else.
     """
-    score = np.full(found.used[0], np.inf)
-    for i in range(found.used[0]):
-        if found.state[i] != NOT_LISTED:
-            first, end = visible_edges(base, q, found.entity[i], queries.visible_before[q])
-            score[i] = -_preselection_score(end - first, math.nan, found.acc[i], preselection)
+    score = np.empty(found.used[0])
+    _score_candidates(queries, q, base, found, preselection, np.empty((0, 0), dtype=np.float32), score)
     if len(score) > POOLED_CANDIDATES:
-        limit = np.partition(score, POOLED_CANDIDATES)[POOLED_CANDIDATES]
+        limit = np.partition(-score, POOLED_CANDIDATES)[POOLED_CANDIDATES]
         for i in range(found.used[0]):
-            if score[i] > limit:
+            if -score[i] > limit:
                 found.state[i] = NOT_LISTED
     from_encoder(encoder, q, queries.entity[q], found)
 
@@ -124,7 +148,7 @@ def _sample_tail(order: Longs, listed: Ints, answer: int, size: int, sampled: in
             order[last], order[i] = order[i], order[last]
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _find_candidates(
     queries: QueryBatch,
     q: int,
@@ -179,19 +203,15 @@ def collect(
     If ``sampled`` is not 0, that many of the remaining candidates are drawn at random; each represents several, and
     ``weight`` is the log of that number. The answer, if it is known and among the candidates, represents itself.
     """
-    direction = np.zeros(statistics.embedding.shape[1], dtype=np.float64)
+    direction = np.zeros(statistics.embedding.shape[1], dtype=np.float32)
     for q in range(low, high):
         _find_candidates(queries, q, base, overlay, statistics, encoder, direction, found)
         if encoder.pooled.answer.shape[0] > 0:
             _keep_likely(queries, q, base, encoder, preselection, found)
         values = np.empty((found.used[0], 2), dtype=np.float32)
         encoder_values(encoder, queries, q, base, found, values)
-        score = np.full(found.used[0], -np.inf)
-        for i in range(found.used[0]):
-            x = found.entity[i]
-            if found.state[i] != NOT_LISTED and x != queries.entity[q]:
-                first, end = visible_edges(base, q, x, queries.visible_before[q])
-                score[i] = _preselection_score(end - first, values[i, WITH_EVENTS], found.acc[i], preselection)
+        score = np.empty(found.used[0])
+        _score_candidates(queries, q, base, found, preselection, values, score)
         order = best_first(score, size)
         counts[q] = min(len(order), size + sampled)
         if sampled > 0 and len(order) > size + sampled:

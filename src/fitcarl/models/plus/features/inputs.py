@@ -135,6 +135,7 @@ class Preselection(NamedTuple):
     accumulator: Longs
     """int64 [n]: the accumulators that are read."""
     epsilon: Floats
+    log_epsilon: Floats
     weight: Floats
     degree: float
     encoder: float

@@ -48,9 +48,11 @@ class FeatureScaling:
             for column, feature in enumerate(FEATURES)
             if feature.preselects and isinstance(feature.source, Accumulator)
         ]
+        epsilon = np.array([transform.epsilon for _, _, transform in rows if isinstance(transform, Log)])
         return Preselection(
             accumulator=np.array([source for _, source, _ in rows], dtype=np.int64),
-            epsilon=np.array([transform.epsilon for _, _, transform in rows if isinstance(transform, Log)]),
+            epsilon=epsilon,
+            log_epsilon=np.log(epsilon),
             weight=self.preselection[[column for column, _, _ in rows]],
             degree=float(self.preselection[_DEGREE]),
             encoder=float(self.preselection[_ENCODER]),

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from fitcarl.core.arrays import read_only
+from fitcarl.core.compiled import loop
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
 from fitcarl.models.plus.features.accumulate import Accumulator
 from fitcarl.models.plus.features.inputs import DECAY_SCALES, FeatureInputs, KernelStatistics, QueryBatch
@@ -53,7 +54,8 @@ def candidate_activity(inputs: FeatureInputs, low: int, high: int) -> Values:
 def candidate_concepts(inputs: FeatureInputs, low: int, high: int) -> Values:
     """The highest P(c | r_q) of the candidate's concepts."""
     (fit,) = _blank(inputs, low, high, 1)
-    _concept_fit(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, fit)
+    if len(inputs.statistics.concept_ids):
+        _concept_fit(low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity, fit)
     return {"concept_fit": fit}
 
 
@@ -80,6 +82,10 @@ def encoder_log_probs(inputs: FeatureInputs, low: int, high: int) -> Values:
 def name_overlap(inputs: FeatureInputs, low: int, high: int) -> Values:
     """What the names of the candidate, the query entity and the support entities have in common."""
     query_words, support_words = _blank(inputs, low, high, 2)
+    if not len(inputs.statistics.word_ids):  # names are not used
+        none = np.full_like(query_words, np.nan)
+        places = {"same_place": none, "support_place_share": query_words, "place_affinity": none, "role_fit": none}
+        return {"query_words": query_words, "support_words": support_words, **places}
     given = low, high, inputs.queries, inputs.statistics, inputs.offsets, inputs.entity
     _shared_words(*given, query_words, support_words)
     same, share, affinity, role = _blank(inputs, low, high, 4)
@@ -116,7 +122,7 @@ def _blank(inputs: FeatureInputs, low: int, high: int, count: int) -> Floats:
     return np.zeros((count, int(inputs.offsets[high] - inputs.offsets[low])))
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _inverse_count(
     low: int, high: int, queries: QueryBatch, statistics: KernelStatistics, offsets: Longs, entity: Ints, out: Floats
 ) -> None:
@@ -129,7 +135,7 @@ def _inverse_count(
                 out[i - offsets[low]] = finish - begin
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _activity(
     low: int,
     high: int,
@@ -165,7 +171,7 @@ def _activity(
                 excited[row] += statistics.excitation_rate[r, bucket, inverse_relation(graph.relation[a], relations)]
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _concept_fit(
     low: int, high: int, queries: QueryBatch, statistics: KernelStatistics, offsets: Longs, entity: Ints, out: Floats
 ) -> None:
@@ -177,7 +183,7 @@ def _concept_fit(
             out[i - offsets[low]] = fit
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _similarity(
     low: int,
     high: int,
@@ -202,7 +208,7 @@ def _similarity(
                 mean[row] += cosine / (end - first)
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _profile(
     low: int, high: int, queries: QueryBatch, statistics: KernelStatistics, offsets: Longs, entity: Ints, out: Floats
 ) -> None:
@@ -214,13 +220,13 @@ def _profile(
             out[i - offsets[low]] = max(product, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _mark_words(x: int, statistics: KernelStatistics, value: float, mark: Floats) -> None:
     for w in range(statistics.word_offsets[x], statistics.word_offsets[x + 1]):
         mark[statistics.word_ids[w]] = value
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _marked_share(x: int, statistics: KernelStatistics, mark: Floats) -> float:
     """The share of the weight of an entity's words that is marked."""
     shared, total = 0.0, 1e-6
@@ -256,7 +262,7 @@ def _shared_words(
             _mark_words(queries.support_entity[k], statistics, 0.0, support)
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _query_place(queries: QueryBatch, q: int, statistics: KernelStatistics) -> int:
     """The place in the name of e' or, if it has none, the most frequent one of the support entities; -1 for none.
 
@@ -275,7 +281,7 @@ def _query_place(queries: QueryBatch, q: int, statistics: KernelStatistics) -> i
     return place
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _places(
     low: int,
     high: int,
@@ -306,7 +312,7 @@ def _places(
                 role[row] = statistics.role_fit[queries.relation[q], statistics.role[entity[i]]]
 
 
-@njit(cache=True, nogil=True)
+@loop()
 def _query(
     low: int,
     high: int,

@@ -1,0 +1,36 @@
+"""Compiled loops without reference counts."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from fitcarl.core.compiled import loop
+
+
+class Columns(NamedTuple):
+    values: np.ndarray
+    totals: np.ndarray
+
+
+@loop()
+def _add(columns: Columns, position: int, value: float) -> int:
+    columns.totals[position] += value * columns.values[position]
+    return position + 1
+
+
+@loop()
+def _add_all(columns: Columns, value: float) -> None:
+    position = 0
+    while position < len(columns.values):
+        position = _add(columns, position, value)
+
+
+def test_a_loop_writes_to_its_arguments_and_keeps_no_reference() -> None:
+    columns = Columns(np.arange(4.0), np.zeros(4))
+    before = [sys.getrefcount(array) for array in columns]
+    _add_all(columns, 2.0)
+    assert columns.totals.tolist() == [0, 2, 4, 6]
+    assert [sys.getrefcount(array) for array in columns] == before

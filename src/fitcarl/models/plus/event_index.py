@@ -44,9 +44,6 @@ def event_index(graph: TemporalGraph, max_objects: int = MAX_OBJECTS) -> dict[st
     object_offsets = np.append(starts, len(order)).astype(np.int64)
     object_times = edges.time[order]
     relation_offsets = np.searchsorted(relation_of_pair, np.arange(directed + 1)).astype(np.int64)
-    degree = np.diff(graph.base.offsets)
-    first_time = np.full(entities, NO_LIMIT, dtype=np.int32)
-    first_time[degree > 0] = graph.base.time[graph.base.offsets[:-1][degree > 0]]  # edges are sorted by time
     pair_first = object_times[starts]
     by_first = stable_order(relation_of_pair, order_by_time(pair_first), directed)
     return {
@@ -56,10 +53,17 @@ def event_index(graph: TemporalGraph, max_objects: int = MAX_OBJECTS) -> dict[st
         "relation_offsets": relation_offsets,
         "object_first": pair_first[by_first],
         **_relation_events(edges, order, by_time, object_offsets, relation_offsets, max_objects),
-        "degree": degree.astype(np.int32),
-        "first_time": first_time,
+        **entity_columns(graph),
         **_columns(edges, by_time),
     }
+
+
+def entity_columns(graph: TemporalGraph) -> dict[str, Ids]:
+    """``degree`` and ``first_time``."""
+    base, degree = graph.base, np.diff(graph.base.offsets)
+    first_time = np.full(graph.entities, NO_LIMIT, dtype=np.int32)
+    first_time[degree > 0] = base.time[base.offsets[:-1][degree > 0]]  # edges are sorted by time
+    return {"degree": degree.astype(np.int32), "first_time": first_time}
 
 
 def events_by_time(graph: TemporalGraph) -> dict[str, Ids]:

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.graph.kernels import PatchColumns, lower_bound, lower_bounds
+from fitcarl.graph.kernels import PatchColumns
 from fitcarl.graph.patches import Positions, directed_edges, hide_facts, patch_groups
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.temporal_memory import WINDOW
+from fitcarl.models.plus.event_index import EVENT_INDEX
 from fitcarl.models.plus.features.accumulate import EVENT_WINDOW
 from fitcarl.models.plus.gaps import ticks_within
-from fitcarl.models.plus.kernels import Ints
+from fitcarl.models.plus.reduced_index import find_events, object_positions
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.tasks.task import NO_LIMIT, Queries
 
@@ -82,17 +82,8 @@ class HiddenFacts:
 
 def _objects(statistics: GraphStatistics, query: Positions, edges: Quadruples) -> dict[str, object]:
     """The times of pairs (r, o) without those of the hidden edges."""
-    bounds = statistics.relation_offsets
-    low, high = bounds[edges.relation], bounds[edges.relation + 1]
-    pair = lower_bounds(statistics.object_entity, low, high, edges.object.astype(np.int64))
-    order = np.lexsort((edges.time, pair, query))
-    query, pair, time = query[order], pair[order], edges.time[order]
-    # The n-th hidden edge of a query with the same pair and time takes the n-th of these equal times.
-    same = np.zeros(len(order), dtype=np.bool_)
-    same[1:] = (query[1:] == query[:-1]) & (pair[1:] == pair[:-1]) & (time[1:] == time[:-1])
-    start = np.flatnonzero(~same)
-    nth = np.arange(len(order)) - np.repeat(start, np.diff(np.append(start, len(order))))
-    position = _first_positions(statistics.object_offsets, statistics.object_times, pair, time) + nth
+    index = {name: getattr(statistics, name) for name in EVENT_INDEX}
+    pair, position = object_positions(index, edges, query)
     patches, copied = patch_groups(statistics.object_offsets, query, pair, position)
     times = np.concatenate([statistics.object_times, statistics.object_times[copied]])
     return {"object_times": times, "object_patches": patches}
@@ -104,7 +95,7 @@ def _events(statistics: GraphStatistics, queries: Queries, query: Positions, edg
     reach = ticks_within(max(WINDOW, EVENT_WINDOW), statistics.units_per_tick)
     near = np.abs(edges.time.astype(np.int64) - queries.time[query]) <= reach
     query, edges = query[near], edges.take(near)
-    position = _find_events(*columns, edges.subject, edges.relation, edges.object, edges.time)
+    position = find_events(*columns, edges.subject, edges.relation, edges.object, edges.time)
     asked = queries.time.astype(np.int64)
     window = [np.searchsorted(columns[0], asked - reach), np.searchsorted(columns[0], asked + reach, side="right")]
     low, high = np.zeros(len(queries), np.int64), np.full(len(queries), len(columns[0]), np.int64)
@@ -118,35 +109,3 @@ def _events(statistics: GraphStatistics, queries: Queries, query: Positions, edg
     names = ("event_time", "event_source", "event_relation", "event_target")
     longer = {name: np.concatenate([column, column[chosen]]) for name, column in zip(names, columns, strict=True)}
     return {**longer, "event_patches": PatchColumns(np.arange(len(queries)), low, high)}
-
-
-@njit(cache=True, nogil=True)
-def _first_positions(offsets: Positions, times: Ints, group: Positions, time: Ints) -> Positions:
-    """int64 [times given]: the first position of a time in its group, whose times ascend."""
-    out = np.empty(len(group), dtype=np.int64)
-    for i in range(len(group)):
-        out[i] = lower_bound(times, offsets[group[i]], offsets[group[i] + 1], time[i])
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _find_events(
-    event_time: Ints,
-    event_source: Ints,
-    event_relation: Ints,
-    event_target: Ints,
-    source: Ints,
-    relation: Ints,
-    target: Ints,
-    time: Ints,
-) -> Positions:
-    """int64 [edges]: the position of each edge among the events, which are sorted by time only; -1 if it is none."""
-    out = np.full(len(time), -1, dtype=np.int64)
-    for i in range(len(time)):
-        a = lower_bound(event_time, 0, len(event_time), time[i])
-        while a < len(event_time) and event_time[a] == time[i]:
-            if event_source[a] == source[i] and event_relation[a] == relation[i] and event_target[a] == target[i]:
-                out[i] = a
-                break
-            a += 1
-    return out

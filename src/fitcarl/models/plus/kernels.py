@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from fitcarl.core.compiled import loop
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.gaps import BUCKETS, gap_bucket
-from fitcarl.tasks.task import NO_LIMIT
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int32]
@@ -176,7 +175,7 @@ def find_pair(statistics: Any, relation: int, entity: int) -> int:
 def visible_objects(statistics: Any, relation: int, before: int) -> int:
     """The number of distinct objects of a relation strictly before a tick; hidden facts of single queries count."""
     first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
-    return (end if before == NO_LIMIT else lower_bound(statistics.object_first, first, end, before)) - first
+    return lower_bound(statistics.object_first, first, end, before) - first
 
 
 @njit(cache=True, nogil=True)

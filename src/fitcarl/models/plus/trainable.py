@@ -38,6 +38,7 @@ from fitcarl.models.plus.policy import PlusPolicy, log_likelihood
 from fitcarl.models.plus.reach.network import COLUMNS as REACH_COLUMNS
 from fitcarl.models.plus.reach.network import ReachNetwork
 from fitcarl.models.plus.reach.training import train_reach
+from fitcarl.models.plus.reduced_index import reduced_index, removed_edges
 from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.snapshots import Snapshots, StoredSnapshots
 from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
@@ -228,7 +229,12 @@ class PlusModel:
         """The event index is rebuilt from the graph; rates and rules are kept: a few facts hardly change them."""
         if graph.base is self._background.base:
             return self._replace(graph, self.statistics, self.encoder, self.timeline)
-        statistics = self.statistics.with_parts(**event_index(graph))
+        removed, previous = removed_edges(self._background.base, graph.base), self.statistics
+        if removed is None:
+            index = event_index(graph)
+        else:
+            index = reduced_index({name: getattr(previous, name) for name in EVENT_INDEX}, removed, graph)
+        statistics = previous.with_parts(**index)
         return self._replace(graph, statistics, self.encoder, self.timeline.with_statistics(statistics))
 
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> PlusModel:

@@ -17,9 +17,13 @@ def peak_mb() -> float:
 
 
 def private_mb() -> float:
-    """Memory in MB (10⁶ bytes) that this process does not share with others; 0 if the platform does not report it."""
+    """Memory in MB (10⁶ bytes) that this process cannot share with others, which are pages that it has written.
+
+    Pages of mapped files that were only read are shared by all processes that map them. 0 if the platform does not
+    report it.
+    """
     try:
         lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:
         return 0.0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024 / 1e6
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty")) * 1024 / 1e6

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.core.arrays import read_only
 from fitcarl.graph.kernels import EdgeColumns, visible_edges
 
 
@@ -21,7 +22,6 @@ class RecentEdges(NamedTuple):
     time: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
 def recent_edges(
     edges: EdgeColumns,
     query: NDArray[np.int64],
@@ -34,6 +34,21 @@ def recent_edges(
 
     ``query`` [nodes] is the query of each node in its batch.
     """
+    found: RecentEdges = _recent_edges(
+        edges, read_only(query), read_only(node), read_only(excluded), read_only(before), limit
+    )
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _recent_edges(
+    edges: EdgeColumns,
+    query: NDArray[np.int64],
+    node: NDArray[np.int64],
+    excluded: NDArray[np.int64],
+    before: NDArray[np.int64],
+    limit: int,
+) -> RecentEdges:
     size = len(node) * limit
     row, relation = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     target, time = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)

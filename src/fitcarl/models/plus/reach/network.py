@@ -162,14 +162,14 @@ class ReachNetwork(nn.Module):
             return message
 
         at_support = messages(self.support, None, q0, (inputs.fact_relation, inputs.fact_entity, inputs.fact_time))
-        one = _recent(edges, q0, inputs.fact_entity, inputs.entity[q0], inputs.before[q0], EDGES)
+        one = recent_edges(edges, q0, inputs.fact_entity, inputs.entity[q0], inputs.before[q0], EDGES)
         q1 = q0[one.row]
         along = messages(self.first, at_support.index_select(0, tensor_of(one.row, device)), q1, one[1:])
         key1, place1 = np.unique(q1 * entities + one.target, return_inverse=True)
         sum1 = _sum_rows(along, place1, len(key1))
         chosen = _latest_nodes(key1 // entities, place1, one)
         node, owner = key1[chosen] % entities, key1[chosen] // entities
-        two = _recent(edges, owner, node, inputs.entity[owner], inputs.before[owner], NEXT_EDGES)
+        two = recent_edges(edges, owner, node, inputs.entity[owner], inputs.before[owner], NEXT_EDGES)
         q2 = owner[two.row]
         onward = self.onward(sum1.log1p()).index_select(0, tensor_of(chosen[two.row], device))
         further = messages(self.second, onward, q2, two[1:])
@@ -294,17 +294,3 @@ def _sum_rows(values: Tensor, place: NDArray[np.int64], size: int) -> Tensor:
 
 def _rows(count: int, dim: int, std: float = _INIT_STD) -> nn.Parameter:
     return nn.Parameter(torch.randn(count, dim) * std)
-
-
-def _recent(
-    edges: EdgeColumns,
-    query: NDArray[np.int64],
-    node: NDArray[np.int64],
-    excluded: NDArray[np.int64],
-    before: NDArray[np.int64],
-    limit: int,
-) -> RecentEdges:
-    found: RecentEdges = recent_edges(
-        edges, read_only(query), read_only(node), read_only(excluded), read_only(before), limit
-    )
-    return found

@@ -286,8 +286,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the discount of a step has one power too many",
         f"{_FITCARL}/loss.py",
-        "torch.arange(len(per_step), dtype=per_step.dtype)",
-        "torch.arange(1, len(per_step) + 1, dtype=per_step.dtype)",
+        "torch.arange(len(per_step), dtype",
+        "torch.arange(1, len(per_step) + 1, dtype",
         (f"{_PAPER}/test_loss.py",),
     ),
     Mutant(
@@ -343,8 +343,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "embeddings are pre-trained on meta-test facts",
         "models/factorization/cache.py",
-        "pretrain(\n        dataset.background",
-        "pretrain(\n        dataset.test.facts",
+        "pretrain(dataset.background, *sizes",
+        "pretrain(dataset.test.facts, *sizes",
         ("models/factorization/test_cache.py",),
     ),
     Mutant(
@@ -417,8 +417,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "gradient ascent",
         "training/loop.py",
-        "result.loss.backward()",
-        "(-result.loss).backward()",
+        "(result.loss * result.share).backward()",
+        "(-result.loss * result.share).backward()",
         ("training",),
     ),
     Mutant("no optimizer step", "training/loop.py", "    optimizer.step()\n", "    pass\n", ("training",)),
@@ -439,8 +439,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the last weights are kept instead of the best",
         "training/loop.py",
-        "if state.best_episode == episode:",
-        "if state.best_episode:",
+        "if state.best_episode == episode and",
+        "if state.best_episode and",
         ("training",),
     ),
     Mutant(

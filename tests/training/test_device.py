@@ -56,6 +56,7 @@ def assert_similar(found: Path, expected: Path, tolerance: float = 1e-3) -> None
         assert (one[name] - value).abs().mean() <= tolerance * max(float(value.abs().mean()), 1e-2), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_run_trained_on_a_device_resembles_that_of_the_cpu(
     name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -103,6 +104,7 @@ def test_forecast_of_plus_trains_and_evaluates_on_a_device(data: Path, tmp_path:
     assert evaluate_open_relation(run, device=DEVICE).to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["paper", "plus"])
 def test_run_on_a_device_predicts_and_explains(name: str, data: Path, tmp_path: Path) -> None:
     run = trained(name, data, tmp_path / "run", CPU)

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from fitcarl.training.api import resume, train
 
 # Read when torch is loaded: its threads sleep while they wait instead of spinning. The tensors here are small, and
-# spinning threads make training many times slower as soon as another process uses a core.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# spinning threads make training many times slower as soon as another process uses a core. Some microseconds of spinning
+# bridge the gaps between small operations; without them a second thread is woken too late to help.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 _MODULES = {
     "Config": "fitcarl.config.schema",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from time import perf_counter, process_time
-from typing import Any
 
 import numpy as np
 import torch
 
+from fitcarl.bench.own_process import in_own_process
 from fitcarl.bench.reference import reference_episode, reference_paths
 from fitcarl.config.schema import FitcarlConfig
 from fitcarl.core.memory import peak_mb
@@ -74,8 +72,8 @@ class _Measured:
 
 def time_episode(data: str, shots: int, episodes: int = 5, reference: bool = True) -> EpisodeTimes:
     """Times training episodes of preset ``paper`` on a dataset, each implementation in its own process."""
-    fast = _in_own_process(_train, data, shots, episodes, False)
-    slow = _in_own_process(_train, data, shots, max(1, episodes // 2), True) if reference else fast
+    fast = in_own_process(_train, data, shots, episodes, False)
+    slow = in_own_process(_train, data, shots, max(1, episodes // 2), True) if reference else fast
     return EpisodeTimes(
         cpu_seconds_per_episode=fast.cpu,
         wall_seconds_per_episode=fast.wall,
@@ -91,32 +89,13 @@ def time_episode(data: str, shots: int, episodes: int = 5, reference: bool = Tru
 
 def time_answers(data: str, shots: int, passes: int = 3) -> AnswerTimes:
     """Times beam search over all test queries with untrained weights of preset ``paper``."""
-    measured = _in_own_process(_answer, data, shots, passes)
-    reference_run = _in_own_process(_answer_with_reference, data, shots)
+    measured = in_own_process(_answer, data, shots, passes)
+    reference_run = in_own_process(_answer_with_reference, data, shots)
     reference = reference_run.cpu * measured.queries / reference_run.queries
     beam = FitcarlConfig(shots=shots).search.beam
     return AnswerTimes(
         measured.cpu, measured.wall, reference, reference / measured.cpu, measured.peak, measured.queries, beam
     )
-
-
-def _in_own_process(work: Callable[..., _Measured], *arguments: Any) -> _Measured:
-    """Runs a measurement in a new process, because peak memory is counted per process."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sender, work, arguments))
-    process.start()
-    sender.close()
-    try:
-        return receiver.recv()
-    except EOFError:
-        raise RuntimeError("a measurement failed") from None
-    finally:
-        process.join()
-
-
-def _send(connection: Connection, work: Callable[..., _Measured], arguments: tuple[Any, ...]) -> None:
-    connection.send(work(*arguments))
 
 
 def setting(data: str, shots: int) -> tuple[Dataset, FitcarlConfig, Fitcarl, TemporalGraph]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from fitcarl.bench.actions import States, time_actions
+from fitcarl.bench.own_process import in_own_process
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.data.quadruples import Quadruples
@@ -81,11 +81,7 @@ def time_index(facts: int, on_progress: OnProgress = lambda _: None) -> IndexTim
 
 def _generated(facts: int) -> Quadruples:
     with tempfile.TemporaryDirectory(prefix="fitcarl-") as folder:
-        generator = multiprocessing.get_context("spawn").Process(target=_generate, args=(facts, folder))
-        generator.start()
-        generator.join()
-        if generator.exitcode != 0:
-            raise RuntimeError("the generation of facts failed")
+        in_own_process(_generate, facts, folder)
         return Quadruples(*(np.load(Path(folder) / f"{column}.npy", allow_pickle=False) for column in _COLUMNS))
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import tempfile
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+from fitcarl.bench.generated_file import write_world
+from fitcarl.bench.own_process import in_own_process
 from fitcarl.core.memory import peak_mb
 from fitcarl.core.progress import OnProgress, Progress
-
-_ROWS_PER_PIECE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -66,15 +64,15 @@ def time_out_of_core(
         file = source or folder / "facts.parquet"
         if source is None:
             on_progress(Progress("generating facts", 0, 0))
-            _in_process(_write_world, facts, str(folder))
-        _in_process(_write_few, str(folder))
+            in_own_process(write_world, facts, folder / "facts.parquet")
+        in_own_process(_write_few, str(folder))
         few = folder / "few.parquet"
         for stage in ("compile", "measure"):  # the first process may compile the loops
-            libraries = _in_process(_out_of_core, str(few), str(folder / f"few-{stage}"), 1)
+            libraries = in_own_process(_out_of_core, str(few), str(folder / f"few-{stage}"), 1)
         on_progress(Progress("in memory", 0, 0))
-        whole = _in_process(_in_memory, str(file), str(folder / "in-memory"))
+        whole = in_own_process(_in_memory, str(file), str(folder / "in-memory"))
         on_progress(Progress("out of core", 0, 0))
-        parts = _in_process(_out_of_core, str(file), str(folder / "out-of-core"), memory_mb)
+        parts = in_own_process(_out_of_core, str(file), str(folder / "out-of-core"), memory_mb)
         graphs = [folder / "in-memory", folder / "out-of-core" / "graph"]
         about = [json.loads((graph / "graph.json").read_text(encoding="utf-8")) for graph in graphs]
         stages = parts["stages"]
@@ -98,44 +96,6 @@ def time_out_of_core(
             partitions=parts["partitions"],
             equal=about[0] == about[1],
         )
-
-
-def _in_process(work: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """The result of a function in a new process, whose memory it does not share with others."""
-    context = multiprocessing.get_context("spawn")
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_send_result, args=(send, work, *arguments))
-    process.start()
-    send.close()
-    try:
-        found: dict[str, Any] = receive.recv()
-    except EOFError:
-        raise RuntimeError(f"{work.__name__} failed") from None
-    finally:
-        process.join()
-    return found
-
-
-def _send_result(send: Any, work: Callable[..., Any], *arguments: Any) -> None:
-    send.send(work(*arguments))
-
-
-def _write_world(facts: int, folder: str) -> dict[str, Any]:
-    """Writes the facts of a demo world by name, in row groups."""
-    import polars as pl
-
-    from fitcarl.data.facts import named_facts
-    from fitcarl.synthetic import generate_world
-
-    world = generate_world(facts).facts
-    pieces = Path(folder) / "pieces"
-    pieces.mkdir()
-    for low in range(0, len(world.quadruples), _ROWS_PER_PIECE):
-        rows = named_facts(world.quadruples.take(slice(low, low + _ROWS_PER_PIECE)), world.vocabulary, world.calendar)
-        frame = pl.DataFrame(list(rows), schema=["subject", "relation", "object", "time"], orient="row")
-        frame.write_parquet(pieces / f"{low:012}.parquet")
-    pl.scan_parquet(pieces / "*.parquet").sink_parquet(Path(folder) / "facts.parquet", row_group_size=250_000)
-    return {}
 
 
 def _write_few(folder: str) -> dict[str, Any]:

@@ -261,7 +261,7 @@ def index_file(
     lines = [
         f"{counts.facts:,} facts of {counts.rows:,} rows, {counts.entities:,} entities, {counts.relations:,} relations",
         f"times: {index.names[1].extent} ({index.names[1].granularity})",
-        f"sorted in {counts.partitions:,} partitions of at most {counts.largest_partition:,} edges",
+        f"sorted in {counts.partitions:,} partition(s) of at most {counts.largest_partition:,} edges",
     ]
     if counts.incomplete:
         lines.append(f"{counts.incomplete:,} rows with a missing value left out")

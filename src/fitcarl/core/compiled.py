@@ -13,8 +13,8 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 def loop(**options: Any) -> Callable[[Loop], Loop]:
     """Compiles a function that reads and writes elements of its arguments and creates no arrays.
 
-    References to arrays are not counted: the caller holds all of them. Counting takes most of the time of a short
-    function whose arguments are tuples of many arrays, up to 14 times as much as its work.
+    References to arrays are not counted: the caller holds all of them. Counting would take most of the time of a short
+    function whose arguments are tuples of many arrays.
 
     Args:
         options: Further options of ``numba.njit``.

@@ -199,7 +199,7 @@ class FactsProfile:
         found = f"{self.both_sides:.0%} of the entities with two or more facts are subjects as well as objects"
         if self.two_sided:
             return f"two-sided: only {found}; paths between entities of one side need an even number of steps"
-        return f"one-sided: {found}"
+        return found
 
     def _similar_text(self) -> str:
         groups = (*self.similar_names.entities, *self.similar_names.relations)

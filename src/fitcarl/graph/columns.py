@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,19 @@ class StoredColumns:
         source = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), np.diff(self.offsets))
         real = self.relation < self.relations
         return Quadruples(source[real], self.relation[real], self.target[real], self.time[real])
+
+
+def write_description(folder: Path, relations: int, edges: int, sha256: Mapping[str, str]) -> None:
+    """Writes ``graph.json``, the description of stored columns.
+
+    Args:
+        folder: The folder of the columns.
+        relations: R.
+        edges: The number of edges.
+        sha256: The checksum of each column.
+    """
+    about = {"version": VERSION, "relations": relations, "edges": edges, "sha256": dict(sha256)}
+    (folder / "graph.json").write_text(json.dumps(about), encoding="utf-8")
 
 
 def open_columns(folder: Path, *, thorough: bool = False) -> StoredColumns:

@@ -9,7 +9,6 @@ the sample and for the distribution), edges are written once to partitions and o
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from fitcarl.core.arrays import offsets_of
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
-from fitcarl.graph.columns import COLUMNS, VERSION
+from fitcarl.graph.columns import COLUMNS, write_description
 from fitcarl.graph.temporal import Adjacency
 
 _SAMPLE = 500_000
@@ -240,7 +239,6 @@ class _GraphWriter:
         offsets = offsets_of(self.degree)
         np.save(self.folder / "offsets.npy", offsets)
         sums = {"offsets": hashlib.sha256(offsets.data)} | self.sums
-        about = {"version": VERSION, "relations": relations.count, "edges": self.edges}
         digests = {name: sums[name].hexdigest() for name in COLUMNS}
-        (self.folder / "graph.json").write_text(json.dumps({**about, "sha256": digests}), encoding="utf-8")
+        write_description(self.folder, relations.count, self.edges, digests)
         return self.edges

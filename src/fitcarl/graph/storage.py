@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
-from fitcarl.graph.columns import COLUMNS, VERSION, open_columns
+from fitcarl.graph.columns import COLUMNS, open_columns, write_description
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 
 
@@ -40,8 +39,7 @@ def save_graph(graph: TemporalGraph, folder: str | Path) -> Path:
         column = getattr(graph.base, name)
         np.save(unfinished / f"{name}.npy", column)
         sha256[name] = sha256_of_arrays(column)
-    about = {"version": VERSION, "relations": graph.relations.count, "edges": len(graph.base), "sha256": sha256}
-    (unfinished / "graph.json").write_text(json.dumps(about), encoding="utf-8")
+    write_description(unfinished, graph.relations.count, len(graph.base), sha256)
     unfinished.rename(folder)
     return folder
 

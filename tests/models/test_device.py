@@ -172,7 +172,7 @@ def test_reach_network_is_trained_on_the_device(data: Path, tmp_path: Path, monk
         devices.append(arguments[-2])
         return train_reach(*arguments)
 
-    monkeypatch.setattr("fitcarl.models.plus.trainable.train_reach", train)
+    monkeypatch.setattr("fitcarl.models.plus.parts.train_reach", train)
     with with_fused_optimizers(), PretendDevice():
         prepared = prepare("plus, forecast", data, tmp_path, DEVICE)
         context = GraphContext.from_dataset(prepared.dataset)
@@ -187,7 +187,7 @@ def test_large_encoder_is_trained_and_scores_on_the_device(
 ) -> None:
     """With updates of single rows, and with a pool instead of all entities."""
     monkeypatch.setattr("fitcarl.models.plus.encoder.training.ROW_WISE_FROM", 1)
-    monkeypatch.setattr("fitcarl.models.plus.encoder.network.POOL_FROM", 1)
+    monkeypatch.setattr("fitcarl.models.plus.encoder.scorer.POOL_FROM", 1)
     found = []
     for device in (CPU, DEVICE):
         monkeypatch.setenv("FITCARL_HOME", str(tmp_path / device.type / "home"))  # nothing is cached

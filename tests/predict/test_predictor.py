@@ -11,7 +11,7 @@ import pytest
 
 from fitcarl.data.dataset import MetaSet
 from fitcarl.errors import InputError
-from fitcarl.models.plus.encoder.network import EncoderScorer
+from fitcarl.models.plus.encoder.scorer import EncoderScorer
 from fitcarl.models.plus.event_index import event_index
 from fitcarl.predict import Fact, Prediction, Predictor, Query
 from fitcarl.runs.nearest_facts import MAX_SUPPORT

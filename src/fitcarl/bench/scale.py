@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import multiprocessing
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from fitcarl.bench.own_process import in_own_process
 from fitcarl.bench.scale_stages import AnswerCost, ScaleOptions, step_ask, step_evaluate, step_generate, step_train
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.stages import StageCost
 
-_TRAINING = {"encoder": "updates", "episodes": "episodes", "validation": "episodes"}
+_TRAINING = {
+    "encoder": "encoder updates",
+    "reach network": "reach updates",
+    "episodes": "episodes",
+    "validation": "validations",
+}
 """Stages of a shortened training whose cost is proportional to updates or episodes."""
 
 
@@ -94,6 +96,11 @@ def measure_scale(
 def _measure_size(facts: int, options: ScaleOptions, folder: Path, on_progress: OnProgress) -> MeasuredSize:
     costs: dict[str, StageCost] = {}
     found: dict[str, Any] = {}
+    environment = {
+        "FITCARL_HOME": str(folder / "cache"),  # encoders of earlier calls are not used
+        "FITCARL_THREADS": str(options.threads),
+        "OMP_NUM_THREADS": str(options.threads),
+    }
     steps: tuple[tuple[str, Callable[..., Any]], ...] = (
         ("generating", step_generate),
         ("training on", step_train),
@@ -102,7 +109,7 @@ def _measure_size(facts: int, options: ScaleOptions, folder: Path, on_progress: 
     )
     for number, (name, work) in enumerate(steps):
         on_progress(Progress(f"{name} {facts:,} facts", number, len(steps)))
-        measured, found[name] = _in_process(work, facts, options, folder)
+        measured, found[name] = in_own_process(work, facts, options, folder, environment=environment)
         costs |= measured
     stages = {name: MeasuredStage(cost.cpu_seconds, cost.wall_seconds, cost.peak_mb) for name, cost in costs.items()}
     training = found["training on"]
@@ -125,7 +132,7 @@ def _whole_training(
     """Seconds of a complete training; ``units`` are those that were measured and those of a complete training."""
     total = 0.0
     for name in stages:
-        done, whole = units.get(_TRAINING.get(name, ""), (1, 1))
+        done, whole = units.get(_TRAINING.get(name, name), (1, 1))
         cost = costs[name]
         total += (cost.cpu_seconds if kind == "cpu" else cost.wall_seconds) * whole / max(done, 1)
     return total
@@ -144,46 +151,3 @@ def _with_growth(sizes: list[MeasuredSize]) -> list[MeasuredSize]:
             stages[name] = replace(stage, growth=growth)
         found.append(replace(size, stages=stages))
     return found
-
-
-def _in_process(
-    work: Callable[..., Any], facts: int, options: ScaleOptions, folder: Path
-) -> tuple[dict[str, StageCost], Any]:
-    """Runs one step in a new process, so that its memory is its own; encoders of earlier calls are not used."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_call, args=(sender, work, facts, options, folder))
-    environment = {
-        "FITCARL_HOME": str(folder / "cache"),
-        "FITCARL_THREADS": str(options.threads),
-        "OMP_NUM_THREADS": str(options.threads),
-    }
-    before = {name: os.environ.get(name) for name in environment}
-    os.environ.update(environment)
-    try:
-        process.start()
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-    sender.close()
-    try:
-        ok, found = receiver.recv()
-    except EOFError:
-        process.join()
-        raise RuntimeError(f"a step of the benchmark ended with exit code {process.exitcode}") from None
-    process.join()
-    if not ok:
-        raise found
-    costs, value = found
-    return costs, value
-
-
-def _call(sender: Connection, work: Callable[..., Any], *arguments: Any) -> None:
-    logging.getLogger("fitcarl").setLevel(logging.ERROR)  # advice about small test groups does not apply
-    try:
-        sender.send((True, work(*arguments)))
-    except Exception as error:
-        sender.send((False, error))

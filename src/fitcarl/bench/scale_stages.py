@@ -14,7 +14,7 @@ from fitcarl.core.memory import private_mb
 from fitcarl.core.stages import StageCost, recorded_stages, stage
 
 if TYPE_CHECKING:
-    from fitcarl.data.facts import Facts
+    from fitcarl.config.plus import PlusConfig
 
 _WARM_UP_FACTS = 5000
 _FACTS, _RUN = "facts.parquet", "run"
@@ -31,7 +31,7 @@ class ScaleOptions:
     whole: bool = False
     """Train with default settings instead of the next two."""
     updates: int = 100
-    """Updates of the encoder."""
+    """Updates of the encoder, and of the reach network in the setting forecast."""
     episodes: int = 10
     questions: int = 50
     """Single queries, at the end of the data and again at earlier dates."""
@@ -57,12 +57,11 @@ class AnswerCost:
 
 def step_generate(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, int]:  # noqa: ARG001
     """Generates a world and writes it as Parquet; returns the number of entities."""
-    from fitcarl.synthetic import generate_world
+    from fitcarl.bench.generated_file import write_world
 
     with recorded_stages() as recorder, stage("generating"):
-        found = generate_world(facts).facts
-        _write_parquet(found, folder / _FACTS)
-    return recorder.costs, len(found.vocabulary.entities)
+        entities = write_world(facts, folder / _FACTS)
+    return recorder.costs, entities
 
 
 def step_train(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, dict[str, Any]]:  # noqa: ARG001
@@ -71,7 +70,6 @@ def step_train(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, 
 
     from fitcarl.config.schema import PlusConfig
     from fitcarl.config.settings import configure
-    from fitcarl.models.plus.encoder.training import number_of_updates
     from fitcarl.training.api import train as train_run
 
     _warm_up(options, folder)
@@ -84,8 +82,10 @@ def step_train(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, 
     config, edges = run.config, run.context.graph.edges
     assert isinstance(config, PlusConfig)
     units = {
-        "updates": (number_of_updates(edges, config.encoder), number_of_updates(edges, defaults.encoder)),
+        "encoder updates": (config.encoder.updates(edges), defaults.encoder.updates(edges)),
+        "reach updates": (config.reach.updates(edges), defaults.reach.updates(edges)),
         "episodes": (config.training.episodes, defaults.training.episodes),
+        "validations": (_validations(config), _validations(defaults)),
     }
     return recorder.costs, {"stages": list(recorder.costs), "units": units}
 
@@ -131,6 +131,10 @@ def step_ask(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, An
     return recorder.costs, answers
 
 
+def _validations(config: PlusConfig) -> int:
+    return -(-config.training.episodes // config.training.validate_every)
+
+
 def _latencies(predictor: Any, cases: Any) -> list[float]:
     """Milliseconds of each query."""
     times = []
@@ -145,6 +149,8 @@ def _shortened(options: ScaleOptions) -> list[str]:
     limits: Mapping[str, int] = {
         "encoder.max_updates": options.updates,
         "encoder.min_updates": 1,
+        "reach.max_updates": options.updates,
+        "reach.min_updates": 1,
         "training.episodes": options.episodes,
         "training.validate_every": options.episodes,
     }
@@ -153,6 +159,7 @@ def _shortened(options: ScaleOptions) -> list[str]:
 
 def _warm_up(options: ScaleOptions, folder: Path) -> None:
     """Trains and asks a small run, so that compiled loops are loaded before anything is measured."""
+    import logging
     import shutil
 
     from fitcarl.bench.predict import new_entity_cases
@@ -160,20 +167,10 @@ def _warm_up(options: ScaleOptions, folder: Path) -> None:
     from fitcarl.synthetic import generate_world
     from fitcarl.training.api import train as train_run
 
+    logging.getLogger("fitcarl").setLevel(logging.ERROR)  # advice about small test groups does not apply
     shutil.rmtree(folder / "warm-up", ignore_errors=True)
     small = _shortened(ScaleOptions(updates=2, episodes=1))
     world = generate_world(_WARM_UP_FACTS).facts
     run = train_run(world, out=folder / "warm-up", setting=options.setting, settings=small)
     for facts, query in new_entity_cases(run, 2, 3, 1, 0):
         Predictor(run).answer([query], facts)
-
-
-def _write_parquet(facts: Facts, file: Path) -> None:
-    import polars as pl
-
-    columns = {"subject": facts.vocabulary.entities, "relation": facts.vocabulary.relations}
-    columns["object"] = facts.vocabulary.entities
-    table = {name: pl.Series(list(names)).gather(getattr(facts.quadruples, name)) for name, names in columns.items()}
-    row = np.searchsorted(facts.calendar.ticks, facts.quadruples.time)
-    table["time"] = pl.Series(list(facts.calendar.labels)).gather(row)
-    pl.DataFrame(table).write_parquet(file)

@@ -23,9 +23,27 @@ class PolicyConfig(Section):
     queries_per_episode: int = Field(200, ge=1, description="queries sampled per episode")
 
 
-class EncoderConfig(Section):
+class PretrainedSection(Section):
+    """A network that is trained before the first episode, on background facts as queries."""
+
+    queries_per_edge: ClassVar[int]
+    max_updates: int
+    min_updates: int
+    batch_size: int
+
+    def updates(self, edges: int) -> int:
+        """The number of updates on a background.
+
+        Args:
+            edges: Its number of edges, both directions of every fact.
+        """
+        return min(max(self.queries_per_edge * edges // self.batch_size, self.min_updates), self.max_updates)
+
+
+class EncoderConfig(PretrainedSection):
     """The support encoder and its pre-training on background facts."""
 
+    queries_per_edge: ClassVar[int] = 6
     dim: int = Field(128, ge=2, description="real numbers per entity, relation and word")
     max_updates: int = Field(4000, ge=1, description="maximum number of updates")
     min_updates: int = Field(200, ge=1, description="minimum number of updates; in between, about six queries per edge")
@@ -40,9 +58,10 @@ class EncoderConfig(Section):
     )
 
 
-class ReachConfig(Section):
+class ReachConfig(PretrainedSection):
     """The reach network: message passing from the support entities over earlier facts, in the setting forecast."""
 
+    queries_per_edge: ClassVar[int] = 2
     used: bool = Field(True, description="whether runs trained for the setting forecast have it")
     dim: int = Field(32, ge=1, description="real numbers per message")
     max_updates: int = Field(2500, ge=1, description="maximum number of updates")

@@ -60,7 +60,7 @@ def run_episodes(
         if state.episode < config.episodes:
             folder.result.unlink(missing_ok=True)  # written again at the end
     models, validated = FoldModels(model, setup.sampler), validated or model
-    with stage("validation"):
+    with stage("preparation"):
         validation = Validation.of(setup.dataset, setup.config.shots, setup.config.setting)
     start, cpu_start = perf_counter() - state.seconds, process_time() - earlier_cpu
     while state.episode < config.episodes and not config.ran_out(state.validations_since_best, state.episode):

@@ -18,7 +18,8 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.candidates import Candidates, Shortlist, collect_candidates
 from fitcarl.models.plus.encoder import network
-from fitcarl.models.plus.encoder.network import EncoderInput, EncoderScorer, SupportEncoder, Words, shared_word_weights
+from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
+from fitcarl.models.plus.encoder.scorer import EncoderScorer
 from fitcarl.models.plus.encoder.training import train_encoder
 from fitcarl.models.plus.features.table import columns_of
 from fitcarl.models.plus.names import Names

@@ -20,7 +20,7 @@ from fitcarl.data.relations import RelationIds
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, Preparation
-from fitcarl.models.plus import trainable
+from fitcarl.models.plus import parts
 from fitcarl.models.plus.encoder.network import SupportEncoder
 from fitcarl.models.plus.encoder.training import EncoderBatches, load_or_train_encoder, train_encoder
 from fitcarl.models.plus.names import Names
@@ -55,7 +55,7 @@ def test_encoder_is_trained_without_pseudo_unseen_entities(
         graphs.append(graph)
         return load_or_train_encoder(graph, *given, **ways)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(trainable, "load_or_train_encoder", record)
+    monkeypatch.setattr(parts, "load_or_train_encoder", record)
     context, visible = GraphContext.from_dataset(dataset), sampler.always_visible_facts
     PlusModel.prepare(
         Preparation(dataset, config, context, visible, Artifacts(tmp_path), lambda _now: None, lambda: False)
@@ -205,7 +205,7 @@ def test_remaining_time_is_estimated_from_episodes_only(
 ) -> None:
     """The training time of the encoder is not part of the estimate."""
     monkeypatch.setattr(
-        trainable, "load_or_train_encoder", lambda *given, **ways: (load_or_train_encoder(*given, **ways)[0], 1e6)
+        parts, "load_or_train_encoder", lambda *given, **ways: (load_or_train_encoder(*given, **ways)[0], 1e6)
     )
     left: list[float] = []
 

@@ -19,10 +19,11 @@ from fitcarl.data.pseudo_unseen import hold_out_entities, select_pseudo_unseen
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.candidates import Shortlist, feature_inputs, kernel_statistics
-from fitcarl.models.plus.encoder import network, pool, training
-from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
+from fitcarl.models.plus.encoder import pool, scorer, training
+from fitcarl.models.plus.encoder.network import SupportEncoder
 from fitcarl.models.plus.encoder.pool import Pool
 from fitcarl.models.plus.encoder.row_updates import RowAdam
+from fitcarl.models.plus.encoder.scorer import EncoderScorer
 from fitcarl.models.plus.event_index import FREQUENT_OBJECTS, event_index, frequent_objects
 from fitcarl.models.plus.kernels import count_objects
 from fitcarl.models.plus.names import Names
@@ -103,7 +104,7 @@ def test_a_pool_gives_candidates_the_scores_of_a_complete_encoder(
     overlaid, encoder = graph.with_facts(task.support.facts), encoder_of(graph)
     arguments = overlaid, task.support, statistics, task.queries, EVERY
     complete, _ = feature_inputs(*arguments, EncoderScorer(encoder, statistics))
-    monkeypatch.setattr(network, "POOL_FROM", 0)
+    monkeypatch.setattr(scorer, "POOL_FROM", 0)
     pooled, _ = feature_inputs(*arguments, EncoderScorer(encoder, statistics))
     for q in range(len(task.queries)):
         values = []

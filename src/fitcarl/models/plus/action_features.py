@@ -22,7 +22,7 @@ from fitcarl.models.plus.candidates import (
     kernel_statistics,
     padded_support,
 )
-from fitcarl.models.plus.encoder.network import EncoderScorer
+from fitcarl.models.plus.encoder.scorer import EncoderScorer
 from fitcarl.models.plus.gaps import gap_buckets
 from fitcarl.models.plus.kernels import NO_PAIR_RATE, count_objects, describe_entities, hash_rules, multiplicity
 from fitcarl.models.plus.reach.network import ReachNetwork

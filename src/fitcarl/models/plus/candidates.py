@@ -13,7 +13,8 @@ from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.temporal import TemporalGraph
-from fitcarl.models.plus.encoder.network import EncoderInput, EncoderScorer
+from fitcarl.models.plus.encoder.network import EncoderInput
+from fitcarl.models.plus.encoder.scorer import EncoderScorer
 from fitcarl.models.plus.features.accumulate import Accumulator, new_workspace
 from fitcarl.models.plus.features.collect import collect
 from fitcarl.models.plus.features.inputs import (

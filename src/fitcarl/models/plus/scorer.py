@@ -15,7 +15,7 @@ from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.action_features import action_features
 from fitcarl.models.plus.candidates import Shortlist
-from fitcarl.models.plus.encoder.network import EncoderScorer
+from fitcarl.models.plus.encoder.scorer import EncoderScorer
 from fitcarl.models.plus.evaluation import EvaluatedQueries
 from fitcarl.models.plus.evidence.contributions import contributions
 from fitcarl.models.plus.evidence.sources import MAX_PATHS, evidence_sources, group_paths

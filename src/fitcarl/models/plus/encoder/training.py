@@ -25,6 +25,7 @@ from fitcarl.core.cache import cache_dir
 from fitcarl.core.device import CPU, seeded_devices
 from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup, ShardDropout
 from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.core.stages import stage
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.quadruples import Ids
@@ -51,7 +52,6 @@ _MIN_DEGREE = 3
 """Minimum number of edges of a subject: one is the query, and at least one other is its support."""
 _DEGREE_EXPONENT = 0.6
 """How much facts of frequent subjects are down-weighted: 0 samples facts uniformly, 1 samples subjects uniformly."""
-_PASSES = 6
 _WEIGHT_DECAY = 1e-5
 _WARM_UP = 0.1
 """The share of the updates during which the learning rate rises."""
@@ -147,31 +147,28 @@ def train_encoder(
         FitcarlError: If the loss is not finite.
     """
     batches = EncoderBatches(graph, units_per_tick, names, config, max(shots, _MIN_SHOTS), setting)
-    updates = number_of_updates(len(graph.base), config)
+    updates = config.updates(len(graph.base))
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=seeded_devices(device)):
         torch.manual_seed(seed)
         word_weight = torch.from_numpy(batches.word_weight)
         encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight).to(device)
         optimizer = EncoderOptimizer(encoder)
-        for update in range(0 if batches.empty else updates):
-            loss = batches.loss(encoder, rng, processes)
-            if loss is not None:
-                if not torch.isfinite(processes.sum(loss)):
-                    raise FitcarlError(
-                        f"the encoder's loss at update {update + 1} is not finite; try a smaller encoder.learning_rate"
-                    )
-                optimizer.step(loss, config.learning_rate * _lr_factor(update, updates), processes)
-            if on_progress is not None:
-                on_progress(Progress("encoder", update + 1, updates, "updates"))
+        with stage("encoder"):
+            for update in range(0 if batches.empty else updates):
+                loss = batches.loss(encoder, rng, processes)
+                if loss is not None:
+                    if not torch.isfinite(processes.sum(loss)):
+                        raise FitcarlError(
+                            f"the encoder's loss at update {update + 1} is not finite; "
+                            "try a smaller encoder.learning_rate"
+                        )
+                    optimizer.step(loss, config.learning_rate * _lr_factor(update, updates), processes)
+                if on_progress is not None:
+                    on_progress(Progress("encoder", update + 1, updates, "updates"))
     encoder.selected = None
     encoder.freeze(np.diff(graph.base.offsets) > 0)
     return encoder.to(CPU)
-
-
-def number_of_updates(edges: int, config: EncoderConfig) -> int:
-    """The number of updates for a background of so many edges."""
-    return int(np.clip(_PASSES * edges // config.batch_size, config.min_updates, config.max_updates))
 
 
 class EncoderOptimizer:

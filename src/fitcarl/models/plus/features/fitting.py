@@ -20,7 +20,8 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.candidates import Shortlist, feature_inputs
-from fitcarl.models.plus.encoder.network import EncoderScorer, SupportEncoder
+from fitcarl.models.plus.encoder.network import SupportEncoder
+from fitcarl.models.plus.encoder.scorer import EncoderScorer
 from fitcarl.models.plus.event_index import event_index
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.features.table import FEATURES, transformed

@@ -16,6 +16,7 @@ from fitcarl.config.schema import ReachConfig
 from fitcarl.core.device import CPU, seeded_devices
 from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
 from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.core.stages import stage
 from fitcarl.core.tensors import tensor_of
 from fitcarl.errors import FitcarlError
 from fitcarl.graph.temporal import TemporalGraph
@@ -23,7 +24,6 @@ from fitcarl.models.plus.reach.network import ReachInput, ReachNetwork
 
 _DEGREE_EXPONENT = 0.6
 """How much facts of frequent subjects are down-weighted: 0 samples facts uniformly, 1 samples subjects uniformly."""
-_PASSES = 2
 _WEIGHT_DECAY = 1e-4
 _WARM_UP = 0.1
 """The share of the updates during which the learning rate rises."""
@@ -55,28 +55,29 @@ def train_reach(
         FitcarlError: If the loss is not finite.
     """
     batches = ReachBatches(graph, config.batch_size, shots)
-    updates = int(np.clip(_PASSES * len(graph.base) // config.batch_size, config.min_updates, config.max_updates))
+    updates = config.updates(len(graph.base))
     rng = np.random.default_rng([seed, len(graph.base)])
     with torch.random.fork_rng(devices=seeded_devices(device)):
         torch.manual_seed(seed)
         network = ReachNetwork(config.dim, graph.entities, graph.relations.directed).to(device)
         optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=_WEIGHT_DECAY)
-        for update in range(0 if batches.empty else updates):
-            for group in optimizer.param_groups:
-                group["lr"] = config.learning_rate * _lr_factor(update, updates)
-            loss = batches.loss(network, units_per_tick, rng, processes)
-            if loss is not None:
-                if not torch.isfinite(processes.sum(loss)):
-                    raise FitcarlError(
-                        f"the loss of the reach network at update {update + 1} is not finite; "
-                        "try a smaller reach.learning_rate"
-                    )
-                optimizer.zero_grad(set_to_none=True)
-                loss.backward()
-                processes.sum_gradients(network.parameters())
-                optimizer.step()
-            if on_progress is not None:
-                on_progress(Progress("reach", update + 1, updates, "updates"))
+        with stage("reach network"):
+            for update in range(0 if batches.empty else updates):
+                for group in optimizer.param_groups:
+                    group["lr"] = config.learning_rate * _lr_factor(update, updates)
+                loss = batches.loss(network, units_per_tick, rng, processes)
+                if loss is not None:
+                    if not torch.isfinite(processes.sum(loss)):
+                        raise FitcarlError(
+                            f"the loss of the reach network at update {update + 1} is not finite; "
+                            "try a smaller reach.learning_rate"
+                        )
+                    optimizer.zero_grad(set_to_none=True)
+                    loss.backward()
+                    processes.sum_gradients(network.parameters())
+                    optimizer.step()
+                if on_progress is not None:
+                    on_progress(Progress("reach", update + 1, updates, "updates"))
     network.freeze(np.diff(graph.base.offsets) > 0)
     return network.to(CPU)
 

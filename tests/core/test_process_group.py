@@ -11,7 +11,7 @@ import torch
 
 from fitcarl.core.distributed import launched_rank, local_processes, training_rank
 from fitcarl.core.parallel import thread_count
-from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup, launched_processes
+from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup, ShardDropout, launched_processes
 from fitcarl.errors import FitcarlError
 from tests.launch import torchrun
 
@@ -105,8 +105,19 @@ def test_parameters_are_those_of_rank_0(results: list[dict[str, Any]]) -> None:
 
 def test_dropout_of_shards_is_that_of_the_batch(results: list[dict[str, Any]]) -> None:
     torch.manual_seed(3)
-    expected = torch.nn.functional.dropout(torch.ones(9, 4), 0.5).tolist()
-    assert [result["dropped"] for result in results] == [expected] * 3
+    with ShardDropout(ONE_PROCESS.shard(9)):
+        expected = torch.nn.functional.dropout(torch.ones(9, 4), 0.5)
+    assert [result["dropped"] for result in results] == [expected.tolist()] * 3
+    assert set(expected.flatten().tolist()) == {0.0, 2.0}
+
+
+@pytest.mark.parametrize("p", [0.2, 0.7])
+def test_dropout_keeps_the_expected_value(p: float) -> None:
+    torch.manual_seed(0)
+    with ShardDropout(ONE_PROCESS.shard(1000)):
+        dropped = torch.nn.functional.dropout(torch.ones(1000, 200), p)
+    assert (dropped == 0).float().mean().item() == pytest.approx(p, abs=0.005)
+    assert dropped.mean().item() == pytest.approx(1, abs=0.02)
 
 
 def test_error_on_another_rank_is_raised_on_rank_0(results: list[dict[str, Any]]) -> None:

@@ -215,7 +215,11 @@ class ProcessGroup:
 
 
 class ShardDropout(TorchFunctionMode):
-    """Within this context, dropout of a shard draws the random numbers of the whole batch and uses its own rows."""
+    """Within this context, dropout of a shard draws the random numbers of the whole batch and uses its own rows.
+
+    Numbers are drawn from a uniform distribution and compared with p, which is faster than torch's own dropout on the
+    CPU.
+    """
 
     def __init__(self, shard: BatchShard) -> None:
         super().__init__()
@@ -223,15 +227,13 @@ class ShardDropout(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is not dropout or self._shard.share == 1:
-            return func(*args, **kwargs)
-        return self._dropout(*args, **kwargs)
+        return self._dropout(*args, **kwargs) if func is dropout else func(*args, **kwargs)
 
     def _dropout(self, values: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:  # noqa: ARG002
         if not training or not p:
             return values
-        kept = values.new_empty(self._shard.total, *values.shape[1:]).bernoulli_(1 - p)[self._shard.rows]
-        return values * kept / (1 - p)
+        kept = values.new_empty(self._shard.total, *values.shape[1:]).uniform_()[self._shard.rows] >= p
+        return values * (kept.to(values.dtype) / (1 - p))
 
 
 ONE_PROCESS = ProcessGroup()

@@ -71,19 +71,20 @@ class KeptEvents(NamedTuple):
 
     used: Longs
     """int64 [queries]: the number of events of each."""
-    event: Longs
-    """int64 [queries, events]: their positions."""
-    gap: Longs
-    """int64 [queries, events]: the buckets of their gaps."""
+    event: Ints
+    """int32 [queries, events]: their positions."""
+    gap: NDArray[np.int8]
+    """int8 [queries, events]: the buckets of their gaps."""
     mass: Floats
-    """float64 [queries, events]: their weights."""
+    """float32 [queries, events]: their weights."""
 
     @classmethod
     def empty(cls, window: EventWindow) -> KeptEvents:
         """Room for all events around the queries."""
         events = int((-((window.first - window.last) // window.stride)).max(initial=0))
         shape = len(window.first), events
-        return cls(np.zeros(shape[0], np.int64), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape))
+        arrays = np.empty(shape, np.int32), np.empty(shape, np.int8), np.empty(shape, np.float32)
+        return cls(np.zeros(shape[0], np.int64), *arrays)
 
 
 def event_window(
@@ -167,12 +168,12 @@ class _EventMass(torch.autograd.Function):
         by_relation = np.zeros((queries, len(weights.relation_affinity)), dtype=np.float32)
         by_gap = np.zeros((queries, len(weights.time_decay)), dtype=np.float32)
         to_query, to_key = np.zeros_like(weights.query), np.zeros_like(weights.key_embedding)
-        arguments = window, weights, kept, slope.contiguous().numpy(), by_event, by_relation, by_gap, to_query
+        arguments = window, kept, slope.contiguous().numpy(), by_event, by_relation, by_gap
         parallel_for(split_range(queries), lambda _, low, high: _accumulate_backward(low, high, *arguments))
         # Several queries share a subject y: each thread takes some dimensions, so that the order of the sum is fixed.
         parallel_for(
             split_range(dim, min_items=8),
-            lambda _, low, high: _key_backward(low, high, window, weights, kept, by_event, to_key),
+            lambda _, low, high: _product_backward(low, high, window, weights, kept, by_event, to_query, to_key),
         )
         to_affinity = torch.zeros(weights.relation_affinity.shape)
         to_affinity = to_affinity.index_add(0, torch.from_numpy(window.relation.copy()), torch.from_numpy(by_relation))
@@ -240,33 +241,37 @@ def _accumulate_backward(
     low: int,
     high: int,
     window: EventWindow,
-    weights: EventWeights,
     kept: KeptEvents,
     slope: Floats,
     by_event: Floats,
     by_relation: Floats,
     by_gap: Floats,
-    to_query: Floats,
 ) -> None:
-    """The gradient of ``_accumulate``, given that of its result: by event, relation and gap of every query."""
+    """The gradient of ``_accumulate``, given that of its result: by event, relation and gap of queries low to high."""
     for q in range(low, high):
         for n in range(kept.used[q]):
             a = kept.event[q, n]
-            step = np.float32(slope[q, window.column[window.event_target[a]]] * kept.mass[q, n])
+            step = slope[q, window.column[window.event_target[a]]] * kept.mass[q, n]
             by_event[q, n] = step
             by_relation[q, window.event_relation[a]] += step
             by_gap[q, kept.gap[q, n]] += step
-            for z in range(to_query.shape[1]):
-                to_query[q, z] += step * weights.key_embedding[window.event_source[a], z]
 
 
 @loop()
-def _key_backward(
-    low: int, high: int, window: EventWindow, weights: EventWeights, kept: KeptEvents, by_event: Floats, to_key: Floats
+def _product_backward(
+    low: int,
+    high: int,
+    window: EventWindow,
+    weights: EventWeights,
+    kept: KeptEvents,
+    by_event: Floats,
+    to_query: Floats,
+    to_key: Floats,
 ) -> None:
-    """Adds up the gradient of the key embeddings, along dimensions low to high."""
+    """Adds up the gradients of query vectors and key embeddings, along dimensions low to high."""
     for q in range(len(by_event)):
         for n in range(kept.used[q]):
             y, step = window.event_source[kept.event[q, n]], by_event[q, n]
             for z in range(low, high):
+                to_query[q, z] += step * weights.key_embedding[y, z]
                 to_key[y, z] += step * weights.query[q, z]

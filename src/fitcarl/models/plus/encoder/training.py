@@ -31,6 +31,7 @@ from fitcarl.core.tensors import long_tensor, tensor_of
 from fitcarl.data.quadruples import Ids
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.models.plus.encoder.candidate_events import candidate_events
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
 from fitcarl.models.plus.encoder.row_updates import ROW_WISE_FROM, RowAdam
 from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
@@ -172,15 +173,20 @@ def train_encoder(
 
 
 class EncoderOptimizer:
-    """AdamW; in a large encoder, only the rows of the entity table that a batch reads are updated."""
+    """AdamW; in a large encoder, only the rows of the entity table that a batch reads are updated.
+
+    Gradients of the entity table are computed for the rows of the batch. In a small encoder they are copied to one
+    table of zeros that is kept: a new one for every use of the table costs more than the update itself.
+    """
 
     def __init__(self, encoder: SupportEncoder) -> None:
         self._encoder = encoder
-        self._rows: RowAdam | None = None
-        if len(encoder.entity) >= ROW_WISE_FROM:
-            encoder.entity.requires_grad = False
-            self._rows = RowAdam(encoder.entity.detach(), _WEIGHT_DECAY)
+        table = encoder.entity.detach()
+        self._rows = RowAdam(table, _WEIGHT_DECAY) if len(table) >= ROW_WISE_FROM else None
+        self._gradient = None if self._rows else torch.zeros_like(table)
+        encoder.entity.requires_grad = self._rows is None
         parameters = [part for part in encoder.parameters() if part.requires_grad]
+        self._shared = [part for part in parameters if part is not encoder.entity]
         self._adam = torch.optim.AdamW(parameters, weight_decay=_WEIGHT_DECAY, fused=True)
 
     def step(self, loss: Tensor, learning_rate: float, processes: ProcessGroup = ONE_PROCESS) -> None:
@@ -196,11 +202,18 @@ class EncoderOptimizer:
         self._adam.zero_grad(set_to_none=True)
         loss.backward()
         selected = self._encoder.selected
-        rows = [] if selected is None else [selected.rows]
-        processes.sum_gradients([*self._adam.param_groups[0]["params"], *rows])
-        self._adam.step()
-        if self._rows is not None and selected is not None and selected.rows.grad is not None:
-            self._rows.step(selected.ids, selected.rows.grad, learning_rate)
+        assert selected is not None, "EncoderBatches.loss selects the rows of the batch"
+        processes.sum_gradients([*self._shared, selected.rows])
+        gradient = selected.rows.grad
+        assert gradient is not None
+        if self._gradient is None:
+            self._adam.step()
+        else:
+            self._encoder.entity.grad = self._gradient.index_copy_(0, selected.ids, gradient)
+            self._adam.step()
+            self._gradient.index_fill_(0, selected.ids, 0.0)
+        if self._rows is not None:
+            self._rows.step(selected.ids, gradient, learning_rate)
 
 
 def _lr_factor(update: int, updates: int) -> float:
@@ -259,8 +272,8 @@ class EncoderBatches:
         before = base.time[edge] if self._past_only else None
         events, most = self._events_of(column)
         window = event_window(events, self._units_per_tick, *queries, column, most, rng, before)
-        if len(encoder.entity) >= ROW_WISE_FROM:  # the same rows in every process
-            encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), device))
+        # The same rows in every process.
+        encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), device))
         # Everything random is drawn for the whole batch; what follows is computed for the shard.
         window = window._replace(**{name: getattr(window, name)[shard.rows] for name in _QUERY_COLUMNS})
         edge, subject, answer = edge[shard.rows], subject[shard.rows], answers[shard.rows]
@@ -287,11 +300,9 @@ class EncoderBatches:
 
         Of a large graph these are all events: others are skipped when they are read, which costs less than a copy.
         """
-        target = self._events["event_target"]
-        if len(target) > _COPIED_EVENTS:
+        if len(self._events["event_target"]) > _COPIED_EVENTS:
             return self._events, _MAX_EVENTS
-        chosen = column[target] >= 0
-        return {name: values[chosen] for name, values in self._events.items()}, _MAX_CANDIDATE_EVENTS
+        return candidate_events(self._events, column), _MAX_CANDIDATE_EVENTS
 
     def _draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Edges used as queries, and edges of their supports, [batch, K]; an edge is never its own support."""

@@ -84,3 +84,11 @@ def test_named_facts_use_names_dates_and_inverse_marks() -> None:
         ("Anna", "praises", "Bob", "1970-01-01"),
         ("Bob", "praises ⁻¹", "Anna", "1970-01-04"),
     ]
+
+
+@pytest.mark.parametrize("far", [1, 1_000_000_000])
+def test_later_duplicates_are_left_out_in_order(far: int) -> None:
+    rows = [(5, 1, 2, 3), (0, 0, 0, -1), (5, 1, 2, 3), (5, 1, 2, 4), (0, 0, 0, -1), (far, 1, far, -far)]
+    expected = [(5, 1, 2, 3), (0, 0, 0, -1), (5, 1, 2, 4), (far, 1, far, -far)]
+    assert list(Quadruples.from_rows(rows).distinct()) == expected
+    assert list(Quadruples.from_rows(expected).distinct()) == expected

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.arrays import offsets_of, read_only, read_only_arrays
+from fitcarl.core.arrays import read_only, read_only_arrays
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.relations import RelationIds
+from fitcarl.graph.edge_order import sorted_edges
 from fitcarl.graph.kernels import NO_PATCHES, EdgeColumns, PatchColumns, count_visible, find_edges, stable_order
 
 _TICKS_PER_EDGE, _FEW_TICKS = 4, 1 << 16  # up to this range, a counting sort by tick needs little memory
@@ -34,7 +35,7 @@ class Adjacency:
 
     @classmethod
     def from_edges(cls, edges: Quadruples, entities: int, relations: RelationIds) -> Adjacency:
-        """Sorts directed edges by radix sort; the result does not depend on their order. Times may be negative.
+        """Sorts directed edges; the result does not depend on their order. Times may be negative.
 
         Raises:
             ValueError: If an id is out of range (the compiled passes check no bounds).
@@ -44,14 +45,9 @@ class Adjacency:
         check_range("subject", edges.subject, entities)
         check_range("relation", edges.relation, relations.directed)
         check_range("object", edges.object, entities)
-        moment, moments = _dense_times(edges.time)
-        order = np.arange(len(edges), dtype=np.uint32)
-        order = stable_order(edges.object, order, entities)
-        order = stable_order(edges.relation, order, relations.directed)
-        order = stable_order(moment, order, moments)
-        order = stable_order(edges.subject, order, entities)
-        offsets = offsets_of(np.bincount(edges.subject, minlength=entities))
-        return cls(offsets, edges.relation[order], edges.object[order], edges.time[order])
+        moment, times = dense_times(edges.time)
+        offsets, relation, target, moment = sorted_edges(edges, moment, entities, relations.directed, len(times))
+        return cls(offsets, relation, target, times[moment])
 
     def __len__(self) -> int:
         return len(self.time)
@@ -180,17 +176,17 @@ def check_range(what: str, ids: NDArray[np.integer[Any]], count: int) -> None:
 
 def order_by_time(time: Ids) -> NDArray[np.uint32]:
     """uint32 [times]: positions in ascending order of time; equal times keep their order. Times may be negative."""
-    moment, moments = _dense_times(time)
-    order: NDArray[np.uint32] = stable_order(moment, np.arange(len(time), dtype=np.uint32), moments)
+    moment, times = dense_times(time)
+    order: NDArray[np.uint32] = stable_order(moment, np.arange(len(time), dtype=np.uint32), len(times))
     return order
 
 
-def _dense_times(time: Ids) -> tuple[Ids, int]:
-    """Times as integers in [0, n) in the same order, and n, which is bounded by the edges and not by the time span."""
+def dense_times(time: Ids) -> tuple[Ids, Ids]:
+    """Times as integers in [0, n) in the same order, and the time of each; n is bounded by edges, not the time span."""
     if not len(time):
-        return time, 1
+        return time, np.zeros(1, dtype=np.int32)
     first, last = int(time.min()), int(time.max())
     if last - first < _TICKS_PER_EDGE * len(time) + _FEW_TICKS:
-        return (time - np.int32(first)).astype(np.int32), last - first + 1
+        return (time - np.int32(first)).astype(np.int32), np.arange(first, last + 1, dtype=np.int32)
     distinct, rank = np.unique(time, return_inverse=True)
-    return rank.astype(np.int32), len(distinct)
+    return rank.astype(np.int32), distinct

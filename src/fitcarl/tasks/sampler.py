@@ -19,7 +19,7 @@ from fitcarl.tasks.task import Task, official_task, sampled_task
 _KEPT_FOLDS = 4
 """Number of folds whose backgrounds are cached; those of other folds are computed again."""
 
-_SMALL_SHARE = 0.01
+_SMALL_SHARE = 0.02
 """Share of the facts up to which all pseudo-unseen entities are held out at once."""
 
 

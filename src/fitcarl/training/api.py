@@ -33,7 +33,7 @@ from fitcarl.models.registry import trainable_class
 from fitcarl.runs.history import read_history
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
-from fitcarl.training.finish import finish
+from fitcarl.training.finish import Trained, finish
 from fitcarl.training.loop import run_episodes
 from fitcarl.training.setup import (
     Callbacks,
@@ -45,6 +45,7 @@ from fitcarl.training.setup import (
     never_stop,
     prepare_data,
 )
+from fitcarl.training.state import TrainingState
 
 _log = logging.getLogger(__name__)
 
@@ -208,10 +209,20 @@ def _writing(folder: Path, on_progress: OnProgress | None, processes: ProcessGro
 def _train(
     setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device: torch.device, processes: ProcessGroup
 ) -> Run:
-    """Prepares the model, runs the episodes that are left, and finishes the run."""
-    dataset, config = setup.dataset, setup.config
+    """Trains, and finishes the run."""
     if folder.result.exists() and not folder.state.exists():
         raise InputError("is missing", file=folder.state, expected="the state that training is resumed from")
+    trained, state = _run_training(setup, folder, callbacks, device, processes)
+    finished: list[Run] = []
+    processes.on_first(lambda: finished.append(finish(setup, trained, folder, state)), folder.result)
+    return finished[0] if finished else Run.load(folder.path)
+
+
+def _run_training(
+    setup: TrainingSetup, folder: RunFolder, callbacks: Callbacks, device: torch.device, processes: ProcessGroup
+) -> tuple[Trained, TrainingState]:
+    """Creates the folder, prepares the model, and runs the episodes that are left."""
+    dataset, config = setup.dataset, setup.config
     unit = folder.read_data().unit_in(dataset.calendar) if folder.data.exists() else setup.time_unit
     with stage("index"):
         context = GraphContext.from_dataset(dataset, unit)
@@ -230,8 +241,7 @@ def _train(
 
     with stage("saving"):
         processes.on_first(create, folder.config)
-    visible = setup.sampler.always_visible_facts
-    part = setup.training_part
+    visible, part = setup.sampler.always_visible_facts, setup.training_part
     part_context = context if part is dataset else GraphContext.from_dataset(part, unit)
     preparation = Preparation(
         *(part, config, part_context, visible, folder.artifacts),
@@ -248,9 +258,7 @@ def _train(
     except Interrupted as interrupted:
         reason = str(interrupted) or "stopped before the first episode"
         raise TrainingInterrupted(f"{reason}; `fitcarl train --resume {folder.path}` continues") from None
-    finished: list[Run] = []
-    processes.on_first(lambda: finished.append(finish(setup, complete, context, folder, state)), folder.result)
-    return finished[0] if finished else Run.load(folder.path)
+    return Trained(complete, context), state
 
 
 def _open(data: str | Path | Frame, read: Callable[[Any], Facts]) -> Dataset | Facts:

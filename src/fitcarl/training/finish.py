@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fitcarl.core.device import CPU, device_of
 from fitcarl.core.files import write_json
@@ -19,22 +19,29 @@ from fitcarl.training.setup import TrainingSetup
 from fitcarl.training.state import TrainingState
 
 
-def finish(
-    setup: TrainingSetup, model: TrainableModel, context: GraphContext, folder: RunFolder, state: TrainingState
-) -> Run:
+@dataclass
+class Trained:
+    """A trained model and the data that it was trained on. ``finish`` replaces both, so that their memory is free."""
+
+    model: TrainableModel
+    context: GraphContext
+
+
+def finish(setup: TrainingSetup, trained: Trained, folder: RunFolder, state: TrainingState) -> Run:
     """Writes what is left and returns the run with the best weights, on the CPU."""
     dataset, config = setup.dataset, setup.config
     trace.plot_curve(trace.read(folder.trace), folder.curve)
-    folder.load_weights(model.module)
+    folder.load_weights(trained.model.module)
     with stage("calibration"):
-        calibrations = calibrate_settings(model.scorer(), dataset, config)
+        calibrations = calibrate_settings(trained.model.scorer(), dataset, config)
         folder.save_calibrations(calibrations)
     with stage("open queries"):
-        write_json(folder.open_queries, _open_models(setup, context).to_json())
+        write_json(folder.open_queries, _open_models(setup, trained.context).to_json())
     if setup.keep_all_facts:
-        context = replace(context, graph=open_graph(folder.graph))
+        trained.context = replace(trained.context, graph=open_graph(folder.graph))
         with stage("statistics"):
-            model = model.refit_statistics(context.graph)
+            trained.model = trained.model.refit_statistics(trained.context.graph)
+    model, context = trained.model, trained.context
     with stage("saving"):
         model.save_artifacts(folder.artifacts)
     write_json(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fitcarl.models.plus.encoder import candidate_events as module
 from fitcarl.models.plus.encoder.candidate_events import candidate_events
-from fitcarl.models.plus.encoder.temporal_memory import EVENT_ARRAYS
+from fitcarl.models.plus.event_index import EVENT_ARRAYS
 
 
 @settings(deadline=None, max_examples=60)

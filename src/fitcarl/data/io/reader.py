@@ -202,10 +202,11 @@ def distinct_names(values: Sequence[pl.Series]) -> pl.Series:
     """
     import polars as pl
 
-    rows = len(values[0])
-    places = [np.arange(i, len(values) * rows, len(values)) for i in range(len(values))]
-    both = pl.DataFrame({"name": pl.concat([v.alias("name") for v in values]), "place": np.concatenate(places)})
-    return both.group_by("name").agg(pl.col("place").min()).sort("place")["name"]
+    parts = []
+    for i, column in enumerate(values):
+        first = column.arg_unique()
+        parts.append(pl.DataFrame({"name": column.gather(first), "place": first.cast(pl.Int64) * len(values) + i}))
+    return pl.concat(parts).sort("place").unique("name", keep="first", maintain_order=True)["name"]
 
 
 def sorted_integers(names: pl.Series) -> pl.Series | None:

@@ -11,15 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.data.quadruples import Ids, Quadruples
-from fitcarl.graph.kernels import stable_order
-from fitcarl.graph.temporal import TemporalGraph, order_by_time
+from fitcarl.core.arrays import offsets_of, read_only
+from fitcarl.data.quadruples import Ids
+from fitcarl.graph.temporal import TemporalGraph, dense_times
+from fitcarl.models.plus.event_order import (
+    distribute_by_relation,
+    distribute_by_time,
+    events_by_relation,
+    find_pairs,
+)
 from fitcarl.tasks.task import NO_LIMIT
 
+EVENT_ARRAYS = ("event_time", "event_source", "event_relation", "event_target")
+"""Fields of GraphStatistics with the edges by time."""
 EVENT_INDEX = (
     *("object_entity", "object_offsets", "object_times", "relation_offsets", "object_first"),
     *("relation_event_offsets", "relation_event_pair", "relation_event_time"),
-    *("degree", "first_time", "event_time", "event_source", "event_relation", "event_target"),
+    *("degree", "first_time", *EVENT_ARRAYS),
 )
 """Fields of GraphStatistics that index the edges of a graph."""
 MAX_OBJECTS = 4096
@@ -32,29 +40,36 @@ FREQUENT_OBJECTS = 1024
 def event_index(graph: TemporalGraph, max_objects: int = MAX_OBJECTS) -> dict[str, Any]:
     """The fields of ``EVENT_INDEX``; see GraphStatistics.
 
+    Every edge (s, r, o, t) is also stored as (o, r⁻¹, s, t), and edges are sorted by entity, then time. Read in this
+    order as edges to o, they only have to be distributed by relation to be sorted by relation, object and time.
+
     Args:
         graph: The graph.
         max_objects: Relations with more objects get an index of their events by time.
     """
-    edges, entities, directed = graph.base.edges(), graph.entities, graph.relations.directed
-    by_time = order_by_time(edges.time)
-    order = stable_order(edges.relation, stable_order(edges.object, by_time, entities), directed)
-    starts = _pair_starts(edges.relation[order], edges.object[order])
-    relation_of_pair = edges.relation[order][starts]
-    object_offsets = np.append(starts, len(order)).astype(np.int64)
-    object_times = edges.time[order]
-    relation_offsets = np.searchsorted(relation_of_pair, np.arange(directed + 1)).astype(np.int64)
-    pair_first = object_times[starts]
-    by_first = stable_order(relation_of_pair, order_by_time(pair_first), directed)
+    base, directed = graph.base, graph.relations.directed
+    inverse = graph.relations.inverse(np.arange(directed, dtype=np.int32)).astype(np.int32)
+    moment, times = dense_times(base.time)
+    starts = offsets_of(np.bincount(inverse[base.relation], minlength=directed))
+    objects, moments = distribute_by_relation(base.columns, inverse, read_only(moment), starts[:-1].copy())
+    relation_offsets, object_offsets = find_pairs(starts, objects)
+    first = times[moments[object_offsets[:-1]]]
+    for relation in range(directed):
+        first[relation_offsets[relation] : relation_offsets[relation + 1]].sort()
+    large = np.diff(relation_offsets) > max_objects
+    event_offsets = offsets_of(np.where(large, np.diff(starts), 0))
+    pair, event_moment = events_by_relation(large, starts, event_offsets, object_offsets, moments, len(times))
     return {
-        "object_entity": edges.object[order][starts],
+        "object_entity": objects[object_offsets[:-1]],
         "object_offsets": object_offsets,
-        "object_times": object_times,
+        "object_times": times[moments],
         "relation_offsets": relation_offsets,
-        "object_first": pair_first[by_first],
-        **_relation_events(edges, order, by_time, object_offsets, relation_offsets, max_objects),
+        "object_first": first,
+        "relation_event_offsets": event_offsets,
+        "relation_event_pair": pair,
+        "relation_event_time": times[event_moment],
         **entity_columns(graph),
-        **_columns(edges, by_time),
+        **_by_time(graph, moment, times),
     }
 
 
@@ -68,13 +83,12 @@ def entity_columns(graph: TemporalGraph) -> dict[str, Ids]:
 
 def events_by_time(graph: TemporalGraph) -> dict[str, Ids]:
     """Only the events by time."""
-    edges = graph.base.edges()
-    return _columns(edges, order_by_time(edges.time))
+    return _by_time(graph, *dense_times(graph.base.time))
 
 
-def _columns(edges: Quadruples, order: NDArray[np.uint32]) -> dict[str, Ids]:
-    columns = {"time": edges.time, "source": edges.subject, "relation": edges.relation, "target": edges.object}
-    return {f"event_{name}": column[order] for name, column in columns.items()}
+def _by_time(graph: TemporalGraph, moment: Ids, times: Ids) -> dict[str, Ids]:
+    moments, *columns = distribute_by_time(graph.base.columns, read_only(moment), len(times))
+    return dict(zip(EVENT_ARRAYS, (times[moments], *columns), strict=True))
 
 
 def frequent_objects(index: dict[str, Any]) -> tuple[NDArray[np.int64], Ids]:
@@ -93,34 +107,3 @@ def frequent_objects(index: dict[str, Any]) -> tuple[NDArray[np.int64], Ids]:
             found.append(np.empty(0, dtype=np.int32))
     offsets = np.concatenate([[0], np.cumsum([len(part) for part in found])]).astype(np.int64)
     return offsets, np.concatenate([np.empty(0, dtype=np.int32), *found])
-
-
-def _relation_events(
-    edges: Quadruples,
-    order: NDArray[np.uint32],
-    by_time: NDArray[np.uint32],
-    object_offsets: NDArray[np.int64],
-    relation_offsets: NDArray[np.int64],
-    max_objects: int,
-) -> dict[str, Any]:
-    """Events by relation, then time, with the positions of their pairs; only of relations with many objects."""
-    relation, large = edges.relation, np.diff(relation_offsets) > max_objects
-    directed = len(large)
-    counts = np.where(large, np.diff(object_offsets[relation_offsets]), 0)
-    pair = np.empty(len(order), dtype=np.int32)
-    if large.any():
-        pair[order] = np.repeat(np.arange(len(object_offsets) - 1, dtype=np.int32), np.diff(object_offsets))
-    chosen = stable_order(relation, by_time, directed) if large.any() else by_time[:0]
-    chosen = chosen[large[relation[chosen]]]
-    return {
-        "relation_event_offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        "relation_event_pair": pair[chosen],
-        "relation_event_time": edges.time[chosen],
-    }
-
-
-def _pair_starts(relation: Ids, object: Ids) -> NDArray[np.int64]:
-    """The position of the first edge of each pair (r, o); edges are sorted by them."""
-    first = np.ones(len(relation), dtype=np.bool_)
-    first[1:] = (relation[1:] != relation[:-1]) | (object[1:] != object[:-1])
-    return np.flatnonzero(first)

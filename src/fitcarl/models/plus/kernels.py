@@ -112,8 +112,11 @@ def count_excitation(
 
 @loop()
 def rule_slot(first: int, second: int, query: int, relations: int, slots: int) -> int:
-    """The position of rule (r_1, r_2) → r_q in the rule tables; a hash, because most of the cube is empty."""
-    key = np.uint64((first * relations + second) * relations + query)
+    """The position of rule (r_1, r_2) → r_q in the rule tables; a hash where these are smaller than the cube."""
+    cell = (first * relations + second) * relations + query
+    if slots == relations * relations * relations:
+        return cell
+    key = np.uint64(cell)
     key = (key ^ (key >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((key >> np.uint64(20)) % np.uint64(slots))  # type: ignore[return-value]
 

@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.temporal import TemporalGraph
 
 _DIMENSIONS = 64
@@ -26,15 +27,13 @@ def entity_embedding(graph: TemporalGraph) -> NDArray[np.float32]:
         float32 [entities, 64], rows of length 1; 0 for entities without edges.
     """
     entities = graph.entities
-    source = np.repeat(np.arange(entities, dtype=np.int64), np.diff(graph.base.offsets))
-    pair, times = np.unique(source * entities + graph.base.target, return_counts=True)
-    one, other = np.divmod(pair, entities)
+    offsets, other, times = _neighbours(*graph.base.columns[:3])
+    one = np.repeat(np.arange(entities, dtype=np.int32), np.diff(offsets))
     strength = np.log1p(times).astype(np.float32)
     total = np.bincount(one, weights=strength, minlength=entities)
     scale = np.where(total > 0, total, 1) ** -0.5
     weight = (strength * scale[one] * scale[other]).astype(np.float32)
-    offsets = np.searchsorted(one, np.arange(entities + 1))
-    vectors, values = _leading_eigenvectors(_SparseMatrix(offsets, other.astype(np.int32), weight), _DIMENSIONS)
+    vectors, values = _leading_eigenvectors(_SparseMatrix(offsets, other, weight), _DIMENSIONS)
     rows = (vectors * values.abs().sqrt()).numpy()
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     embedding = np.zeros((entities, _DIMENSIONS), dtype=np.float32)
@@ -73,20 +72,44 @@ class _SparseMatrix:
     def __matmul__(self, table: Tensor) -> Tensor:
         """The product with a table of contiguous rows; several times faster than torch's sparse tensors."""
         out = np.zeros(tuple(table.shape), dtype=np.float32)
-        _multiply(self.offsets, self.column, self.weight, np.ascontiguousarray(table.numpy()), out)
+        arguments = self.offsets, self.column, self.weight, np.ascontiguousarray(table.numpy()), out
+        parallel_for(split_range(len(out)), lambda _, low, high: _multiply(low, high, *arguments))
         return torch.from_numpy(out)
+
+
+@njit(cache=True, nogil=True)
+def _neighbours(
+    offsets: NDArray[np.int64],
+    relation: NDArray[np.int32],  # noqa: ARG001 - columns of the graph
+    target: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """The distinct targets of every entity, ascending: their offsets, the targets, and the number of edges of each."""
+    starts = np.zeros_like(offsets)
+    found, times = np.empty_like(target), np.zeros(len(target), dtype=np.int32)
+    count = 0
+    for entity in range(len(offsets) - 1):
+        targets = np.sort(target[offsets[entity] : offsets[entity + 1]])
+        for i in range(len(targets)):
+            if i == 0 or targets[i] != targets[i - 1]:
+                found[count] = targets[i]
+                count += 1
+            times[count - 1] += 1
+        starts[entity + 1] = count
+    return starts, found[:count].copy(), times[:count].copy()
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _multiply(
+    low: int,
+    high: int,
     offsets: NDArray[np.int64],
     column: NDArray[np.int32],
     weight: NDArray[np.float32],
     table: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    """Adds the product to ``out``; each number is summed in the order of the entries."""
-    for row in range(len(offsets) - 1):
+    """Adds rows low to high of the product to ``out``; each number is summed in the order of the entries."""
+    for row in range(low, high):
         for entry in range(offsets[row], offsets[row + 1]):
             factor, source = weight[entry], column[entry]
             for i in range(table.shape[1]):

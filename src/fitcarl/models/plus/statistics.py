@@ -14,11 +14,11 @@ from fitcarl.core.arrays import with_empty_groups
 from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids, Quadruples
-from fitcarl.data.relations import RelationIds
 from fitcarl.graph.actions import Nearest, action_space
-from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, stable_order
-from fitcarl.graph.temporal import TemporalGraph, order_by_time
+from fitcarl.graph.kernels import NO_PATCHES, PatchColumns
+from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.event_index import EVENT_INDEX, MAX_OBJECTS, event_index, frequent_objects
+from fitcarl.models.plus.event_order import edges_by_pair
 from fitcarl.models.plus.features.inputs import DECAY_SCALES
 from fitcarl.models.plus.features.scaling import FeatureScaling
 from fitcarl.models.plus.gaps import BUCKETS, WIDTHS
@@ -28,7 +28,7 @@ from fitcarl.models.plus.spectral import entity_embedding, relation_profile
 from fitcarl.tasks.task import NO_LIMIT
 
 _RULE_SLOTS = 1 << 22
-"""Size of the hashed rule tables; far more than the rules that occur in a graph of some hundred relations."""
+"""Maximum size of the rule tables; far more than the rules that occur in a graph of some hundred relations."""
 _RULE_QUERIES = 60_000
 """Background facts used as queries to count rules."""
 _RULE_BATCH = 4096
@@ -72,7 +72,7 @@ class GraphStatistics:
     pair_rate: NDArray[np.float32]
     """float32 [2R, 2R]: log-share of facts of r_s whose pair is seen with r_q at any other time."""
     rule_rate: NDArray[np.float32]
-    """float32 [slots]: log-share of second hops r_2 after r_1 that end at the answer to r_q (hashed)."""
+    """float32 [slots]: log-share of second hops r_2 after r_1 that end at the answer to r_q; see ``rule_slot``."""
     rule_tries: NDArray[np.float32]
     """float32 [slots]: log(1 + tries) of the same rule."""
     second_hop_rate: NDArray[np.float32]
@@ -175,6 +175,7 @@ class GraphStatistics:
         tried = np.flatnonzero(self.rule_tries)
         default = self.rule_rate[np.argmin(self.rule_tries)]
         rules = {
+            "rule_table_size": np.array([len(self.rule_tries)]),
             "rule_slots": tried,
             "rule_tries": self.rule_tries[tried],
             "rule_rates": np.append(self.rule_rate[tried], default),
@@ -195,6 +196,7 @@ class GraphStatistics:
 
         Raises:
             KeyError: If an array is missing.
+            ValueError: If the rule tables have a wrong size.
         """
         none = {
             "frequent_offsets": np.zeros_like(arrays["relation_offsets"]),
@@ -202,7 +204,10 @@ class GraphStatistics:
         }
         stored: dict[str, Any] = {name: (none | arrays)[name] for name in _STORED}
         rates, slots = arrays["rule_rates"], arrays["rule_slots"]
-        rule, tries = np.full(_RULE_SLOTS, rates[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
+        size, n = int(arrays.get("rule_table_size", np.array([_RULE_SLOTS]))[0]), len(arrays["second_hop_rate"])
+        if size not in (n**3, _RULE_SLOTS):
+            raise ValueError(f"the rule tables have a wrong size: {size}")
+        rule, tries = np.full(size, rates[-1]), np.zeros(size, dtype=np.float32)
         rule[slots], tries[slots] = rates[:-1], arrays["rule_tries"]
         return cls(
             rule_rate=rule,
@@ -266,7 +271,7 @@ def compute_statistics(
     """
     relations = graph.relations
     both = background.both_directions(relations)
-    cooccurrence_rate, pair_rate = _cooccurrence(both, graph.entities, relations, units_per_tick)
+    cooccurrence_rate, pair_rate = _cooccurrence(graph, units_per_tick)
     rule_rate, rule_tries, second_hop_rate = _rules(both, graph, seed, setting)
     entity_factors, relation_factors = relation_profile(graph)
     index = event_index(graph)
@@ -301,18 +306,11 @@ def _excitation(graph: TemporalGraph, units_per_tick: float) -> NDArray[np.float
     return np.log(rate + _MIN_EXCITATION).astype(np.float32)
 
 
-def _cooccurrence(
-    both: Quadruples, entities: int, relations: RelationIds, units_per_tick: float
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _cooccurrence(graph: TemporalGraph, units_per_tick: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """``cooccurrence_rate`` and ``pair_rate``."""
-    both = both.take(both.subject != both.object)  # a self-loop would be counted with its own inverse
-    pair = both.subject.astype(np.int64) * entities + both.object
-    order = stable_order(both.subject, stable_order(both.object, order_by_time(both.time), entities), entities)
-    offsets = np.append(_runs(pair[order])[1], len(order)).astype(np.int64)
-    n = relations.directed
+    n = graph.relations.directed
     near, ever, facts = np.zeros((BUCKETS, n, n)), np.zeros((n, n)), np.zeros(n)
-    ordered = both.relation[order], both.time[order]
-    count_cooccurrences(offsets, *ordered, units_per_tick, _PAIR_REACH, near, ever, facts)
+    count_cooccurrences(*edges_by_pair(graph.base.columns), units_per_tick, _PAIR_REACH, near, ever, facts)
     mean = near.sum(1, keepdims=True) / max(facts.sum(), 1)
     rate = (near + _RATE_PRIOR * mean) / (facts[:, None] + _RATE_PRIOR) / WIDTHS[:, None, None]
     mean_ever = ever.sum(0, keepdims=True) / max(facts.sum(), 1)
@@ -329,7 +327,7 @@ def _rules(
     """
     n = graph.relations.directed
     rng = np.random.default_rng(seed)
-    tries, hits = np.zeros(_RULE_SLOTS), np.zeros(_RULE_SLOTS)
+    tries, hits = (np.zeros(min(n**3, _RULE_SLOTS)) for _ in range(2))
     pair_tries, pair_hits = np.zeros((n, n)), np.zeros((n, n))
     chosen = rng.permutation(len(both))[:_RULE_QUERIES]
     for low in range(0, len(chosen), _RULE_BATCH):
@@ -353,20 +351,11 @@ def _rules(
             )
     mean = (hits.sum() + _RULE_HITS) / (tries.sum() + _RULE_TRIES)
     second_hop = (pair_hits + _RULE_PRIOR * mean) / (pair_tries + _RULE_PRIOR)
-    share = (hits + _RULE_PRIOR * mean) / (tries + _RULE_PRIOR)
-    return (
-        np.log(share).astype(np.float32),
-        np.log1p(tries).astype(np.float32),
-        np.log(second_hop).astype(np.float32),
-    )
-
-
-def _runs(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct values of an ascending array, and the position of the first of each."""
-    first = np.ones(len(values), dtype=np.bool_)
-    first[1:] = values[1:] != values[:-1]
-    starts = np.flatnonzero(first)
-    return values[starts], starts
+    log_tries = np.log1p(tries).astype(np.float32)
+    hits += _RULE_PRIOR * mean  # in place: these tables are large
+    tries += _RULE_PRIOR
+    share = np.log(np.divide(hits, tries, out=hits), out=hits)
+    return share.astype(np.float32), log_tries, np.log(second_hop).astype(np.float32)
 
 
 def _pad_rows(table: NDArray[np.float32], extra: int) -> NDArray[np.float32]:

@@ -16,12 +16,12 @@ from fitcarl.graph.kernels import NO_PATCHES
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words
 from fitcarl.models.plus.encoder.pool import POOL_FROM, Pool
 from fitcarl.models.plus.encoder.temporal_memory import (
-    EVENT_ARRAYS,
     TIME_BUCKETS,
     WINDOW,
     event_mass,
     event_window,
 )
+from fitcarl.models.plus.event_index import EVENT_ARRAYS
 from fitcarl.models.plus.features.inputs import NO_FACTS_SCORE, UNKNOWN_BIAS, EncoderScores, PooledEncoder
 from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.statistics import GraphStatistics

@@ -22,8 +22,6 @@ from fitcarl.models.plus.features.inputs import MAX_LOG_WEIGHT
 from fitcarl.models.plus.gaps import ticks_within
 from fitcarl.models.plus.kernels import Floats, Ints, Longs
 
-EVENT_ARRAYS = ("event_time", "event_source", "event_relation", "event_target")
-"""Fields of GraphStatistics that the memory reads."""
 TIME_BUCKETS = 5
 """Buckets of the gap to t_q, from before to after."""
 WINDOW = 2.0

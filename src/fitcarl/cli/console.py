@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -57,6 +58,9 @@ DeviceOption = Annotated[
 
 _FOLLOWER_SECONDS = 10.0
 """How long a failed rank waits for rank 0 to end."""
+
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+"""Errors of a disk, which no change of the program avoids."""
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -323,8 +327,7 @@ def _run(command: Callable[[], object]) -> int:
         log.info("stopped")
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes stdout again at exit; redirect it so that this does not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return BROKEN_PIPE
     except UsageError as error:
         log.error(f"error: {_usage_line(error)}")
@@ -332,12 +335,28 @@ def _run(command: Callable[[], object]) -> int:
     except FitcarlError as error:
         return _fail(error, f"error: {error}", USAGE_ERROR)
     except OSError as error:
-        if error.filename is None:
+        name = error.filename or _unwritable_output()
+        if name is None and error.errno not in _DISK_ERRORS:
             return _internal_error(error)
-        return _fail(error, f"error: {error.filename}: {error.strerror}", USAGE_ERROR)
+        return _fail(error, f"error: {name or 'a file'}: {error.strerror or error}", USAGE_ERROR)
     except Exception as error:
         return _internal_error(error)
     return OK
+
+
+def _unwritable_output() -> str | None:
+    """The standard output if it cannot be written, for example because it is a file on a full disk."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+        return "standard output"
+    return None
+
+
+def _discard_output() -> None:
+    """Redirects stdout to nowhere: the interpreter flushes it again at exit, which must not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

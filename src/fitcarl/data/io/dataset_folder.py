@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.files import remove, sync, sync_tree, temporary_sibling, writing
 from fitcarl.data.calendar import Calendar, Granularity, granularity_of_label, parse_granule
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
@@ -106,7 +106,8 @@ def read_reading(file: Path) -> Reading:
 def write_reading(file: Path, reading: Reading) -> None:
     """Writes how facts were read, unless they were not read from columns."""
     if reading.mapping:
-        _write_text(file, iter([json.dumps(reading.to_json(), ensure_ascii=False)]))
+        with writing(file):
+            _write_text(file, iter([json.dumps(reading.to_json(), ensure_ascii=False)]))
 
 
 def _read_names(file: Path) -> tuple[str, ...]:
@@ -311,24 +312,23 @@ def _replacing(folder: Path) -> Iterator[Path]:
     in_place = folder.is_dir() and (not any(folder.iterdir()) or Path.cwd().is_relative_to(folder))
     parent_folder = folder if in_place else folder.parent
     missing = [parent for parent in folder.parents if not parent.exists()]
-    work: Path | None = None
-    try:
-        parent_folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=parent_folder))
-        (work / "new").mkdir()
-        yield work / "new"
-        (_exchange_files if in_place else _exchange)(work / "new", folder, work / "old")
-    except BaseException as error:
-        if work is not None:
+    work = temporary_sibling(parent_folder / folder.name)
+    with writing(folder):
+        try:
+            parent_folder.mkdir(parents=True, exist_ok=True)
+            work.mkdir()
+            (work / "new").mkdir()
+            yield work / "new"
+            sync_tree(work / "new")
+            (_exchange_files if in_place else _exchange)(work / "new", folder, work / "old")
+            sync(parent_folder)
+        except BaseException:
             shutil.rmtree(work / "new", ignore_errors=True)
-        for created in ([work] if work else []) + missing:
-            with suppress(OSError):
-                created.rmdir()
-        if isinstance(error, OSError):
-            problem = f"cannot be written: {error.strerror or error}"
-            raise InputError(problem, file=folder, expected="a writable folder") from None
-        raise
-    shutil.rmtree(work, ignore_errors=True)
+            for created in (work, *missing):
+                with suppress(OSError):
+                    created.rmdir()
+            raise
+    remove(work)
 
 
 def _exchange(new: Path, folder: Path, old: Path) -> None:

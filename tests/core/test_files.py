@@ -138,12 +138,13 @@ def test_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
 
 
 def test_failed_folder_is_removed(tmp_path: Path) -> None:
-    with (
-        pytest.raises(WriteError, match=f"{tmp_path / 'new'}: cannot be written: No space left"),
-        complete_folder(tmp_path / "new") as unfinished,
-    ):
-        (unfinished / "a").write_bytes(b"x")
-        raise OSError(errno.ENOSPC, "No space left on device", str(unfinished / "a"))
+    def fill() -> None:
+        with complete_folder(tmp_path / "new") as unfinished:
+            (unfinished / "a").write_bytes(b"x")
+            raise OSError(errno.ENOSPC, "No space left on device", str(unfinished / "a"))
+
+    with pytest.raises(WriteError, match=f"{tmp_path / 'new'}: cannot be written: No space left"):
+        fill()
     assert not list(tmp_path.iterdir())
 
 

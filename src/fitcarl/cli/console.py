@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 import typer
 from typer.core import TyperGroup
 
+from fitcarl.core.files import WriteError
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import FitcarlError, InputError, did_you_mean, require_extra
 
@@ -132,13 +133,31 @@ def results() -> Console:
 def show(*lines: object) -> None:
     """Prints human-readable results: strings or rich renderables."""
     console = results()
-    for line in lines:
-        if isinstance(line, str) or _has_width():
-            console.print(line)
-        else:
-            with console.capture() as shown:
+    with _output():
+        for line in lines:
+            if isinstance(line, str) or _has_width():
                 console.print(line)
-            sys.stdout.write("".join(f"{part.rstrip()}\n" for part in shown.get().rstrip("\n").split("\n")))
+            else:
+                with console.capture() as shown:
+                    console.print(line)
+                sys.stdout.write("".join(f"{part.rstrip()}\n" for part in shown.get().rstrip("\n").split("\n")))
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Names stdout in the error if it cannot be written, for example because it is a file on a full disk."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _discard_output()
+        raise WriteError(error.strerror or str(error), "standard output", error.errno) from None
+
+
+def _discard_output() -> None:
+    """Redirects stdout to nowhere: the interpreter flushes it again at exit, which must not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _has_width() -> bool:
@@ -149,7 +168,9 @@ def _has_width() -> bool:
 def show_json(value: object) -> None:
     """Prints one JSON value and nothing else to stdout."""
     readable = "utf" in (sys.stdout.encoding or "").lower()
-    sys.stdout.write(json.dumps(value, ensure_ascii=not readable, indent=2, allow_nan=False) + "\n")
+    text = json.dumps(value, ensure_ascii=not readable, indent=2, allow_nan=False) + "\n"
+    with _output():
+        sys.stdout.write(text)
 
 
 def parse_split(name: str) -> Split:
@@ -320,7 +341,8 @@ def _run(command: Callable[[], object]) -> int:
     try:
         with _sigterm_as_interrupt():
             command()
-        sys.stdout.flush()
+        with _output():
+            sys.stdout.flush()
     except typer.Exit as end:
         return int(end.exit_code)
     except (KeyboardInterrupt, typer.Abort):
@@ -335,28 +357,12 @@ def _run(command: Callable[[], object]) -> int:
     except FitcarlError as error:
         return _fail(error, f"error: {error}", USAGE_ERROR)
     except OSError as error:
-        name = error.filename or _unwritable_output()
-        if name is None and error.errno not in _DISK_ERRORS:
+        if error.filename is None and error.errno not in _DISK_ERRORS:
             return _internal_error(error)
-        return _fail(error, f"error: {name or 'a file'}: {error.strerror or error}", USAGE_ERROR)
+        return _fail(error, f"error: {error.filename or 'a file'}: {error.strerror or error}", USAGE_ERROR)
     except Exception as error:
         return _internal_error(error)
     return OK
-
-
-def _unwritable_output() -> str | None:
-    """The standard output if it cannot be written, for example because it is a file on a full disk."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _discard_output()
-        return "standard output"
-    return None
-
-
-def _discard_output() -> None:
-    """Redirects stdout to nowhere: the interpreter flushes it again at exit, which must not fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

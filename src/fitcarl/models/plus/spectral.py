@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.compiled import array_function
 from fitcarl.graph.temporal import TemporalGraph
 
 _DIMENSIONS = 64
@@ -77,7 +77,7 @@ class _SparseMatrix:
         return torch.from_numpy(out)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@array_function(fastmath={"contract"})
 def _multiply(
     offsets: NDArray[np.int64],
     column: NDArray[np.int32],

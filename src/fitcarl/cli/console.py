@@ -22,7 +22,14 @@ from typer.core import TyperGroup
 
 from fitcarl.core.files import WriteError
 from fitcarl.core.progress import OnProgress, Progress
-from fitcarl.errors import FitcarlError, InputError, did_you_mean, require_extra
+from fitcarl.errors import (
+    FitcarlError,
+    InputError,
+    did_you_mean,
+    escape_controls,
+    escape_json_controls,
+    require_extra,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -125,9 +132,9 @@ def show_help_without_command(context: typer.Context) -> None:
 
 def results() -> Console:
     """The console for results (stdout): no markup, no wrapping, colours on terminals only."""
-    from rich.console import Console
+    from fitcarl.cli.safe_console import SafeConsole
 
-    return Console(markup=False, emoji=False, soft_wrap=True, width=None if _has_width() else _WIDE)
+    return SafeConsole(markup=False, emoji=False, soft_wrap=True, width=None if _has_width() else _WIDE)
 
 
 def show(*lines: object) -> None:
@@ -170,7 +177,7 @@ def show_json(value: object) -> None:
     readable = "utf" in (sys.stdout.encoding or "").lower()
     text = json.dumps(value, ensure_ascii=not readable, indent=2, allow_nan=False) + "\n"
     with _output():
-        sys.stdout.write(text)
+        sys.stdout.write(escape_json_controls(text))
 
 
 def parse_split(name: str) -> Split:
@@ -252,7 +259,7 @@ class _StderrHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            sys.stderr.write(" ".join(record.getMessage().splitlines()) + "\n")
+            sys.stderr.write(escape_controls(" ".join(record.getMessage().splitlines())) + "\n")
         except Exception:
             self.handleError(record)
 
@@ -385,7 +392,7 @@ def _internal_error(error: Exception) -> int:
 
 def _fail(error: Exception, line: str, code: int) -> int:
     if os.environ.get("FITCARL_TRACEBACK") == "1":
-        traceback.print_exception(error)
+        sys.stderr.write(escape_controls("".join(traceback.format_exception(error))))
     log.error(line)
     return code
 

@@ -15,8 +15,9 @@ from fitcarl.data.io.formats import Format, format_of
 from fitcarl.data.io.frames import is_frame, to_polars
 from fitcarl.data.io.separators import OWN, WHITESPACE, likely_separators
 from fitcarl.data.io.source import read_bytes, read_text
-from fitcarl.data.io.table import name_problem, table_of_text
+from fitcarl.data.io.table import table_of_text
 from fitcarl.data.moments import time_text
+from fitcarl.data.name_rules import name_problem
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.query import Query
 

@@ -47,6 +47,7 @@ from fitcarl.data.io.validation import (
     TIMES,
     validate,
 )
+from fitcarl.data.name_rules import name_problem
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.reading import Reading
 from fitcarl.data.vocabulary import Vocabulary
@@ -194,9 +195,9 @@ def _read_concepts(file: Path, entities: int) -> Concepts:
     if len(outside):
         row = int(outside[0])
         raise table.error("an id out of range", row, "entity", int(entity[row]), f"an id from 0 to {entities - 1}")
-    blank = np.flatnonzero((names.str.strip_chars() == "").to_numpy())
-    if len(blank):
-        raise table.error("an empty name", int(blank[0]), "concept", names[int(blank[0])], "a name")
+    for name in names.unique().to_list():
+        if problem := name_problem(name):
+            raise table.error(problem, int((names == name).arg_max() or 0), "concept", name, "a name on one line")
     return Concepts.from_pairs(entities, zip(entity.tolist(), names.to_list(), strict=True))
 
 

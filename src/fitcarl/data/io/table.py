@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 _NEWLINE, _QUOTE = 10, 34
 
 
-def name_problem(name: str) -> str | None:
-    """Why a text is not a valid name in a table, or None. A name is not blank and has no tab or line break."""
-    if not name.strip():
-        return "an empty name"
-    if any(mark in name for mark in "\t\n\r\0"):
-        return "a name with a tab or a line break"
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return "a name with an unpaired surrogate"
-    return None
-
-
 def _row_at(text: bytes, byte: int) -> int:
     return 1 + text.count(b"\n", 0, byte)
 

@@ -93,8 +93,8 @@ class Table:
             infer_schema_length=0,
             columns=distinct,
         )
-        columns = dict(zip(distinct, frame.get_columns(), strict=True))
-        return [columns[place].fill_null("") for place in places]
+        columns = dict(zip(distinct, frame.fill_null("").get_columns(), strict=True))
+        return [columns[place] for place in places]
 
 
 def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: int | None = None) -> Table:

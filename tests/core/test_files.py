@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,20 @@ def test_error_of_the_computation_is_not_blamed_on_the_table(tmp_path: Path) -> 
         raise OSError("too many sockets")
     assert not isinstance(raised.value, WriteError)
     assert not list(tmp_path.iterdir())
+
+
+INSIDE_UNFINISHED_FOLDERS = {
+    *("core/files.py", "core/tables.py", "data/io/dataset_folder.py", "data/io/download.py"),
+    *("graph/columns.py", "graph/out_of_core.py", "runs/fact_index.py"),
+}
+"""Modules that open files for writing, all inside a block of ``writing``, ``replacing`` or ``complete_folder``, or that
+turn errors of the disk into an InputError themselves."""
+
+
+def test_other_modules_write_with_the_functions_of_core() -> None:
+    package = Path(files.__file__).parents[1]
+    writes = re.compile(
+        r"\.write_text\(|\.write_bytes\(|open\([^)]*[\"'][wax]b?[\"']|savefig\((?!sibling)|shutil\.copyfile\("
+    )
+    found = {path.relative_to(package).as_posix() for path in package.rglob("*.py") if writes.search(path.read_text())}
+    assert found == INSIDE_UNFINISHED_FOLDERS

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.files import remove, sync, sync_tree, temporary_sibling, writing
+from fitcarl.core.files import remove, sync, sync_tree, temporary_sibling, write_atomically, writing
 from fitcarl.data.calendar import Calendar, Granularity, granularity_of_label, parse_granule
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
@@ -107,8 +107,7 @@ def read_reading(file: Path) -> Reading:
 def write_reading(file: Path, reading: Reading) -> None:
     """Writes how facts were read, unless they were not read from columns."""
     if reading.mapping:
-        with writing(file):
-            _write_text(file, iter([json.dumps(reading.to_json(), ensure_ascii=False)]))
+        write_atomically(file, (json.dumps(reading.to_json(), ensure_ascii=False) + "\n").encode())
 
 
 def _read_names(file: Path) -> tuple[str, ...]:

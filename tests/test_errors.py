@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.errors import FitcarlError, InputError, did_you_mean
+from fitcarl.errors import FitcarlError, InputError, did_you_mean, escape_controls, escape_json_controls, listed
 
 
 def test_input_error_names_place_value_and_expectation() -> None:
@@ -47,3 +48,33 @@ def test_every_relation_id_has_a_name() -> None:
         "(stay)",
         "(start)",
     ]
+
+
+@pytest.mark.parametrize("mark", ["\x1b", "\x07", "\x00", "\x7f", "\x9b", "\u2028", "\u202e", "\u2066"])
+def test_control_characters_of_a_file_are_escaped(mark: str) -> None:
+    line = str(InputError(f"p{mark}", file=f"f{mark}", field=f"c{mark}", found=mark, expected=mark, hint=mark))
+    assert mark not in line
+    assert ascii(mark)[1:-1] in line
+
+
+def test_escaped_text_keeps_lines_and_other_scripts() -> None:
+    assert escape_controls("a\tб\n中\u200f") == "a\tб\n中\u200f"
+
+
+def test_escaped_json_has_the_same_value() -> None:
+    value = {"name": "a\x1b\x9b\u2028\u202eб"}
+    text = escape_json_controls(json.dumps(value, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert not set("\x1b\x9b\u2028\u202e") & set(text)
+
+
+def test_message_is_bounded() -> None:
+    long = "x" * 100_000
+    line = str(InputError(long, field=long, found=long, expected=long, hint=long))
+    assert len(line) < 2_000
+    assert len(str(InputError("p", found=[long]))) < 200
+
+
+def test_long_list_of_names_is_cut() -> None:
+    assert listed(["a", "b"]) == "a, b"
+    assert listed([str(number) for number in range(1, 1009)]) == "1, 2, 3, 4, 5, 6, 7, 8 and 1,000 more"

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that a terminal may obey, or that change the order of text: C0 but tabs and line breaks, DEL, C1, line and
+paragraph separators, and controls of text direction."""
+_LONGEST = {"found": 80, "field": 120, "problem": 500, "expected": 500, "hint": 500}
+"""Characters of the parts of a message; longer ones are cut."""
+_LISTED = 8
 
 
 class FitcarlError(Exception):
@@ -49,18 +56,18 @@ class InputError(FitcarlError):
             for part in (
                 self.file,
                 None if row is None else f"row {row}",
-                None if field is None else f"field {field}",
+                None if field is None else f"field {_cut(field, 'field')}",
             )
             if part
         )
-        line = f"{location}: {problem}" if location else problem
+        line = f"{location}: {_cut(problem, 'problem')}" if location else _cut(problem, "problem")
         if found is not None:
             line += f"; found {_quoted(found)}"
         if expected is not None:
-            line += f"; expected {expected}"
+            line += f"; expected {_cut(expected, 'expected')}"
         if hint:
-            line += f"; {hint}"
-        super().__init__(re.sub(r"\s*[\r\n]+\s*", " ", line))
+            line += f"; {_cut(hint, 'hint')}"
+        super().__init__(escape_controls(re.sub(r"\s*[\r\n]+\s*", " ", line)))
 
     def about(self, field: str, expected: str | None = None, hint: str = "") -> InputError:
         """The same error for a field that the user knows under another name.
@@ -101,10 +108,43 @@ def require_extra(extra: str, *modules: str, needed_by: str) -> None:
         raise MissingExtraError(f"{needed_by} needs the extra '{extra}'; install it with: {install}") from None
 
 
+def escape_controls(text: str) -> str:
+    """A text that is safe to print on a terminal: control characters as ``\\x1b`` or ``\\u202e``.
+
+    Tabs and line breaks are kept.
+
+    Args:
+        text: A text that may contain names from files.
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def escape_json_controls(text: str) -> str:
+    """JSON in which control characters are escaped as ``\\u009b``; it stands for the same value.
+
+    Args:
+        text: JSON; it has such characters in strings only.
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def listed(names: Sequence[str]) -> str:
+    """A few names, separated by commas, and the number of the others.
+
+    Args:
+        names: All names.
+    """
+    shown = ", ".join(names[:_LISTED])
+    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED:,} more"
+
+
+def _cut(text: str, part: str) -> str:
+    longest = _LONGEST[part]
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
 def _quoted(found: object) -> str:
-    if not isinstance(found, str):
-        return str(found)
-    return repr(found if len(found) <= 80 else found[:77] + "...")
+    return repr(_cut(found, "found")) if isinstance(found, str) else _cut(str(found), "found")
 
 
 def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:

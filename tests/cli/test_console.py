@@ -159,3 +159,35 @@ def test_main_commands_show_examples_that_parse(fitcarl: Command, command: str) 
         assert (program, name) == ("fitcarl", command)
         chosen = root.commands[name]  # type: ignore[attr-defined]
         chosen.make_context(name, words)
+
+
+EVIL = "\x1b]0;title\x07\x1b[31mred\x9b32m\u202e"
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_control_characters_in_names_do_not_reach_the_terminal(
+    wide: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rich.table import Table
+
+    if wide:
+        monkeypatch.setenv("COLUMNS", "200")
+    table = Table("name")
+    table.add_row(EVIL)
+    with console.messages_to_stderr():
+        console.show(EVIL, table)
+        console.show_json({"name": EVIL})
+        console.log.info(EVIL)
+    out, err = capsys.readouterr()
+    assert not set("\x1b\x07\x9b\u202e") & set(out + err)
+    assert out.count("\\x1b]0;title") == 2
+    assert "\\u001b]0;title" in out
+    assert "\\x1b]0;title" in err
+
+
+def test_traceback_has_no_control_characters(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FITCARL_TRACEBACK", "1")
+    console.exit_code_of(lambda: _raising(ValueError(EVIL)))
+    assert "\x1b" not in capsys.readouterr().err

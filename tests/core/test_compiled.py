@@ -1,14 +1,21 @@
-"""Compiled loops without reference counts."""
+"""Compiled loops without reference counts, and the cache of compiled code."""
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from numba import jit
 
-from fitcarl.core.compiled import loop
+import fitcarl
+from fitcarl.core.compiled import array_function, cache_problem, loop
+from tests.namespace import READ_ONLY, namespace
 
 
 class Columns(NamedTuple):
@@ -41,3 +48,102 @@ def test_a_loop_counts_no_references() -> None:
     fresh = jit(**_add_all.targetoptions)(_add_all.py_func)  # code from the cache cannot be inspected
     fresh(Columns(np.arange(4.0), np.zeros(4)), 2.0)
     assert "NRT_incref" not in "".join(fresh.inspect_llvm().values())
+
+
+def test_every_file_of_the_package_may_be_a_cache_folder() -> None:
+    assert cache_problem(Path(fitcarl.__file__).parent / "graph" / "__pycache__") is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no modes")
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o757])
+def test_cache_that_other_users_can_write_is_refused(mode: int, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    assert cache_problem(shared) == f"{shared} can be written by other users"
+    shared.chmod(0o700)
+    cache_problem.cache_clear()
+    assert cache_problem(shared) is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no modes")
+def test_cache_below_a_folder_that_other_users_can_write_is_refused(tmp_path: Path) -> None:
+    above = tmp_path / "above"
+    (above / "cache").mkdir(parents=True)
+    above.chmod(0o777)
+    assert cache_problem(above / "cache") == f"{above} can be written by other users"
+    above.chmod(0o1777)  # as /tmp: others can add files but not replace this one
+    cache_problem.cache_clear()
+    assert cache_problem(above / "cache") is None
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give folders away")
+def test_cache_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    os.chown(tmp_path / "cache", 12345, 12345)
+    assert cache_problem(tmp_path / "cache") == f"{tmp_path / 'cache'} belongs to another user"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can change groups")
+def test_cache_that_another_group_can_write_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    os.chown(tmp_path / "cache", 0, 12345)
+    (tmp_path / "cache").chmod(0o770)
+    assert cache_problem(tmp_path / "cache") == f"{tmp_path / 'cache'} can be written by other users"
+
+
+_USE = """
+import logging
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+import numpy as np
+from fitcarl.core.compiled import cache_folder, why_not_cached
+from fitcarl.graph.kernels import stable_order
+print(cache_folder(stable_order), why_not_cached(stable_order))
+"""
+
+
+def _used(*before: str, **environment: str) -> tuple[str, str]:
+    command = [*before, sys.executable, "-c", _USE]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no modes")
+def test_shared_cache_is_not_used_and_the_reason_is_logged_once(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    out, err = _used(NUMBA_CACHE_DIR=str(tmp_path))
+    assert out.startswith(f"None {tmp_path}")
+    assert out.endswith("can be written by other users")
+    assert err.count("compiled loops are not cached") == 1
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_private_cache_is_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    out, err = _used(NUMBA_CACHE_DIR=str(tmp_path))
+    assert out.startswith(str(tmp_path))
+    assert out.endswith(" None")
+    assert "not cached" not in err
+
+
+def test_read_only_installation_without_home_works_without_cache() -> None:
+    before = [*namespace(), READ_ONLY.format(folder=Path(fitcarl.__file__).parents[1]), "sh"]
+    out, err = _used(*before, HOME="/proc/none", XDG_CACHE_HOME="/proc/none", NUMBA_CACHE_DIR="")
+    assert out == "None no folder for them can be written"
+    assert err.count("compiled loops are not cached") == 1
+
+
+def test_cache_that_cannot_be_read_or_written_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    @array_function()
+    def double(value: float) -> float:
+        return 2 * value
+
+    cache = double._cache  # type: ignore[attr-defined]
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cache._cache_file, "load", full)
+    monkeypatch.setattr(cache._cache_file, "save", full)
+    assert double(2.0) == 4.0

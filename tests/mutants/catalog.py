@@ -23,6 +23,27 @@ MUTANTS: tuple[Mutant, ...] = (
         "fcntl.LOCK_SH | fcntl.LOCK_NB",
         ("core/test_lock.py",),
     ),
+    Mutant(
+        "a file is renamed before its content is on disk",
+        "core/files.py",
+        "    sync_tree(source)\n    source.replace(target)\n",
+        "    source.replace(target)\n    sync_tree(target)\n",
+        ("core/test_files.py",),
+    ),
+    Mutant(
+        "temporary files stay after an error",
+        "core/files.py",
+        "    finally:\n        remove(sibling)\n",
+        "    finally:\n        pass\n",
+        ("core/test_files.py",),
+    ),
+    Mutant(
+        "compiled code is loaded from folders that other users can write",
+        "core/compiled.py",
+        "if found.st_mode & _OTHERS and not is_protected",
+        "if False and not is_protected",
+        ("core/test_compiled.py",),
+    ),
     # config
     Mutant(
         "settings of other models are accepted",
@@ -39,6 +60,27 @@ MUTANTS: tuple[Mutant, ...] = (
         ("config",),
     ),
     # data
+    Mutant(
+        "names may contain control characters",
+        "data/name_rules.py",
+        "if any(category in _CONTROLS for category in categories):",
+        "if False:",
+        ("data/test_name_rules.py",),
+    ),
+    Mutant(
+        "pages of a Parquet file may claim any number of values",
+        "data/io/parquet_footer.py",
+        "if count > limit or sum(levels)",
+        "if sum(levels)",
+        ("data/io/test_parquet_footer.py",),
+    ),
+    Mutant(
+        "lines may have any length",
+        "data/io/limits.py",
+        "while len(text) - start > MAX_LINE_BYTES:",
+        "while False:",
+        ("data/io/test_limits.py",),
+    ),
     Mutant(
         "a relation is its own inverse",
         "data/relations.py",
@@ -415,6 +457,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     # training
     Mutant(
+        "resuming keeps temporary files of killed processes",
+        "training/api.py",
+        "        remove_leftovers(folder)\n",
+        "",
+        ("training/test_loop.py",),
+    ),
+    Mutant(
         "gradient ascent",
         "training/loop.py",
         "(result.loss * result.share).backward()",
@@ -610,6 +659,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ("predict/test_explanations.py",),
     ),
     # cli
+    Mutant(
+        "control characters of names reach the terminal",
+        "cli/safe_console.py",
+        "Segment(escape_controls(segment.text), segment.style)",
+        "segment",
+        ("cli/test_console.py",),
+    ),
     Mutant(
         "unusable input has the exit code of success",
         "cli/console.py",

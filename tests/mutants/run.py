@@ -91,7 +91,7 @@ def examine(mutants: list[Mutant], copies: list[Path]) -> list[Outcome]:
 def examine_one(mutant: Mutant, copy: Path) -> Outcome:
     """Plant a mutant in a copy of the checkout, run its tests, and restore the copy."""
     began = perf_counter()
-    compiled = "njit" in mutant.source.read_text(encoding="utf-8")
+    compiled = "fitcarl.core.compiled" in mutant.source.read_text(encoding="utf-8")
     mutant.plant(copy)
     try:
         code = run_tests(mutant.tests, copy, own_cache=compiled)

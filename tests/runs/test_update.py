@@ -199,7 +199,7 @@ def failing_at(step: int, error: BaseException, monkeypatch: pytest.MonkeyPatch)
         patch.setattr(np, "save", wrapped("save", np.save))
         patch.setattr(Path, "write_text", wrapped("write_text", Path.write_text))
         patch.setattr(Path, "mkdir", wrapped("mkdir", Path.mkdir))
-        patch.setattr(Path, "rename", wrapped("rename", Path.rename))
+        patch.setattr(Path, "replace", wrapped("replace", Path.replace))
         if isinstance(error, Killed):
             remove = shutil.rmtree
             patch.setattr(shutil, "rmtree", lambda *path, **how: None if len(calls) > step else remove(*path, **how))

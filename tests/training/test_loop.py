@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from fitcarl.core.files import temporary_sibling
 from fitcarl.core.progress import Progress
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.errors import InputError
@@ -89,7 +90,10 @@ def test_stopped_training_resumes_bit_for_bit(finished: Run, data: Path, tmp_pat
             should_stop=lambda: len(seen) == 4,
         )
     assert seen == [1, 2, 3, 4, 5]
+    leftover = temporary_sibling(tmp_path / "run" / "statistics.safetensors")  # as of a process that was killed
+    leftover.write_bytes(b"x")
     resume(tmp_path / "run", on_progress=on_progress)
+    assert not leftover.exists()
     assert seen == [1, 2, 3, 4, 5, 6, 7, 8]
     assert_same_weights(finished.folder.path, tmp_path / "run")
 

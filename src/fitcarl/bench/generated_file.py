@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fitcarl.core.files import replacing
 from fitcarl.synthetic import generate_world
 
 _ROW_GROUP = 250_000
@@ -26,5 +27,6 @@ def write_world(facts: int, file: Path) -> int:
     columns = {name: pl.Series(list(texts)).gather(getattr(world.quadruples, name)) for name, texts in names.items()}
     row = np.searchsorted(world.calendar.ticks, world.quadruples.time)
     columns["time"] = pl.Series(list(world.calendar.labels)).gather(row)
-    pl.DataFrame(columns).write_parquet(file, row_group_size=_ROW_GROUP)
+    with replacing(file) as sibling:
+        pl.DataFrame(columns).write_parquet(sibling, row_group_size=_ROW_GROUP)
     return len(world.vocabulary.entities)

@@ -10,7 +10,7 @@ import torch
 
 from fitcarl.config.schema import PlusConfig
 from fitcarl.config.settings import configure
-from fitcarl.core.files import write_json
+from fitcarl.core.files import write_atomically, write_json
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.facts import Facts, named_facts
 from fitcarl.data.quadruples import Quadruples
@@ -46,5 +46,5 @@ def make_run(facts: Facts, folder: Path, held_back: int) -> Path:
     run.save_weights(model.module)
     write_json(run.result, {"best_valid_mrr": 0.0})
     file = folder.with_suffix(".tsv")
-    file.write_text("".join("\t".join(row) + "\n" for row in named_facts(later, *names)), encoding="utf-8")
+    write_atomically(file, "".join("\t".join(row) + "\n" for row in named_facts(later, *names)).encode())
     return file

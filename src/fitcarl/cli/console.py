@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -19,8 +20,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 import typer
 from typer.core import TyperGroup
 
+from fitcarl.core.files import WriteError
 from fitcarl.core.progress import OnProgress, Progress
-from fitcarl.errors import FitcarlError, InputError, did_you_mean, require_extra
+from fitcarl.errors import (
+    FitcarlError,
+    InputError,
+    did_you_mean,
+    escape_controls,
+    escape_json_controls,
+    require_extra,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,6 +66,9 @@ DeviceOption = Annotated[
 
 _FOLLOWER_SECONDS = 10.0
 """How long a failed rank waits for rank 0 to end."""
+
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+"""Errors of a disk, which no change of the program avoids."""
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -120,21 +132,39 @@ def show_help_without_command(context: typer.Context) -> None:
 
 def results() -> Console:
     """The console for results (stdout): no markup, no wrapping, colours on terminals only."""
-    from rich.console import Console
+    from fitcarl.cli.safe_console import SafeConsole
 
-    return Console(markup=False, emoji=False, soft_wrap=True, width=None if _has_width() else _WIDE)
+    return SafeConsole(markup=False, emoji=False, soft_wrap=True, width=None if _has_width() else _WIDE)
 
 
 def show(*lines: object) -> None:
     """Prints human-readable results: strings or rich renderables."""
     console = results()
-    for line in lines:
-        if isinstance(line, str) or _has_width():
-            console.print(line)
-        else:
-            with console.capture() as shown:
+    with _output():
+        for line in lines:
+            if isinstance(line, str) or _has_width():
                 console.print(line)
-            sys.stdout.write("".join(f"{part.rstrip()}\n" for part in shown.get().rstrip("\n").split("\n")))
+            else:
+                with console.capture() as shown:
+                    console.print(line)
+                sys.stdout.write("".join(f"{part.rstrip()}\n" for part in shown.get().rstrip("\n").split("\n")))
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Names stdout in the error if it cannot be written, for example because it is a file on a full disk."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _discard_output()
+        raise WriteError(error.strerror or str(error), "standard output", error.errno) from None
+
+
+def _discard_output() -> None:
+    """Redirects stdout to nowhere: the interpreter flushes it again at exit, which must not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _has_width() -> bool:
@@ -145,7 +175,9 @@ def _has_width() -> bool:
 def show_json(value: object) -> None:
     """Prints one JSON value and nothing else to stdout."""
     readable = "utf" in (sys.stdout.encoding or "").lower()
-    sys.stdout.write(json.dumps(value, ensure_ascii=not readable, indent=2, allow_nan=False) + "\n")
+    text = json.dumps(value, ensure_ascii=not readable, indent=2, allow_nan=False) + "\n"
+    with _output():
+        sys.stdout.write(escape_json_controls(text))
 
 
 def parse_split(name: str) -> Split:
@@ -227,7 +259,7 @@ class _StderrHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            sys.stderr.write(" ".join(record.getMessage().splitlines()) + "\n")
+            sys.stderr.write(escape_controls(" ".join(record.getMessage().splitlines())) + "\n")
         except Exception:
             self.handleError(record)
 
@@ -316,15 +348,15 @@ def _run(command: Callable[[], object]) -> int:
     try:
         with _sigterm_as_interrupt():
             command()
-        sys.stdout.flush()
+        with _output():
+            sys.stdout.flush()
     except typer.Exit as end:
         return int(end.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         log.info("stopped")
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes stdout again at exit; redirect it so that this does not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return BROKEN_PIPE
     except UsageError as error:
         log.error(f"error: {_usage_line(error)}")
@@ -332,9 +364,9 @@ def _run(command: Callable[[], object]) -> int:
     except FitcarlError as error:
         return _fail(error, f"error: {error}", USAGE_ERROR)
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in _DISK_ERRORS:
             return _internal_error(error)
-        return _fail(error, f"error: {error.filename}: {error.strerror}", USAGE_ERROR)
+        return _fail(error, f"error: {error.filename or 'a file'}: {error.strerror or error}", USAGE_ERROR)
     except Exception as error:
         return _internal_error(error)
     return OK
@@ -360,7 +392,7 @@ def _internal_error(error: Exception) -> int:
 
 def _fail(error: Exception, line: str, code: int) -> int:
     if os.environ.get("FITCARL_TRACEBACK") == "1":
-        traceback.print_exception(error)
+        sys.stderr.write(escape_controls("".join(traceback.format_exception(error))))
     log.error(line)
     return code
 

@@ -39,9 +39,10 @@ def examine() -> dict[str, Any]:
     if missing:
         problems.append(f"not installed: {', '.join(missing)}; reinstall with pip install fitcarl")
     cache = None if "numba" in missing else _compiled_loops()
-    if cache is not None and not cache["writable"]:
+    if cache is not None and cache["problem"] is not None:
         problems.append(
-            f"{cache['folder']} is not writable: loops are compiled again at every start; set NUMBA_CACHE_DIR"
+            f"compiled loops are not cached ({cache['problem']}), so that every start compiles them again; set "
+            "NUMBA_CACHE_DIR to a private folder (mode 700): its files are pickles, which can run any code when loaded"
         )
     data = _data()
     if not data["writable"]:
@@ -102,11 +103,15 @@ def _memory() -> dict[str, int | None]:
 
 def _compiled_loops() -> dict[str, Any]:
     """The numba cache of the graph kernels; without it they are compiled at every start."""
+    from fitcarl.core.compiled import cache_folder, why_not_cached
     from fitcarl.graph import kernels
 
-    folder = Path(str(kernels.select_actions.stats.cache_path))
-    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
-    return {"folder": str(folder), "files": len(list(folder.glob("*.nbc"))), "writable": writable}
+    folder = cache_folder(kernels.select_actions)
+    return {
+        "folder": None if folder is None else str(folder),
+        "files": 0 if folder is None else len(list(folder.glob("*.nbc"))),
+        "problem": why_not_cached(kernels.select_actions),
+    }
 
 
 def _data() -> dict[str, Any]:
@@ -139,7 +144,7 @@ def _report_lines(found: dict[str, Any]) -> list[str]:
         ("device", f"--device auto is {torch['auto_device']}" if torch else "MISSING"),
         ("cores", f"{cores['usable']} of {cores['machine']}"),
         ("memory", f"{_gigabytes(memory['available'])} available of {_gigabytes(memory['total'])}"),
-        ("compiled loops", f"{cache['files']} files in {cache['folder']}" if cache else "MISSING"),
+        ("compiled loops", _cache_text(cache)),
         (
             "datasets",
             f"{', '.join(local) or 'none'} (FITCARL_DATA is {found['data']['FITCARL_DATA'] or 'not set'}, "
@@ -148,6 +153,12 @@ def _report_lines(found: dict[str, Any]) -> list[str]:
     ]
     verdict = [f"problem: {problem}" for problem in found["problems"]] or ["no problems found"]
     return [*(f"{label:<15} {value}" for label, value in rows), "", *verdict]
+
+
+def _cache_text(cache: dict[str, Any] | None) -> str:
+    if cache is None:
+        return "MISSING"
+    return "not cached" if cache["folder"] is None else f"{cache['files']} files in {cache['folder']}"
 
 
 def _gigabytes(megabytes: int | None) -> str:

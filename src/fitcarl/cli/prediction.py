@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fitcarl.cli import console
+from fitcarl.core.files import write_atomically
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -29,7 +30,7 @@ def draw(file: Path, query: Query, answers: Sequence[Answer | Explanation]) -> N
     if not any(answer.paths or isinstance(answer, Explanation) for answer in answers):
         console.log.info(f"{file}: not written, because there is no path to draw")
         return
-    file.write_text(draw_paths(query, answers), encoding="utf-8")
+    write_atomically(file, draw_paths(query, answers).encode())
     console.log.info(f"paths drawn in {file}")
 
 

@@ -1,13 +1,31 @@
-"""Compilation of loops over arrays."""
+"""Compilation of loops over arrays, and the cache of compiled code.
+
+All functions are compiled through this module, which decides about the cache in one place. Cached code is a pickle: a
+process that can write it can run code in every process that loads it. The cache is therefore used only if its folder
+can be written by this user and root only; otherwise functions are compiled at every start.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import stat
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from numba import njit
 
+_log = logging.getLogger(__name__)
+
 Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_ROOT = 0
+_PROBLEMS: dict[str, str | None] = {}
+"""File → why its functions cannot be cached."""
 
 
 def loop(**options: Any) -> Callable[[Loop], Loop]:
@@ -19,4 +37,126 @@ def loop(**options: Any) -> Callable[[Loop], Loop]:
     Args:
         options: Further options of ``numba.njit``.
     """
-    return njit(cache=True, nogil=True, _nrt=False, **options)  # type: ignore[call-overload]
+    return array_function(_nrt=False, **options)
+
+
+def array_function(**options: Any) -> Callable[[Loop], Loop]:
+    """Compiles a function of arrays that may create arrays.
+
+    Args:
+        options: Further options of ``numba.njit``.
+    """
+
+    def compile_function(function: Loop) -> Loop:
+        problem = _problem_of(function)
+        compiled: Any = njit(cache=problem is None, nogil=True, **options)(function)
+        if problem is None:
+            _tolerate_disk_errors(compiled._cache)
+        else:
+            _report(problem)
+        return cast(Loop, compiled)
+
+    return compile_function
+
+
+def cache_folder(function: Callable[..., Any]) -> Path | None:
+    """The folder where the compiled code of a function is cached; None if it is not cached.
+
+    Args:
+        function: A compiled function.
+    """
+    path = function.stats.cache_path  # type: ignore[attr-defined]
+    return None if path is None else Path(path)
+
+
+def why_not_cached(function: Callable[..., Any]) -> str | None:
+    """Why the compiled code of a function is not cached; None if it is.
+
+    Args:
+        function: A compiled function.
+    """
+    return None if cache_folder(function) is not None else _problem_of(function.py_func)  # type: ignore[attr-defined]
+
+
+def _problem_of(function: Callable[..., Any]) -> str | None:
+    """Why a function cannot be cached where numba would do so; the same for all functions of a file."""
+    file = function.__code__.co_filename
+    if file not in _PROBLEMS:
+        _PROBLEMS[file] = _find_problem(function)
+    return _PROBLEMS[file]
+
+
+def _find_problem(function: Callable[..., Any]) -> str | None:
+    try:
+        return cache_problem(Path(str(njit(cache=True)(function).stats.cache_path)))
+    except RuntimeError:  # neither NUMBA_CACHE_DIR, the package nor the user's cache can be written
+        return "no folder for them can be written"
+
+
+@lru_cache
+def _report(problem: str) -> None:
+    """Logs a problem once."""
+    _log.info("compiled loops are not cached (%s), which takes time at every start; see fitcarl doctor", problem)
+
+
+@lru_cache
+def cache_problem(folder: Path) -> str | None:
+    """Why code from a folder must not be loaded; None if it may.
+
+    Inside the package everything is trusted: a user who can write there can replace the package itself.
+
+    Args:
+        folder: A folder for compiled code.
+    """
+    if os.name != "posix":
+        return None
+    folder = folder.resolve()
+    if folder.is_relative_to(_PACKAGE):
+        return None
+    for path in (folder, *folder.parents):
+        try:
+            found = path.stat()
+        except OSError as error:
+            return f"{path} cannot be examined ({error.strerror})"
+        if found.st_uid not in (_ROOT, os.geteuid()):
+            return f"{path} belongs to another user"
+        # Files in a sticky folder such as /tmp cannot be renamed or removed by others: those below it are safe.
+        is_protected = path != folder and bool(found.st_mode & stat.S_ISVTX)
+        if found.st_mode & _OTHERS and not is_protected and not _only_own_group(found):
+            return f"{path} can be written by other users"
+    return None
+
+
+def _only_own_group(found: os.stat_result) -> bool:
+    """Whether a folder can be written by its group only, and that is root's or the private group of this user."""
+    if found.st_mode & stat.S_IWOTH:
+        return False
+    if found.st_gid == _ROOT:
+        return True
+    import grp
+    import pwd
+
+    try:
+        group = grp.getgrgid(found.st_gid)
+        return group.gr_name == pwd.getpwuid(os.geteuid()).pw_name and set(group.gr_mem) <= {group.gr_name}
+    except KeyError:
+        return False
+
+
+def _tolerate_disk_errors(cache: Any) -> None:
+    """Lets a function be compiled again if its cache cannot be read, and not be cached if the disk is full."""
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_overload(*arguments: Any) -> Any:
+        try:
+            return load(*arguments)
+        except OSError:
+            return None
+
+    def save_overload(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError:
+            return
+
+    cache.load_overload, cache.save_overload = load_overload, save_overload

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from fitcarl.core.files import write_json
+from fitcarl.core.files import move_into_place, remove, replacing, temporary_sibling, write_json, writing
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,32 +38,33 @@ def table_writer(file: Path, record: Mapping[str, Any] | None = None) -> Iterato
         record: What the table is computed from; ``read_record`` returns it.
 
     Raises:
-        InputError: If the suffix is unknown.
+        InputError: If the suffix is unknown, or the file cannot be written.
     """
     check_table_path(file)
-    sibling = file.with_name(f".{file.name}.{os.getpid()}")
+    sibling = temporary_sibling(file)
     try:
         if file.suffix == ".parquet":
-            sibling.mkdir()
-            pieces = _Pieces(sibling, record)
+            with writing(file):
+                sibling.mkdir()
+            pieces = _Pieces(file, sibling, record)
             yield pieces
             result = sibling / "all"
             pieces.join(result)
         else:
             result = sibling
-            with sibling.open("wb") as out:
-                yield _Lines(out, file.suffix)
-        with result.open("rb+") as written:
-            os.fsync(written.fileno())
-        if record is not None and file.suffix != ".parquet":
-            file.unlink(missing_ok=True)  # so that a record never stands beside an older table
-            write_json(record_path(file), record)
-        result.replace(file)
+            with writing(file):
+                out = sibling.open("wb")
+            with out:
+                yield _Lines(file, out)
+                with writing(file):
+                    out.flush()
+        with writing(file):
+            if record is not None and file.suffix != ".parquet":
+                file.unlink(missing_ok=True)  # so that a record never stands beside an older table
+                write_json(record_path(file), record)
+            move_into_place(result, file)
     finally:
-        if sibling.is_dir():
-            shutil.rmtree(sibling)
-        else:
-            sibling.unlink(missing_ok=True)
+        remove(sibling)
 
 
 def record_path(file: Path) -> Path:
@@ -102,8 +102,7 @@ def join_tables(files: Sequence[Path], file: Path) -> None:
         file: The file to write; an existing one is replaced.
     """
     check_table_path(file)
-    sibling = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
+    with replacing(file) as sibling:
         if file.suffix == ".parquet":
             import polars as pl
 
@@ -115,11 +114,6 @@ def join_tables(files: Sequence[Path], file: Path) -> None:
                         if number and file.suffix != ".jsonl":
                             rows.readline()  # the header
                         shutil.copyfileobj(rows, out)
-        with sibling.open("rb+") as written:
-            os.fsync(written.fileno())
-        sibling.replace(file)
-    finally:
-        sibling.unlink(missing_ok=True)
 
 
 def check_table_path(file: Path, field: str | None = None) -> None:
@@ -141,33 +135,36 @@ def check_table_path(file: Path, field: str | None = None) -> None:
 class _Lines:
     """Rows of text, appended to a file."""
 
-    def __init__(self, out: IO[bytes], suffix: str) -> None:
-        self._out, self._suffix, self._begun = out, suffix, False
+    def __init__(self, file: Path, out: IO[bytes]) -> None:
+        self._file, self._out, self._begun = file, out, False
 
     def write(self, frame: pl.DataFrame) -> None:
-        if self._suffix == ".jsonl":
-            frame.write_ndjson(self._out)
-        else:
-            separator = "," if self._suffix == ".csv" else "\t"
-            frame.write_csv(self._out, include_header=not self._begun, separator=separator)
+        with writing(self._file):
+            if self._file.suffix == ".jsonl":
+                frame.write_ndjson(self._out)
+            else:
+                separator = "," if self._file.suffix == ".csv" else "\t"
+                frame.write_csv(self._out, include_header=not self._begun, separator=separator)
         self._begun = True
 
 
 class _Pieces:
     """Parquet files in a folder, which are joined at the end; only one piece is in memory."""
 
-    def __init__(self, folder: Path, record: Mapping[str, Any] | None) -> None:
-        self._folder, self._count = folder, 0
+    def __init__(self, file: Path, folder: Path, record: Mapping[str, Any] | None) -> None:
+        self._file, self._folder, self._count = file, folder, 0
         self._metadata = None if record is None else {_RECORD: json.dumps(record)}
 
     def write(self, frame: pl.DataFrame) -> None:
-        frame.write_parquet(self._folder / f"{self._count:08}.parquet", metadata=self._metadata)
+        with writing(self._file):
+            frame.write_parquet(self._folder / f"{self._count:08}.parquet", metadata=self._metadata)
         self._count += 1
 
     def join(self, file: Path) -> None:
         import polars as pl
 
-        if self._count == 1:
-            (self._folder / f"{0:08}.parquet").replace(file)
-        else:
-            pl.scan_parquet(self._folder / "*.parquet", glob=True).sink_parquet(file, metadata=self._metadata)
+        with writing(self._file):
+            if self._count == 1:
+                (self._folder / f"{0:08}.parquet").replace(file)
+            else:
+                pl.scan_parquet(self._folder / "*.parquet", glob=True).sink_parquet(file, metadata=self._metadata)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fitcarl.data.calendar import GRANULARITY_UNITS, Calendar, Granularity
 from fitcarl.data.facts import Facts
+from fitcarl.data.look_alikes import LookAlikes, find_look_alikes
 from fitcarl.data.periods import Periods, count_by_period, sparkline
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.similar_names import SimilarNames, find_similar_names
@@ -85,6 +86,7 @@ class FactsProfile:
     both_sides: float | None
     """Share of the entities with two or more facts that occur as subject and as object; None if there are none."""
     similar_names: SimilarNames
+    look_alikes: LookAlikes
 
     @property
     def two_sided(self) -> bool:
@@ -132,6 +134,12 @@ class FactsProfile:
                 "entities": [list(group) for group in similar.entities],
                 "relations": [list(group) for group in similar.relations],
             },
+            "look_alikes": {
+                "count": self.look_alikes.count,
+                "entities": [list(group) for group in self.look_alikes.entities],
+                "relations": [list(group) for group in self.look_alikes.relations],
+                "mixed_scripts": list(self.look_alikes.mixed_scripts),
+            },
         }
 
     def render(self) -> str:
@@ -152,6 +160,7 @@ class FactsProfile:
             ("repeats", self._repeats_text()),
             ("sides", self._sides()),
             ("similar names", self._similar_text()),
+            ("look-alikes", self._look_alike_text()),
         ]
         width = max(len(label) for label, _ in rows)
         return "\n".join(f"{label:<{width}}  {text}".rstrip() for label, text in rows if text)
@@ -212,6 +221,16 @@ class FactsProfile:
             f"{examples}{'; …' if len(groups) > _EXAMPLES else ''} (--normalise merges them)"
         )
 
+    def _look_alike_text(self) -> str:
+        """Names in ASCII, because they look alike otherwise; empty if there are none."""
+        found = self.look_alikes
+        groups = [" = ".join(map(ascii, group)) for group in (*found.entities, *found.relations)]
+        shown = [*groups, *(f"{name!a} mixes scripts" for name in found.mixed_scripts)]
+        if not shown:
+            return ""
+        examples = "; ".join(shown[:_EXAMPLES]) + ("; …" if len(shown) > _EXAMPLES else "")
+        return f"{_counted(found.count, 'name')} that can be taken for another one: {examples}"
+
 
 def profile_facts(facts: Facts, unit: float | None = None) -> FactsProfile:
     """Describes facts for an analyst.
@@ -255,6 +274,7 @@ def profile_facts(facts: Facts, unit: float | None = None) -> FactsProfile:
         ),
         both_sides=_both_sides(known, entity_facts),
         similar_names=find_similar_names(facts),
+        look_alikes=find_look_alikes(names),
     )
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.core.compiled import array_function
 from fitcarl.graph.kernels import lower_bound
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _is_in(values: NDArray[np.int32], low: int, high: int, value: int) -> bool:
     """Whether a value is in the ascending part ``low:high`` of an array."""
     position = lower_bound(values, low, high, value)
     return position < high and values[position] == value
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def count_better(
     first: int,
     last: int,

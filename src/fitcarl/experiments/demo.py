@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fitcarl.core.files import write_json
+from fitcarl.core.files import write_atomically, write_json
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import named_facts
 from fitcarl.evaluation.protocol import evaluate_scorer
@@ -134,7 +134,7 @@ def write_demo_report(run: Run, dataset: Dataset, world: World, file: Path) -> D
     report = DemoReport(file, reports, shown, len(confirmed), visible, len(right), len(cases), example)
     over_time = file.with_name("over_time.svg")
     performance_over_time(reports[0], over_time)
-    file.write_text(_html(report, run, over_time), encoding="utf-8")
+    write_atomically(file, _html(report, run, over_time).encode())
     return report
 
 

@@ -12,12 +12,14 @@ import re
 import shutil
 import socket
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fitcarl.core.files import writing
 from fitcarl.core.progress import OnProgress, Progress, ShouldStop, ignore_progress
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.io.registry import load_dataset, resolve_source
@@ -83,9 +85,7 @@ def tune(
     space = plan.space
     dataset = without_test(load_dataset(resolve_source(plan.data)))
     assert not len(dataset.test)
-    study = open_study(plan, storage, dataset)
     wanted = trials or space.size or _DEFAULT_TRIALS
-    retry_stopped_trials(study)
     default = Path("studies") if is_database(storage) else Path(storage).with_name(f"{Path(storage).name}.trials")
     runs = (default if folder is None else Path(folder)) / re.sub(r"\W+", "_", plan.key)
     objective = TrialObjective(plan, space, dataset, runs, on_progress, should_stop)
@@ -94,10 +94,14 @@ def tune(
         if objective.interrupted or started_trials(study) >= wanted:
             study.stop()
 
-    if started_trials(study) < wanted:
-        study.optimize(objective, callbacks=[stop_at_end], catch=(FitcarlError, TrainingInterrupted))
+    with nullcontext() if is_database(storage) else writing(Path(storage)):
+        study = open_study(plan, storage, dataset)
+        retry_stopped_trials(study)
+        if started_trials(study) < wanted:
+            study.optimize(objective, callbacks=[stop_at_end], catch=(FitcarlError, TrainingInterrupted))
+        if objective.interrupted:
+            queue_again(study, study.get_trials(deepcopy=False)[objective.number])
     if objective.interrupted:
-        queue_again(study, study.get_trials(deepcopy=False)[objective.number])
         raise TrainingInterrupted("interrupted; run the same command again to resume")
     result = study_result(study, plan)
     failed = [trial for trial in study.get_trials(deepcopy=False) if "error" in trial.user_attrs]

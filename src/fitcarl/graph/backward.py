@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from fitcarl.core.arrays import read_only_arrays
+from fitcarl.core.compiled import array_function
 from fitcarl.graph.actions import ActionSpace
 from fitcarl.graph.kernels import ActionColumns, EdgeColumns, StateColumns, lower_bound
 from fitcarl.graph.temporal import TemporalGraph, check_range
@@ -59,7 +59,7 @@ def backward_action_space(
     return ActionSpace(relation, target, time, mask, edge)
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _visible_ends(states: StateColumns, base: EdgeColumns, overlay: EdgeColumns) -> NDArray[np.int64]:
     """int64 [states, 4]: first and end position of the edges that a state may use, in the base and in the overlay."""
     ends = np.empty((len(states.entity), 4), dtype=np.int64)
@@ -75,7 +75,7 @@ def _visible_ends(states: StateColumns, base: EdgeColumns, overlay: EdgeColumns)
     return ends
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _is_later(first: EdgeColumns, i: int, second: EdgeColumns, j: int) -> bool:
     """Whether edge i of the first comes after edge j of the second by (time, relation, target)."""
     if first.time[i] != second.time[j]:
@@ -85,7 +85,7 @@ def _is_later(first: EdgeColumns, i: int, second: EdgeColumns, j: int) -> bool:
     return bool(first.target[i] > second.target[j])
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _latest_edges(
     count: NDArray[np.int64], ends: NDArray[np.int64], base: EdgeColumns, overlay: EdgeColumns, out: ActionColumns
 ) -> None:

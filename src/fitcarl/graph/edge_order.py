@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import Positions, offsets_of, read_only
+from fitcarl.core.compiled import array_function
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.kernels import stable_order
@@ -67,7 +67,7 @@ def _by_radix_sort(edges: Quadruples, moment: Ids, entities: int, directed: int,
     return edges.relation[order], edges.object[order], moment[order]
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _distribute(
     subject: Ids,
     relation: Ids,
@@ -85,7 +85,7 @@ def _distribute(
         start[subject[edge]] += 1
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _sort_each(
     low: int,
     high: int,

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from fitcarl.core.compiled import loop
+from fitcarl.core.compiled import array_function, loop
 
 ADAPTIVE, NEAREST, RANDOM = 0, 1, 2
 
@@ -96,7 +95,7 @@ def lower_bound(values: NDArray[np.integer[Any]], low: int, high: int, value: in
     return low
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def lower_bounds(
     values: NDArray[np.int32], low: NDArray[np.int64], high: NDArray[np.int64], value: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -131,7 +130,7 @@ def visible_edges(edges: EdgeColumns, query: int, node: int, before: int) -> tup
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def count_visible(
     edges: EdgeColumns, query: NDArray[np.int64], node: NDArray[np.int32], before: NDArray[np.int32]
 ) -> NDArray[np.int64]:
@@ -143,7 +142,7 @@ def count_visible(
     return count
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def stable_order(keys: NDArray[np.int32], order: NDArray[np.uint32], buckets: int) -> NDArray[np.uint32]:
     """``order`` sorted stably by ``keys[order]``, which are in [0, buckets): one pass of a radix sort."""
     start = np.zeros(buckets + 1, dtype=np.int64)
@@ -159,7 +158,7 @@ def stable_order(keys: NDArray[np.int32], order: NDArray[np.uint32], buckets: in
     return out
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def find_edges(
     edges: EdgeColumns,
     source: NDArray[np.int32],
@@ -189,7 +188,7 @@ def find_edges(
     return found
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def keep_smallest(keys: NDArray[np.int64], count: int, size: int) -> int:
     """Moves the ``size`` smallest of ``keys[:count]`` to the front and returns the largest of them (quickselect)."""
     low, high, position = 0, count - 1, size - 1
@@ -221,7 +220,7 @@ def keep_smallest(keys: NDArray[np.int64], count: int, size: int) -> int:
     return keys[position]
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _hash(a: np.uint64, b: np.uint64) -> np.uint64:
     """A 64-bit hash of two words."""
     x = a ^ (b * np.uint64(0x9E3779B97F4A7C15))
@@ -232,7 +231,7 @@ def _hash(a: np.uint64, b: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _state_hash(seed: int, states: StateColumns, state: int) -> np.uint64:
     """Depends on the state only, so that a state has the same random actions in every batch."""
     times = np.uint64(np.uint32(states.query_time[state])) << np.uint64(32)
@@ -240,7 +239,7 @@ def _state_hash(seed: int, states: StateColumns, state: int) -> np.uint64:
     return _hash(_hash(np.uint64(seed), np.uint64(states.entity[state])), times)
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _push_edges(
     keys: NDArray[np.int64],
     count: int,
@@ -277,7 +276,7 @@ def _push_edges(
     return count, bound
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _write_action(
     out: ActionColumns, state: int, column: int, edges: EdgeColumns, edge: int, first_number: int
 ) -> None:
@@ -287,7 +286,7 @@ def _write_action(
     out.edge[state, column] = first_number + edge
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def select_actions(
     size: int, states: StateColumns, rule: SamplingRule, base: EdgeColumns, overlay: EdgeColumns, out: ActionColumns
 ) -> None:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.core.compiled import array_function
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.kernels import PatchColumns
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
@@ -78,7 +78,7 @@ def patch_groups(
     return PatchColumns(key, ends - size, ends), copied
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _copy_others(offsets: Positions, group: Positions, first: Positions, hidden: Positions, out: Positions) -> None:
     """The positions of each group without the hidden ones, which are ascending."""
     count = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 
 from fitcarl.core.arrays import sha256_of_arrays
+from fitcarl.core.files import complete_folder
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
 from fitcarl.graph.columns import COLUMNS, open_columns, write_description
@@ -23,24 +23,20 @@ def save_graph(graph: TemporalGraph, folder: str | Path) -> Path:
 
     Raises:
         ValueError: If the graph has an overlay.
-        InputError: If the folder exists.
+        InputError: If the folder exists or cannot be written.
     """
     if len(graph.overlay):
         raise ValueError("a graph with an overlay cannot be stored: overlays belong to tasks")
     folder = Path(folder)
     if folder.exists():
         raise InputError("exists already", file=folder, expected="a new folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = folder.with_name(folder.name + ".unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    sha256 = {}
-    for name in COLUMNS:
-        column = getattr(graph.base, name)
-        np.save(unfinished / f"{name}.npy", column)
-        sha256[name] = sha256_of_arrays(column)
-    write_description(unfinished, graph.relations.count, len(graph.base), sha256)
-    unfinished.rename(folder)
+    with complete_folder(folder) as unfinished:
+        sha256 = {}
+        for name in COLUMNS:
+            column = getattr(graph.base, name)
+            np.save(unfinished / f"{name}.npy", column)
+            sha256[name] = sha256_of_arrays(column)
+        write_description(unfinished, graph.relations.count, len(graph.base), sha256)
     return folder
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fitcarl.data.io.roles import COLUMNS
-from fitcarl.data.io.table import name_problem
 from fitcarl.data.moments import time_text
+from fitcarl.data.name_rules import name_problem
 from fitcarl.errors import InputError
 
 

@@ -12,9 +12,9 @@ from fitcarl.data.calendar import Calendar
 from fitcarl.data.io.columns import ColumnMapping
 from fitcarl.data.io.further_facts import read_further_columns
 from fitcarl.data.io.read_options import ReadOptions
-from fitcarl.data.io.table import name_problem
 from fitcarl.data.io.timestamps import is_time
 from fitcarl.data.moments import AnyTime
+from fitcarl.data.name_rules import name_problem
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.reading import Reading
 from fitcarl.data.vocabulary import Vocabulary

@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from fitcarl.data.io.formats import Format, format_of
 from fitcarl.data.io.frames import is_frame, to_polars
+from fitcarl.data.io.limits import check_decoded_size
+from fitcarl.data.io.parquet import damage_as_input_error
+from fitcarl.data.io.parquet_footer import read_footer
 from fitcarl.data.io.separators import OWN, WHITESPACE, likely_separators
 from fitcarl.data.io.source import read_bytes, read_text
-from fitcarl.data.io.table import name_problem, table_of_text
+from fitcarl.data.io.table import table_of_text
 from fitcarl.data.moments import time_text
+from fitcarl.data.name_rules import name_problem
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.query import Query
 
@@ -250,13 +254,10 @@ def _read_parquet(file: Path) -> pl.DataFrame:
     import polars as pl
 
     content = read_bytes(file)
-    if content[:4] != b"PAR1":
-        raise InputError("not a Parquet file", file=file, found=content[:4], expected="a file that starts with PAR1")
-    try:
+    footer = read_footer(file, content)
+    check_decoded_size(file, footer.rows, footer.check_pages(footer.columns))
+    with damage_as_input_error(file):
         return pl.read_parquet(io.BytesIO(content))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = " ".join(str(error).split())[:160]
-        raise InputError(f"a damaged Parquet file ({reason})", file=file, expected="a readable file") from None
 
 
 def row_ids(columns: Columns) -> list[str | int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fitcarl.core.files import replacing
 from fitcarl.errors import require_extra
 
 COLOURS = ("#1f5fa8", "#d1662c", "#2f8f5b", "#8b4fa3", "#b8902a", "#5f6b77")
@@ -29,7 +30,8 @@ def save_figure(figure: Any, path: str | Path) -> None:
     """Writes the figure without date and random ids, so that equal contents give equal files."""
     from matplotlib import rc_context
 
-    suffix = Path(path).suffix.lower()
+    file = Path(path)
+    suffix = file.suffix.lower()
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
-    with rc_context({"svg.hashsalt": "fitcarl"}):
-        figure.savefig(path, metadata=metadata)
+    with rc_context({"svg.hashsalt": "fitcarl"}), replacing(file) as sibling:
+        figure.savefig(sibling, format=suffix[1:], metadata=metadata)

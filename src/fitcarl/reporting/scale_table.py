@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fitcarl.core.files import replacing
+
 _ANSWERS = {
     "load_seconds": "load, s",
     "private_mb": "private memory after loading, MB",
@@ -56,7 +58,8 @@ def plot_growth(result: Mapping[str, Any], file: Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel="facts", ylabel="CPU seconds")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.savefig(file)
+    with replacing(file) as sibling:
+        figure.savefig(sibling, format=file.suffix[1:])
 
 
 def _cost(size: Mapping[str, Any], name: str) -> float | None:

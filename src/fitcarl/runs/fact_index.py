@@ -5,7 +5,6 @@ Names and distinct times are held in memory, facts are not. The files are those 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from fitcarl.core.files import read_json, write_json
+from fitcarl.core.files import complete_folder, read_json, remove, write_json
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
@@ -224,14 +223,11 @@ def _read_all(
 @contextmanager
 def _unfinished(folder: Path) -> Iterator[tuple[Path, Path]]:
     """A folder that is renamed at the end, and one for temporary files; both are removed after an error."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished, scratch = (folder.with_name(f"{folder.name}.{kind}") for kind in ("unfinished", "scratch"))
-    for path in (unfinished, scratch):
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir()
-    try:
-        yield unfinished, scratch
-        unfinished.rename(folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        shutil.rmtree(scratch, ignore_errors=True)
+    scratch = folder.with_name(f"{folder.name}.scratch")
+    with complete_folder(folder) as unfinished:
+        remove(scratch)
+        try:
+            scratch.mkdir()
+            yield unfinished, scratch
+        finally:
+            remove(scratch)

@@ -188,8 +188,8 @@ class RunFolder:
         if not self.environment.exists():
             write_json(self.environment, environment())
         if not self.vocabulary.exists():
+            write_reading(self.reading, dataset.reading)  # first: it is not written again if there are names
             write_names(self.vocabulary, dataset.vocabulary, dataset.calendar, dataset.concepts)
-            write_reading(self.reading, dataset.reading)
         if not self.example.exists():
             example = make_example(dataset, config.shots, rename_entity=keep_all_facts)
             if example is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,7 +13,7 @@ import numpy as np
 
 import fitcarl
 from fitcarl.core.arrays import sha256_of_arrays
-from fitcarl.core.files import read_json
+from fitcarl.core.files import move_into_place, read_json
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.progress import OnProgress, Progress, ignore_progress
 from fitcarl.data.facts import named_facts
@@ -242,11 +241,10 @@ def _write(run: Run, model: TrainableModel, change: _Change, record: UpdateRecor
         history = replace(
             history, updates=(*history.updates[:-1], replace(record, background_digest=_digest(unfinished)))
         )
-        _sync(unfinished)
-        unfinished.rename(finished)
+        move_into_place(unfinished, finished)
         write_history(root, history)
         if target is not None:
-            root.rename(target)
+            move_into_place(root, target)
     except BaseException as error:
         shutil.rmtree(unfinished if target is None else root, ignore_errors=True)
         if target is None and read_history(root).current != history.current:
@@ -288,17 +286,6 @@ def _remove_leftovers(root: Path, current: str) -> None:
     for path in root.glob("update-*"):
         if path.name != current:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    """Waits until the files of a folder are on disk."""
-    for path in sorted(folder.rglob("*")):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            with suppress(OSError):  # not every file system can sync folders
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _new_folder(out: Path) -> Path:

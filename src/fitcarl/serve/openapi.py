@@ -9,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 
+from fitcarl.core.files import write_atomically
 from fitcarl.serve.app import create_api
 
 
@@ -20,7 +21,7 @@ def openapi_json() -> str:
 def write_openapi(arguments: list[str]) -> None:
     """Writes the document to the given file, or to stdout."""
     if arguments:
-        Path(arguments[0]).write_text(openapi_json(), encoding="utf-8")
+        write_atomically(Path(arguments[0]), openapi_json().encode())
     else:
         sys.stdout.write(openapi_json())
 

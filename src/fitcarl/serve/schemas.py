@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Discriminator,
 
 from fitcarl.config.base import Setting
 from fitcarl.data.calendar import Granularity
-from fitcarl.data.io.table import name_problem
+from fitcarl.data.name_rules import name_problem
 from fitcarl.predict.schemas import FactSchema, JsonModel, QuerySchema
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f]+$"

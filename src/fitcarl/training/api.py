@@ -14,6 +14,7 @@ import torch
 from fitcarl.config.base import Setting
 from fitcarl.config.settings import configure
 from fitcarl.core.device import resolve_device
+from fitcarl.core.files import remove_leftovers
 from fitcarl.core.lock import lock_folder
 from fitcarl.core.process_group import ProcessGroup, launched_processes
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop, ignore_progress
@@ -203,6 +204,7 @@ def _writing(folder: Path, on_progress: OnProgress | None, processes: ProcessGro
         yield ignore_progress
         return
     with lock_folder(folder), reporting(on_progress) as report:
+        remove_leftovers(folder)
         yield report
 
 

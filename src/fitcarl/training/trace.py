@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fitcarl.core.files import write_atomically
+from fitcarl.core.files import append_line, replacing, write_atomically
 
 _log = logging.getLogger(__name__)
 
@@ -36,8 +36,7 @@ class TraceEntry:
 
 def append(file: Path, entry: TraceEntry) -> None:
     """Adds one entry."""
-    with file.open("a", encoding="utf-8") as out:
-        out.write(json.dumps(asdict(entry)) + "\n")
+    append_line(file, json.dumps(asdict(entry)))
 
 
 def read(file: Path) -> list[TraceEntry]:
@@ -83,4 +82,5 @@ def plot_curve(entries: list[TraceEntry], file: Path) -> None:
     for panel in panels:
         panel.set_xlabel("episode")
         panel.spines[["top", "right"]].set_visible(False)
-    figure.savefig(file)
+    with replacing(file) as sibling:
+        figure.savefig(sibling, format=file.suffix[1:])

@@ -24,6 +24,8 @@ from fitcarl.errors import InputError
 _CLEARLY_NAMED = 3
 _MANY, _FEW_ROWS, _FEWEST_VALUES = 12, 20, 5
 """Distinct values of integers that may count time; rows, and values of a column, that are enough to judge by."""
+_COMPARED = 40
+"""Columns that are compared with each other for a proposal."""
 _CLOCK = re.compile(r"\s*[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(\s*[AaPp][Mm])?\s*")
 _SHORT_DATE = re.compile(r"\s*[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2}(\s.*)?")
 _OTHER_DATES = {
@@ -334,7 +336,7 @@ class _Sample:
         ends: list[Role] = [role for role in ("subject", "object") if role not in guess]
         if len(ends) == 2 and len(free) >= 2:
             usual = (free[0], free[min(2, len(free) - 1)])
-            pair = max(combinations(free, 2), key=lambda pair: (self._overlap(*pair), pair == usual))
+            pair = max(combinations(free[:_COMPARED], 2), key=lambda pair: (self._overlap(*pair), pair == usual))
             guess["subject"], guess["object"] = pair
         elif len(ends) == 1 and free:
             guess[ends[0]] = max(free, key=lambda position: len(set(self.values[position])))

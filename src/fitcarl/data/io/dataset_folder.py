@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fitcarl.core.files import remove, sync, sync_tree, temporary_sibling, write_atomically, writing
 from fitcarl.data.calendar import Calendar, Granularity, granularity_of_label, parse_granule
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.cuts import Cuts
@@ -47,6 +47,7 @@ from fitcarl.data.io.validation import (
     TIMES,
     validate,
 )
+from fitcarl.data.name_rules import name_problem
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.reading import Reading
 from fitcarl.data.vocabulary import Vocabulary
@@ -106,7 +107,7 @@ def read_reading(file: Path) -> Reading:
 def write_reading(file: Path, reading: Reading) -> None:
     """Writes how facts were read, unless they were not read from columns."""
     if reading.mapping:
-        _write_text(file, iter([json.dumps(reading.to_json(), ensure_ascii=False)]))
+        write_atomically(file, (json.dumps(reading.to_json(), ensure_ascii=False) + "\n").encode())
 
 
 def _read_names(file: Path) -> tuple[str, ...]:
@@ -193,9 +194,9 @@ def _read_concepts(file: Path, entities: int) -> Concepts:
     if len(outside):
         row = int(outside[0])
         raise table.error("an id out of range", row, "entity", int(entity[row]), f"an id from 0 to {entities - 1}")
-    blank = np.flatnonzero((names.str.strip_chars() == "").to_numpy())
-    if len(blank):
-        raise table.error("an empty name", int(blank[0]), "concept", names[int(blank[0])], "a name")
+    for name in names.unique().to_list():
+        if problem := name_problem(name):
+            raise table.error(problem, int((names == name).arg_max() or 0), "concept", name, "a name on one line")
     return Concepts.from_pairs(entities, zip(entity.tolist(), names.to_list(), strict=True))
 
 
@@ -311,24 +312,23 @@ def _replacing(folder: Path) -> Iterator[Path]:
     in_place = folder.is_dir() and (not any(folder.iterdir()) or Path.cwd().is_relative_to(folder))
     parent_folder = folder if in_place else folder.parent
     missing = [parent for parent in folder.parents if not parent.exists()]
-    work: Path | None = None
-    try:
-        parent_folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=parent_folder))
-        (work / "new").mkdir()
-        yield work / "new"
-        (_exchange_files if in_place else _exchange)(work / "new", folder, work / "old")
-    except BaseException as error:
-        if work is not None:
+    work = temporary_sibling(parent_folder / folder.name)
+    with writing(folder):
+        try:
+            parent_folder.mkdir(parents=True, exist_ok=True)
+            work.mkdir()
+            (work / "new").mkdir()
+            yield work / "new"
+            sync_tree(work / "new")
+            (_exchange_files if in_place else _exchange)(work / "new", folder, work / "old")
+            sync(parent_folder)
+        except BaseException:
             shutil.rmtree(work / "new", ignore_errors=True)
-        for created in ([work] if work else []) + missing:
-            with suppress(OSError):
-                created.rmdir()
-        if isinstance(error, OSError):
-            problem = f"cannot be written: {error.strerror or error}"
-            raise InputError(problem, file=folder, expected="a writable folder") from None
-        raise
-    shutil.rmtree(work, ignore_errors=True)
+            for created in (work, *missing):
+                with suppress(OSError):
+                    created.rmdir()
+            raise
+    remove(work)
 
 
 def _exchange(new: Path, folder: Path, old: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from fitcarl.data.io.column_detection import has_header, map_columns, missing_columns
 from fitcarl.data.io.columns import SAMPLE_ROWS, ColumnMapping, FactColumns, fact_columns
 from fitcarl.data.io.layouts import recognized_layout
+from fitcarl.data.io.limits import check_column_count, sample_rows
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.roles import COLUMNS
 from fitcarl.data.io.separators import (
@@ -137,6 +138,8 @@ def _lay_out(
         padded, text = plain is not text, plain
     skipped = _comments(lines, separator)
     text = text.split(b"\n", skipped)[skipped]
+    if separator != WHITESPACE:
+        check_column_count(path, 1 + text.count(separator.encode(), 0, text.find(b"\n") if b"\n" in text else None))
     quoted = is_quoted(lines[skipped], separator)
     if separator == WHITESPACE:
         text = b"\n".join(b"\t".join(_blank_separated(row)) for row in text.split(b"\n"))
@@ -155,7 +158,9 @@ def _lay_out(
     skip = int(names is not None)
     if len(table) == skip:
         raise InputError("a header without facts", file=path, row=1, expected="at least one fact below it")
-    mapping = map_columns(path, names, table.head(SAMPLE_ROWS, skip), options.columns, options.relation, options.judge)
+    mapping = map_columns(
+        path, names, table.head(sample_rows(table.width), skip), options.columns, options.relation, options.judge
+    )
     return TextLayout(separator, quoted, skipped, bool(skip), mapping, padded, options.skip_incomplete), table
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fitcarl.core.files import move_into_place
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.errors import InputError
 
@@ -84,7 +84,7 @@ def fetch(
                 continue
             found = file_sha256(part)
             if found == sha256:
-                os.replace(part, target)
+                move_into_place(part, target)
                 return target
             part.unlink()
             if not resumed:

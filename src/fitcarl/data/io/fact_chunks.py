@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-from fitcarl.data.io.columns import SAMPLE_ROWS, ColumnMapping, FactColumns
+from fitcarl.data.io.columns import ColumnMapping, FactColumns
 from fitcarl.data.io.delimited import TextLayout, layout_of_head
 from fitcarl.data.io.formats import format_of
 from fitcarl.data.io.layouts import find_layout
+from fitcarl.data.io.limits import sample_rows
 from fitcarl.data.io.parquet import columns_of_frame, damage_as_input_error, map_frame
+from fitcarl.data.io.parquet_footer import read_footer
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.requested_columns import check_columns
 from fitcarl.data.io.separators import WHITESPACE
@@ -88,14 +91,17 @@ def open_chunks(path: Path, options: ReadOptions, scratch: Path) -> FactChunks:
 def _of_parquet(path: Path, options: ReadOptions) -> FactChunks:
     import polars as pl
 
-    with path.open("rb") as file:
-        start = file.read(4)
-    if start != b"PAR1":
-        raise InputError("not a Parquet file", file=path, found=start, expected="a file that starts with PAR1")
-    with damage_as_input_error(path):
-        mapping = map_frame(path, pl.scan_parquet(path, glob=False).head(SAMPLE_ROWS).collect(), options)
-        rows = int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
-    return FactChunks(path, path, mapping.names or (), mapping, options, rows, 1)
+    if not path.stat().st_size:
+        raise InputError("an empty file", file=path, expected="a Parquet file")
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        footer = read_footer(path, content)
+        rows = sample_rows(len(footer.columns))
+        footer.check_pages(footer.columns, rows)
+        with damage_as_input_error(path):
+            mapping = map_frame(path, pl.scan_parquet(path, glob=False).head(rows).collect(), options)
+        names = mapping.names or ()
+        footer.check_pages([names[position] for position in mapping.positions.values()])
+    return FactChunks(path, path, names, mapping, options, footer.rows, 1)
 
 
 def _of_text(path: Path, format: str, options: ReadOptions, scratch: Path) -> FactChunks:
@@ -135,6 +141,9 @@ def _layout(path: Path, format: str, options: ReadOptions) -> TextLayout:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (options.encoding is not None and not is_utf8(options.encoding)):
         raise InputError("another encoding than UTF-8 cannot be read in chunks", file=path, expected="a UTF-8 file")
     head = head.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    if not complete and b"\n" not in head:
+        found = f"more than {_HEAD_BYTES:,} bytes"
+        raise InputError("a line that is too long", file=path, row=1, found=found, expected="one fact per line")
     head = head.rstrip(b"\r\n") if complete else head[: head.rfind(b"\n")]
     try:
         head.decode()

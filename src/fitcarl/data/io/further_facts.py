@@ -16,10 +16,10 @@ from fitcarl.data.io.columns import FactColumns
 from fitcarl.data.io.intervals import as_events, expanded_ticks, has_end
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.roles import COLUMNS
-from fitcarl.data.io.table import name_problem
 from fitcarl.data.io.tables import read_source
 from fitcarl.data.io.timestamps import is_time
 from fitcarl.data.moments import PRECISIONS, parse_moment, time_text
+from fitcarl.data.name_rules import name_problem
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.reading import MAX_EXPANSION, Reading
 from fitcarl.data.vocabulary import Vocabulary

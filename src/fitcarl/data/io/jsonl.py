@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fitcarl.data.io.column_detection import map_columns
-from fitcarl.data.io.columns import SAMPLE_ROWS, FactColumns, fact_columns, number_text
+from fitcarl.data.io.columns import FactColumns, fact_columns, number_text
+from fitcarl.data.io.limits import check_column_count, sample_rows
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.roles import ROLES
 from fitcarl.data.io.source import read_text
@@ -26,6 +27,7 @@ def read_jsonl(path: Path, options: ReadOptions) -> FactColumns:
     lines = text.split("\n")
     first = _record(path, 1, lines[0])
     names = list(first) if isinstance(first, dict) else None
+    check_column_count(path, len(first))
     mapping = map_columns(
         path, names, _jsonl_sample(lines, first, names), options.columns, options.relation, options.judge
     )
@@ -59,7 +61,7 @@ def _jsonl_sample(lines: Sequence[str], first: Any, names: Sequence[str] | None)
     """Values of the first records, by column."""
     keys: Sequence[Any] = range(len(first)) if names is None else names
     sample: list[list[str]] = [[] for _ in keys]
-    for line in lines[:SAMPLE_ROWS]:
+    for line in lines[: sample_rows(len(keys))]:
         try:
             record = json.loads(line)
             for column, key in zip(sample, keys, strict=True):

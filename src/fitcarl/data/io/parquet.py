@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fitcarl.data.io.column_detection import map_columns
-from fitcarl.data.io.columns import SAMPLE_ROWS, ColumnMapping, FactColumns, fact_columns, number_text
+from fitcarl.data.io.columns import ColumnMapping, FactColumns, fact_columns, number_text
+from fitcarl.data.io.limits import check_column_count, check_decoded_size, sample_rows
+from fitcarl.data.io.parquet_footer import damaged, read_footer
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.roles import ROLES, Role
 from fitcarl.data.io.source import read_bytes
@@ -25,33 +25,19 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _UNITS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
-@contextmanager
-def _silent_stderr() -> Iterator[None]:
-    """Discards what compiled code writes to stderr; replacing ``sys.stderr`` does not affect it."""
-    sys.stderr.flush()
-    stderr_copy, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(devnull, 2)
-        yield
-    finally:
-        os.dup2(stderr_copy, 2)
-        os.close(stderr_copy)
-        os.close(devnull)
-
-
 def read_parquet(path: Path, options: ReadOptions) -> FactColumns:
     import polars as pl
 
     content = read_bytes(path)
-    if content[:4] != b"PAR1":
-        raise InputError("not a Parquet file", file=path, found=content[:4], expected="a file that starts with PAR1")
-    if content[-4:] != b"PAR1" or len(content) < 12:
-        raise InputError("a truncated Parquet file", file=path, found=content[-4:], expected="PAR1 at its end")
+    footer = read_footer(path, content)
     with damage_as_input_error(path):
         names = list(pl.read_parquet_schema(io.BytesIO(content)))
-        sample = pl.read_parquet(io.BytesIO(content), n_rows=SAMPLE_ROWS)
+        rows = sample_rows(len(names))
+        check_decoded_size(path, 0, footer.check_pages(footer.columns, rows))
+        sample = pl.read_parquet(io.BytesIO(content), n_rows=rows)
         mapping = map_frame(path, sample, options)
         kept = [names[position] for position in mapping.positions.values()]
+        check_decoded_size(path, footer.rows, footer.check_pages(kept))
         frame = pl.read_parquet(io.BytesIO(content), columns=kept)
     return columns_of_frame(path, frame, mapping, options)
 
@@ -60,24 +46,27 @@ def read_parquet(path: Path, options: ReadOptions) -> FactColumns:
 def damage_as_input_error(path: Path) -> Iterator[None]:
     """Turns errors of polars about a Parquet file into an InputError.
 
+    ``read_footer`` and ``check_pages`` come first: most kinds of damage that polars prints messages about on stderr,
+    or that end the process, are found there.
+
     Args:
         path: The file.
     """
     import polars as pl
 
     try:
-        with _silent_stderr():  # polars prints long messages about some kinds of damage
-            yield
+        yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = " ".join(str(error).split())[:160]
-        raise InputError(f"a damaged Parquet file ({reason})", file=path, expected="a readable file") from None
+        raise damaged(path, error) from None
 
 
 def map_frame(path: Path, frame: pl.DataFrame, options: ReadOptions) -> ColumnMapping:
     """The mapping of the columns of a table in memory."""
     if not len(frame):
         raise InputError("no facts", file=path, expected="at least one row")
-    sample = [_sample_text(frame[name].head(SAMPLE_ROWS).drop_nulls()) for name in frame.columns]
+    check_column_count(path, len(frame.columns))
+    rows = sample_rows(len(frame.columns))
+    sample = [_sample_text(frame[name].head(rows).drop_nulls()) for name in frame.columns]
     return map_columns(path, frame.columns, sample, options.columns, options.relation, options.judge)
 
 

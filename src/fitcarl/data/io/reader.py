@@ -18,9 +18,10 @@ from fitcarl.data.io.columns import ColumnNames, FactColumns
 from fitcarl.data.io.intervals import as_events, expanded_ticks, has_end
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.source import read_text
-from fitcarl.data.io.table import name_problem, read_table
+from fitcarl.data.io.table import read_table
 from fitcarl.data.io.tables import name_of_source, read_source
 from fitcarl.data.io.timestamps import Timestamps, check_granularity, is_time, read_timestamps
+from fitcarl.data.name_rules import MAX_NAME_LENGTH, SUSPECT_NAME, name_problem
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.reading import MAX_EXPANSION, Intervals, Reading
 from fitcarl.data.vocabulary import Vocabulary
@@ -225,8 +226,8 @@ def sorted_integers(names: pl.Series) -> pl.Series | None:
 
 
 def check_fact_names(source: FactColumns, columns: Sequence[int], names: pl.Series) -> None:
-    """Raises an InputError for a name that is blank, has a line break or stands for a missing value, or an id that is
-    written in two ways.
+    """Raises an InputError for a name that is not valid or stands for a missing value, or an id that is written in two
+    ways.
 
     Args:
         source: The rows that contain the names.
@@ -234,9 +235,10 @@ def check_fact_names(source: FactColumns, columns: Sequence[int], names: pl.Seri
         names: The names to check.
     """
     values = [source.values[column] for column in columns]
-    invalid = names.filter((names.str.strip_chars() == "") | names.str.contains(r"[\t\n\r\x00]"))
-    if len(invalid):
-        text = str(invalid[0])
+    suspect = names.filter(names.str.contains(SUSPECT_NAME) | (names.str.len_bytes() > MAX_NAME_LENGTH))
+    invalid = [text for text in suspect.to_list() if name_problem(text)]
+    if invalid:
+        text = invalid[0]
         row, column = min((_row_of(v, text), c) for v, c in zip(values, columns, strict=True) if (v == text).any())
         raise source.error(name_problem(text) or "not a name", column, row, text, "a name on one line")
     missing = names.filter(names.is_in(_MISSING))

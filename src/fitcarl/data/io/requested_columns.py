@@ -9,7 +9,7 @@ from typing import cast
 
 from fitcarl.data.io.columns import ColumnNames
 from fitcarl.data.io.roles import COLUMNS, ROLES, Role
-from fitcarl.errors import InputError, did_you_mean
+from fitcarl.errors import InputError, did_you_mean, listed
 
 GIVE_COLUMNS = "--columns (in Python columns=) with four names or positions from 1: subject, relation, object, time"
 """What is expected if the mapping is not clear."""
@@ -74,7 +74,7 @@ def _find_column(file: Path, column: str | int, names: Sequence[str] | None, wid
         raise InputError("no such column", file=file, found=column, expected=f"a position from 1 to {width}")
     if names is None:
         raise InputError("no such column, as there is no header", file=file, found=column, expected="a position from 1")
-    known = f"one of {', '.join(names)}"
+    known = f"one of {listed(names)}"
     hint = did_you_mean(column, names)
     raise InputError("no such column", file=file, found=column, expected=f"{known} ({hint})" if hint else known)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, get_args
 
 Role = Literal["subject", "relation", "object", "time", "end", "clock"]
@@ -112,7 +113,8 @@ def named_columns(
         texts: Positions of columns that contain text: a pair of them may have any words in common.
     """
     found: dict[Role, int] = {}
-    entities = [position for position in range(len(names)) if position not in (*times, *measures)]
+    others = {*times, *measures}
+    entities = [position for position in range(len(names)) if position not in others]
     pairs = _pairs_of_ends(names, entities, texts)
     unclear = len(pairs) > 1
     if len(pairs) == 1:
@@ -168,47 +170,53 @@ def _best(names: Sequence[str], role: Role, allowed: Collection[int]) -> int | N
 
 def _pairs_of_ends(names: Sequence[str], allowed: Sequence[int], texts: Collection[int]) -> list[tuple[int, int]]:
     """Positions of subject and object by the best pairs of names; more than one if they are equally good."""
-    words = {position: words_of(names[position]) for position in allowed}
+    words = {position: "_".join(words_of(names[position])) for position in allowed}
+    positions, text_columns = _positions_of(words), set(texts)
     found: dict[tuple[int, int], int] = {}
     for first in allowed:
-        for second in allowed:
-            rest = _rest_of_pair(words[first], words[second]) if first != second else None
+        partners = ((second, rest) for other, rest in _partners(words[first]).items() for second in positions[other])
+        for second, rest in sorted(partners):
+            if first == second:
+                continue
             if rest in _ENTITY_WORDS:
                 found[first, second] = _ENTITY_WORDS.index(rest)
-            elif rest is not None and first in texts and second in texts:
+            elif first in text_columns and second in text_columns:
                 found[first, second] = len(_ENTITY_WORDS)
     best = min(found.values(), default=0)
     return [pair for pair, order in found.items() if order == best]
 
 
-def _rest_of_pair(first: list[str], second: list[str]) -> str | None:
-    """What two names have in common if they differ in a known pair of words only; None otherwise."""
-    whole, other = "_".join(first), "_".join(second)
-    if (whole, other) in _LETTERS:
-        return ""
+def _positions_of(words: Mapping[int, str]) -> defaultdict[str, list[int]]:
+    """Positions by name; pairs are looked up, because comparing all with all takes too long for many columns."""
+    positions: defaultdict[str, list[int]] = defaultdict(list)
+    for position, text in words.items():
+        positions[text].append(position)
+    return positions
+
+
+def _partners(whole: str) -> dict[str, str]:
+    """Names that differ from a name in a known pair of words only, and what both have in common."""
+    found: dict[str, str | None] = {other: "" for one, other in _LETTERS if one == whole}
     for one, two in _PAIRS:
         short = len(one) < _SHORT
         pattern = (
             rf"(?<=[a-z]){one}(?![a-z0-9])|(?<=_){one}(?![a-z0-9])" if short else rf"(?<![a-z]){one}(?![0-9])|{one}$"
         )
         for match in re.finditer(pattern, whole):
-            if whole[: match.start()] + two + whole[match.end() :] == other:
-                rest = (whole[: match.start()] + whole[match.end() :]).strip("_")
-                return None if short and rest in _NUMBERED else rest
-    return None
+            rest = (whole[: match.start()] + whole[match.end() :]).strip("_")
+            other = whole[: match.start()] + two + whole[match.end() :]
+            found.setdefault(other, None if short and rest in _NUMBERED else rest)
+    return {other: rest for other, rest in found.items() if rest is not None}
 
 
 def _pair_of_times(names: Sequence[str], times: Collection[int]) -> tuple[int, int] | None:
     """Positions of start and end if the names of two columns with times say so."""
     starts = ("start", "begin", "from", "since", "first", "valid_from", "beginning")
     ends = ("end", "end", "to", "until", "last", "valid_to", "end")
-    found = []
-    for first in times:
-        for second in times:
-            one, two = "_".join(words_of(names[first])), "_".join(words_of(names[second]))
-            if any(
-                re.search(rf"(^|_){a}", one) and two == re.sub(a, b, one, count=1)
-                for a, b in zip(starts, ends, strict=True)
-            ):
-                found.append((first, second))
-    return found[0] if len(found) == 1 else None
+    words = {position: "_".join(words_of(names[position])) for position in times}
+    positions = _positions_of(words)
+    found: set[tuple[int, int]] = set()
+    for first, one in words.items():
+        pairs = [(a, b) for a, b in zip(starts, ends, strict=True) if re.search(rf"(^|_){a}", one)]
+        found |= {(first, second) for a, b in pairs for second in positions[re.sub(a, b, one, count=1)]}
+    return found.pop() if len(found) == 1 else None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import bz2
 import codecs
-import gzip
 import lzma
 import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
+from fitcarl.core.memory import available_bytes
+from fitcarl.data.io.limits import check_line_lengths
 from fitcarl.errors import InputError
 
 STDIN = "-"
@@ -19,26 +21,39 @@ _BOM = b"\xef\xbb\xbf"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def _zstd(content: bytes) -> bytes:
+_STEP = 4_096
+"""Compressed bytes that are decompressed at once; a megabyte can stand for many gigabytes."""
+_COPIES = 4
+"""Memory for a text while it is parsed, in multiples of its size."""
+
+
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _zstd() -> _Decompressor:
     import zstandard
 
-    parts = []
-    while content:
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        parts.append(frame.decompress(content))
-        if not frame.eof:
-            raise ValueError("a frame that does not end")
-        content = frame.unused_data
-    return b"".join(parts)
+    return zstandard.ZstdDecompressor().decompressobj()
 
 
-_COMPRESSIONS: dict[str, tuple[bytes, Callable[[bytes], bytes]]] = {
-    ".gz": (b"\x1f\x8b", gzip.decompress),
+def _gzip() -> _Decompressor:
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+
+
+_COMPRESSIONS: dict[str, tuple[bytes, Callable[[], _Decompressor]]] = {
+    ".gz": (b"\x1f\x8b", _gzip),
     ".zst": (b"\x28\xb5\x2f\xfd", _zstd),
-    ".bz2": (b"BZh", bz2.decompress),
-    ".xz": (b"\xfd7zXZ\x00", lzma.decompress),
+    ".bz2": (b"BZh", bz2.BZ2Decompressor),
+    ".xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
 }
-"""Suffix → first bytes of a compressed file, and how it is decompressed."""
+"""Suffix → first bytes of a compressed file, and what decompresses one of its streams."""
 COMPRESSED_ENDINGS: tuple[str, ...] = tuple(_COMPRESSIONS)
 
 
@@ -77,16 +92,41 @@ def read_bytes(path: Path) -> bytes:
 def _decompressed(path: Path, content: bytes) -> bytes:
     import zstandard
 
-    for ending, (magic, decompress) in _COMPRESSIONS.items():
+    for ending, (magic, decompressor) in _COMPRESSIONS.items():
         if content.startswith(magic):
             try:
-                return decompress(content)
+                return _all_streams(path, content, decompressor)
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zstandard.ZstdError):
                 expected = f"a complete {ending} file"
                 raise InputError("damaged compressed data", file=path, expected=expected) from None
         if path.suffix.lower() == ending:
             raise InputError(f"not a {ending} file", file=path, found=content[:4], expected="compressed data")
     return content
+
+
+def _all_streams(path: Path, content: bytes, decompressor: Callable[[], _Decompressor]) -> bytes:
+    """The decompressed content; a file may consist of several streams."""
+    available = available_bytes()
+    limit = None if available is None else available // _COPIES
+    parts: list[bytes] = []
+    size = place = 0
+    end = len(content.rstrip(b"\0")) if content.endswith(b"\0") else len(content)  # the last block may be filled
+    while place < end:
+        stream = decompressor()
+        while not stream.eof:
+            if place >= len(content):
+                raise EOFError
+            parts.append(stream.decompress(content[place : place + _STEP]))
+            place, size = place + _STEP, size + len(parts[-1])
+            if limit is not None and size > limit:
+                raise InputError(
+                    "does not fit in memory when it is decompressed",
+                    file=path,
+                    found=f"more than {size / 1e9:,.1f} GB in {len(content):,} bytes",
+                    expected=f"at most {limit / 1e9:,.1f} GB",
+                )
+        place = min(place, len(content)) - len(stream.unused_data)
+    return b"".join(parts)
 
 
 def read_text(path: Path, separator: str | None = None, encoding: str | None = None) -> bytes:
@@ -102,6 +142,7 @@ def read_text(path: Path, separator: str | None = None, encoding: str | None = N
         encoding = "utf-16"
     if encoding is not None and not is_utf8(encoding):
         content = _decoded(path, content, encoding).encode()
+    check_line_lengths(path, content)
     try:
         content.decode()
         bad = content.find(b"\0")

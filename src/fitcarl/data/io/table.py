@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 _NEWLINE, _QUOTE = 10, 34
 
 
-def name_problem(name: str) -> str | None:
-    """Why a text is not a valid name in a table, or None. A name is not blank and has no tab or line break."""
-    if not name.strip():
-        return "an empty name"
-    if any(mark in name for mark in "\t\n\r\0"):
-        return "a name with a tab or a line break"
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return "a name with an unpaired surrogate"
-    return None
-
-
 def _row_at(text: bytes, byte: int) -> int:
     return 1 + text.count(b"\n", 0, byte)
 
@@ -106,8 +93,8 @@ class Table:
             infer_schema_length=0,
             columns=distinct,
         )
-        columns = dict(zip(distinct, frame.get_columns(), strict=True))
-        return [columns[place].fill_null("") for place in places]
+        columns = dict(zip(distinct, frame.fill_null("").get_columns(), strict=True))
+        return [columns[place] for place in places]
 
 
 def read_table(path: Path, separator: str = "\t", quoted: bool = False, width: int | None = None) -> Table:

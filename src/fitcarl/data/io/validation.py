@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fitcarl.data.cuts import Cuts
 from fitcarl.data.dataset import SPLITS, Dataset, MetaSet
-from fitcarl.data.io.table import name_problem
+from fitcarl.data.name_rules import name_problem
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from fitcarl.core.compiled import array_function
 
 Floats = NDArray[np.floating[Any]]
 _BLOCK = 4  # actions whose gradients are added together; spelled out below
@@ -49,7 +50,7 @@ class EmbeddingTables(NamedTuple):
     """[unseen, d], embeddings of the unseen entities of the task."""
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@array_function(fastmath=True)
 def dot_actions(
     low: int,
     high: int,
@@ -93,7 +94,7 @@ def dot_actions(
             out[w, 0, a], out[w, 1, a], out[w, 2, a], out[w, 3, a], out[w, 4, a] = s0, s1, s2, s3, s4
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@array_function(fastmath=True)
 def dot_actions_backward(
     low: int,
     high: int,
@@ -166,13 +167,13 @@ def dot_actions_backward(
         d_query[w] = z[2:, : 3 * width]
 
 
-@njit(cache=True)
+@array_function()
 def _padded(length: int) -> int:
     """The length of local vectors: whole registers, so that no loop has a remainder."""
     return (length + 63) // 64 * 64
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def sum_concepts(
     probability: NDArray[np.float64],
     offsets: NDArray[np.int64],
@@ -191,7 +192,7 @@ def sum_concepts(
             out[w, a] = total
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def gather_rows(base: Floats, first: Floats, i: NDArray[np.int64], second: Floats, j: NDArray[np.int64]) -> None:
     """Adds ``first[i[w]] + second[j[w]]`` to row w of ``base``."""
     for w in range(base.shape[0]):
@@ -200,7 +201,7 @@ def gather_rows(base: Floats, first: Floats, i: NDArray[np.int64], second: Float
             row[k] += one[k] + other[k]
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def scatter_rows(gradient: Floats, first: Floats, i: NDArray[np.int64], second: Floats, j: NDArray[np.int64]) -> None:
     """Adds row w of ``gradient`` to ``first[i[w]]`` and to ``second[j[w]]``."""
     for w in range(gradient.shape[0]):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.core.compiled import array_function
 from fitcarl.graph.temporal import TemporalGraph
 
 _ENTITIES = 4096
@@ -45,8 +45,10 @@ def strongest_rivals(
     return found
 
 
-@njit(cache=True, nogil=True)
-def _strongest_rivals(offsets, relation, table):  # type: ignore[no-untyped-def]
+@array_function()
+def _strongest_rivals(
+    offsets: NDArray[np.int64], relation: NDArray[np.int64], table: NDArray[np.float32]
+) -> NDArray[np.float32]:
     strongest = np.zeros(len(relation), dtype=np.float32)
     last_row = np.full(len(table), -1, dtype=np.int64)
     best = np.zeros(len(table), dtype=np.float32)

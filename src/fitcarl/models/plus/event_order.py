@@ -7,15 +7,15 @@ too, however large the graph is.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from fitcarl.core.compiled import array_function
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.kernels import EdgeColumns
 from fitcarl.models.plus.kernels import Ints, Longs
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def distribute_by_relation(edges: EdgeColumns, inverse: Ints, moment: Ints, start: Longs) -> tuple[Ids, Ids]:
     """Objects and moments of all edges, sorted by relation, object and time.
 
@@ -34,7 +34,7 @@ def distribute_by_relation(edges: EdgeColumns, inverse: Ints, moment: Ints, star
     return objects, moments
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def find_pairs(starts: Longs, objects: Ints) -> tuple[Longs, Longs]:
     """The pairs (r, o) of sorted edges.
 
@@ -60,7 +60,7 @@ def find_pairs(starts: Longs, objects: Ints) -> tuple[Longs, Longs]:
     return relation_offsets, offsets
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def events_by_relation(
     chosen: NDArray[np.bool_], starts: Longs, event_offsets: Longs, pair_offsets: Longs, moment: Ints, moments: int
 ) -> tuple[Ids, Ids]:
@@ -96,7 +96,7 @@ def events_by_relation(
     return pairs, found
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def edges_by_pair(edges: EdgeColumns) -> tuple[Longs, Ids, Ids]:
     """Edges by pair of entities, then time, without edges from an entity to itself, whose inverses are such edges too.
 
@@ -129,7 +129,7 @@ def edges_by_pair(edges: EdgeColumns) -> tuple[Longs, Ids, Ids]:
     return offsets[: pairs + 1], relation[:count], time[:count]
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def distribute_by_time(edges: EdgeColumns, moment: Ints, moments: int) -> tuple[Ids, Ids, Ids, Ids]:
     """Moments, sources, relations and targets of all edges, sorted by time; edges of a time keep their order.
 

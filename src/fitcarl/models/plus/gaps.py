@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from fitcarl.core.compiled import loop
+from fitcarl.core.compiled import array_function, loop
 
 _EDGES = (2.0, 10.0, 45.0)
 """Upper ends, in time units and inclusive, of the first three buckets on each side; the fourth is open."""
@@ -47,7 +46,7 @@ def gap_buckets(gap: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     return out
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _fill_buckets(gap: NDArray[np.float64], out: NDArray[np.int64]) -> None:
     for i in range(len(gap)):
         out[i] = gap_bucket(gap[i])

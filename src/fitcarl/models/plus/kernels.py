@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from fitcarl.core.compiled import loop
+from fitcarl.core.compiled import array_function, loop
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.gaps import BUCKETS, gap_bucket
 
@@ -24,7 +23,7 @@ NO_PAIR_RATE = -12.0
 """The log-rate of a pair of relations if there is no support fact."""
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def count_cooccurrences(
     pair_offsets: Longs,
     relation: Ints,
@@ -181,7 +180,7 @@ def visible_objects(statistics: Any, relation: int, before: int) -> int:
     return lower_bound(statistics.object_first, first, end, before) - first
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def count_objects(statistics: Any, query: Longs, relation: Ints, before: Ints) -> Longs:
     """int64 [queries]: the number of distinct objects of each relation strictly before a tick.
 
@@ -260,7 +259,7 @@ def hash_rules(first: Ints, second: Ints, query: Ints, relations: int, slots: in
             out[i, a] = rule_slot(first[i], second[i, a], query[i], relations, slots)
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def multiplicity(values: Ints, out: Floats) -> None:
     """How often each value occurs in its row."""
     for i in range(values.shape[0]):

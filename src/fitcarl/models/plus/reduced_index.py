@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from fitcarl.core.arrays import Positions
+from fitcarl.core.compiled import array_function
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.kernels import lower_bound, lower_bounds
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
@@ -125,7 +125,7 @@ def _rows(adjacency: Adjacency, place: slice) -> list[tuple[int, int, int]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _first_positions(offsets: Longs, times: Ints, group: Longs, time: Ints) -> Positions:
     """int64 [times given]: the first position of a time in its group, whose times ascend."""
     out = np.empty(len(group), dtype=np.int64)
@@ -134,7 +134,7 @@ def _first_positions(offsets: Longs, times: Ints, group: Longs, time: Ints) -> P
     return out
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _find_relation_events(
     offsets: Longs, pairs: Ints, times: Ints, relation: Ints, pair: Longs, time: Ints, nth: Longs
 ) -> Positions:
@@ -150,7 +150,7 @@ def _find_relation_events(
     return out
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def find_events(
     event_time: Ints,
     event_source: Ints,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.compiled import array_function
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.temporal import TemporalGraph
 
@@ -77,7 +77,7 @@ class _SparseMatrix:
         return torch.from_numpy(out)
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _neighbours(
     offsets: NDArray[np.int64],
     relation: NDArray[np.int32],  # noqa: ARG001 - columns of the graph
@@ -98,7 +98,7 @@ def _neighbours(
     return starts, found[:count].copy(), times[:count].copy()
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@array_function(fastmath={"contract"})
 def _multiply(
     low: int,
     high: int,

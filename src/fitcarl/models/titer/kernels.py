@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from fitcarl.core.compiled import array_function
 
 Floats = NDArray[np.floating[Any]]
 
@@ -54,7 +55,7 @@ class GatedParts(NamedTuple):
     """g in (0, 1)."""
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@array_function(fastmath=_SUMS)
 def gated_scores(
     low: int,
     high: int,
@@ -90,7 +91,7 @@ def gated_scores(
             out[w, a] = (one - g) * first + g * second
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@array_function(fastmath=_SUMS)
 def gated_scores_backward(
     low: int,
     high: int,
@@ -136,7 +137,7 @@ def gated_scores_backward(
             d_state_gate[w] += d_gate
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def best_ends(
     score: NDArray[np.float64], entity: NDArray[np.int32], entities: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:

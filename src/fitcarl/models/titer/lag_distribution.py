@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import Groups
+from fitcarl.core.compiled import array_function
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.kernels import EdgeColumns, lower_bound
 from fitcarl.graph.temporal import TemporalGraph
@@ -64,7 +64,7 @@ class LagDistribution:
         return part, self.alpha.sum(1)[relation]
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def count_lags(edges: EdgeColumns, entity: NDArray[np.int32], time: NDArray[np.int32], bins: int) -> NDArray[np.int64]:
     """int64 [facts, bins]: edges of each entity at each lag before each time; lag 0 is not counted."""
     counts = np.zeros((len(entity), bins), dtype=np.int64)
@@ -89,7 +89,7 @@ def fit_dirichlet(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return alpha
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _fixed_point(
     counts: NDArray[np.int64], totals: NDArray[np.int64], start: NDArray[np.float64], iterations: int, tolerance: float
 ) -> NDArray[np.float64]:
@@ -121,7 +121,7 @@ def _fixed_point(
     return alpha
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _digamma(x: float) -> Any:
     """ψ(x) for x > 0: recurrence up to 6, then the asymptotic series."""
     value = 0.0

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.core.arrays import read_only_arrays
-from fitcarl.core.compiled import loop
+from fitcarl.core.compiled import array_function, loop
 from fitcarl.core.device import uses_compiled_loops
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.kernels import NO_PATCHES, PatchColumns, lower_bounds
@@ -193,7 +192,7 @@ def _product(q: int, y: int, query: Floats, key: Floats) -> np.float32:
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")  # a call would count references to every array of both tuples
+@array_function(inline="always")  # a call would count references to every array of both tuples
 def _log_weight(q: int, a: int, window: EventWindow, weights: EventWeights) -> tuple[float, int]:
     """The log-weight of event a for query q, and the bucket of its gap; -inf if the event is excluded."""
     y, x = window.event_source[a], window.event_target[a]

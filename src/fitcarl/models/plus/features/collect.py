@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from fitcarl.core.compiled import loop
+from fitcarl.core.compiled import array_function, loop
 from fitcarl.graph.kernels import EdgeColumns, visible_edges
 from fitcarl.models.plus.features.accumulate import (
     NOT_LISTED,
@@ -85,7 +84,7 @@ def _score_candidates(
             out[i] = _preselection_score(end - first, log_prob, found.acc, i, preselection)
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _keep_likely(
     queries: QueryBatch,
     q: int,
@@ -108,7 +107,7 @@ def _keep_likely(
     from_encoder(encoder, q, queries.entity[q], found)
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def best_first(score: Floats, size: int) -> Longs:
     """Positions of the ``size`` highest scores, highest first, then all others in order; -inf is left out."""
     against = -score
@@ -131,7 +130,7 @@ def best_first(score: Floats, size: int) -> Longs:
     return np.concatenate((top, rest[:rests]))
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _sample_tail(order: Longs, listed: Ints, answer: int, size: int, sampled: int, seed: int) -> None:
     """Moves a random sample of the candidates after the first ``size`` to the front of that tail.
 
@@ -178,7 +177,7 @@ def _find_candidates(
         complete_large_relation(queries, q, statistics, found)
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def collect(
     low: int,
     high: int,

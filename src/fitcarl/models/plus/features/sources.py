@@ -10,10 +10,9 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numba import njit
 
 from fitcarl.core.arrays import read_only
-from fitcarl.core.compiled import loop
+from fitcarl.core.compiled import array_function, loop
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, visible_edges
 from fitcarl.models.plus.features.accumulate import Accumulator
 from fitcarl.models.plus.features.inputs import DECAY_SCALES, FeatureInputs, KernelStatistics, QueryBatch
@@ -237,7 +236,7 @@ def _marked_share(x: int, statistics: KernelStatistics, mark: Floats) -> float:
     return shared / total
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _shared_words(
     low: int,
     high: int,

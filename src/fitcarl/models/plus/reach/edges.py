@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import read_only
+from fitcarl.core.compiled import array_function
 from fitcarl.graph.kernels import EdgeColumns, visible_edges
 
 
@@ -40,7 +40,7 @@ def recent_edges(
     return found
 
 
-@njit(cache=True, nogil=True)
+@array_function()
 def _recent_edges(
     edges: EdgeColumns,
     query: NDArray[np.int64],

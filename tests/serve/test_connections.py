@@ -20,7 +20,7 @@ from fitcarl.serve.limits import Limits
 from tests.serve.test_server import Served
 
 HALF = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: "
-WHOLE = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+COMPLETE = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CONNECTIONS = 20
 
 
@@ -57,7 +57,7 @@ def response(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
 
 
 def assert_healthy(connection: socket.socket) -> None:
-    """Reads the response to ``WHOLE`` on a connection that stays open."""
+    """Reads the response to ``COMPLETE`` on a connection that stays open."""
     content = b""
     while not content.endswith(b'{"status":"ok"}'):
         part = connection.recv(65536)
@@ -80,30 +80,30 @@ def test_half_sent_head_times_out(served: Served) -> None:
     silent, half = connect(served), connect(served, HALF)
     check_error(half, 408, "the head of the request did not arrive within 1 seconds")
     assert response(silent)[0] == 0
-    assert 0.8 < time.monotonic() - began < 5
+    assert 0.8 < time.monotonic() - began < 8
 
 
 def test_slowly_sent_head_times_out(served: Served) -> None:
     slow, began = connect(served, HALF), time.monotonic()
     with suppress(OSError):  # closed by the service
-        while time.monotonic() - began < 8:  # a byte from time to time does not extend the time
+        while time.monotonic() - began < 12:  # a byte from time to time does not extend the time
             slow.sendall(b"x")
             time.sleep(0.1)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 10
 
 
 def test_second_head_of_a_connection_times_out(served: Served) -> None:
-    kept = connect(served, WHOLE)
+    kept = connect(served, COMPLETE)
     assert_healthy(kept)
     time.sleep(1.5)  # between requests a connection may stay open for longer
-    kept.sendall(WHOLE)
+    kept.sendall(COMPLETE)
     assert_healthy(kept)
     kept.sendall(HALF)
     check_error(kept, 408, "did not arrive")
 
 
 def test_waiting_connections_make_room_for_new_ones(served: Served) -> None:
-    kept = connect(served, WHOLE)
+    kept = connect(served, COMPLETE)
     assert_healthy(kept)
     running = connect(served, b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
     running.sendall(b"Content-Length: 2\r\nConnection: close\r\n\r\n{")  # in progress until the rest arrives
@@ -114,7 +114,7 @@ def test_waiting_connections_make_room_for_new_ones(served: Served) -> None:
     half[0].settimeout(0.5)  # sooner than the time limit for heads
     with suppress(ConnectionResetError):
         assert half[0].recv(1) == b""  # closed without a response
-    kept.sendall(WHOLE)  # connections that never sent a request are closed first
+    kept.sendall(COMPLETE)  # connections that never sent a request are closed first
     assert_healthy(kept)
     running.sendall(b"}")
     check_error(running, 422, "Field required")
@@ -126,7 +126,7 @@ def test_connections_wait_if_all_have_a_request_in_progress(served: Served) -> N
     head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
     running = [connect(served, head + b"Connection: close\r\n\r\n{") for _ in range(CONNECTIONS)]
     time.sleep(0.3)
-    further = connect(served, WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    further = connect(served, COMPLETE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     further.settimeout(0.3)
     with pytest.raises(TimeoutError):
         further.recv(1)

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fitcarl.errors import InputError
 from fitcarl.predict import Fact
+from fitcarl.serve.name_index import NameIndex
 from fitcarl.serve.store import FactSpace, KnownNames, Store, StoredFact, StoreUsage
 from fitcarl.serve.tables import open_engine
 
@@ -96,6 +97,49 @@ def test_search_ignores_case_of_all_letters(store: FactSpace) -> None:
     store.add([MET._replace(subject="ÖSTERREICH"), MET._replace(subject="Straße 5")])
     assert [one.name for one in store.names("österr")] == ["ÖSTERREICH"]
     assert [one.name for one in store.names("STRASSE")] == ["Straße 5"]
+
+
+def test_searches_see_names_of_other_services_and_no_deleted_ones(opened: Store) -> None:
+    one, other = opened.space(), opened.space()
+    one.add([MET])
+    assert [found.name for found in one.names("union")] == ["Harbour Union"]
+    other.add([MET._replace(subject="Miners Union")])
+    assert [found.name for found in one.names("UNION")] == ["Harbour Union", "Miners Union"]
+    other.remove_entity("Harbour Union")
+    assert [found.name for found in one.names("union")] == ["Miners Union"]
+    one.add([MET])
+    assert [found.name for found in one.names("union")] == ["Harbour Union", "Miners Union"]
+
+
+@pytest.mark.parametrize("count", [300, 900])
+def test_frequent_and_rare_texts_give_the_same_list(store: FactSpace, count: int) -> None:
+    store.add([MET._replace(subject=f"Union {number}") for number in range(count)])
+    assert [one.name for one in store.names("ion", 3)] == ["Union 0", "Union 1", "Union 10"]
+    assert len(store.names("ion")) == count
+    assert store.names("union 299")[0].name == "Union 299"
+    assert store.names("onion") == store.names("\n") == []
+
+
+@given(st.lists(TEXT.filter(lambda name: "\n" not in name), max_size=12), TEXT, st.integers(1, 5))
+def test_index_finds_what_a_loop_finds(names: list[str], text: str, limit: int) -> None:
+    index = NameIndex()
+    index.add(enumerate(names[:5], 1))
+    index.add(enumerate(names[5:], 6))
+    for folded in (text.casefold(), text[:1].casefold()):
+        expected = list(dict.fromkeys(name for name in names if folded in name.casefold() and "\n" not in folded))
+        assert index.find(folded, limit) == (expected if len(expected) <= limit else None)
+    assert (len(index), index.last) == (len(names), len(names))
+
+
+def test_sqlite_looks_up_names_and_ids(tmp_path: Path) -> None:
+    """Without statistics, it would read all rows of a space."""
+    store = Store.open(tmp_path / "store.sqlite")
+    with store._engine.connect() as connection:
+        for table, column in (("stored_facts", "id"), ("stored_names", "name")):
+            query = f"SELECT {column} FROM {table} WHERE space = 1 AND {column} IN ('a', 'b', 'c')"
+            plan = connection.execute(sql.text(f"EXPLAIN QUERY PLAN {query}")).all()
+            assert f"(space=? AND {column}=?)" in str(plan)
+    store.close()
 
 
 def test_new_names_are_listed_first_for_every_background(opened: Store) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
+from fitcarl.serve.name_index import NameIndex
 from fitcarl.serve.tables import (
     DEFAULT_SPACE,
     FACTS,
@@ -31,6 +32,8 @@ from fitcarl.serve.tables import (
 _COLUMNS = [FACTS.c.id, FACTS.c.subject, FACTS.c.relation, FACTS.c.object, FACTS.c.time]
 _MAX_PARAMETERS = 400
 """Values per statement; databases limit them."""
+_MAX_DELETED = 10_000
+"""Names in the index in memory, besides twice those at first, before it is built again without the deleted ones."""
 
 
 def _mentions(limit: sql.BindParameter[int] | None) -> sql.Select[Any]:
@@ -154,6 +157,7 @@ class FactSpace:
         self._number = number
         self._known = known
         self._mine = FACTS.c.space == number
+        self._index, self._indexed = NameIndex(), 0
 
     def add(self, facts: Iterable[Fact], check: Check = lambda _: None) -> tuple[list[StoredFact], int]:
         """Adds facts; they are on disk when this returns.
@@ -196,8 +200,12 @@ class FactSpace:
         """
         matching = sql.select(NAMES.c.name, NAMES.c.facts, NAMES.c.known).where(NAMES.c.space == self._number)
         if search:
-            found = sql.func.instr if self._engine.dialect.name == "sqlite" else sql.func.strpos
-            matching = matching.where(found(NAMES.c.folded, search.casefold()) > 0)
+            found = self._search(search.casefold())
+            if found is not None:
+                matching = matching.where(NAMES.c.name.in_(found))
+            else:  # so frequent that the list soon has enough of them
+                position = sql.func.instr if self._engine.dialect.name == "sqlite" else sql.func.strpos
+                matching = matching.where(position(NAMES.c.folded, search.casefold()) > 0)
         ordered = matching.order_by(NAMES.c.known, NAMES.c.facts.desc(), NAMES.c.name)
         self._decide_known()
         with self._engine.connect() as connection:
@@ -238,7 +246,8 @@ class FactSpace:
                 yield _stored(row)
 
     def adopt_background(self) -> None:
-        """Makes listings fast for the background of this service, if another one has used the space before."""
+        """Prepares fast lists and searches: reads the names, and decides which of them the background knows if another
+        background was used before."""
         with writing(self._engine) as connection:
             if not self._flags_are_valid(connection):
                 mine = NAMES.c.space == self._number
@@ -246,6 +255,26 @@ class FactSpace:
                 background = {"background": self._known.background}
                 connection.execute(sql.update(SPACES).where(SPACES.c.number == self._number).values(background))
         self._decide_known()
+        with self._index.lock:
+            self._update_index()
+
+    def _search(self, folded: str) -> list[str] | None:
+        """Names that contain a text, which may be deleted already; None if there are many."""
+        with self._index.lock:
+            self._update_index()
+            return self._index.find(folded, _MAX_PARAMETERS)
+
+    def _update_index(self) -> None:
+        """Adds names to the index in memory that were stored since the last time, by any service."""
+        if len(self._index) > 2 * self._indexed + _MAX_DELETED:
+            self._index.clear()
+        later = NAMES.c.space == self._number, NAMES.c.number > self._index.last
+        with self._engine.connect() as connection:
+            rows = connection.execute(sql.select(NAMES.c.number, NAMES.c.name).where(*later).order_by(NAMES.c.number))
+            first = not len(self._index)
+            self._index.add((row.number, row.name) for row in rows)
+        if first:
+            self._indexed = len(self._index)
 
     def _decide_known(self) -> None:
         """Sets ``known`` of names that were stored by a service with another background, if it is decided here."""

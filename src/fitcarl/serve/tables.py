@@ -37,22 +37,36 @@ FACTS = sql.Table(
     sql.Column("relation", sql.Text, nullable=False),
     sql.Column("object", sql.Text, nullable=False),
     sql.Column("time", sql.Text, nullable=False),
-    sql.UniqueConstraint("space", "id"),
     sqlite_autoincrement=True,
 )
+sql.Index("stored_facts_id", FACTS.c.space, FACTS.c.id, unique=True)
 sql.Index("stored_facts_subject", FACTS.c.space, FACTS.c.subject, FACTS.c.number)
 sql.Index("stored_facts_object", FACTS.c.space, FACTS.c.object, FACTS.c.number)
 NAMES = sql.Table(
     "stored_names",
     TABLES,
-    sql.Column("space", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True, autoincrement=True),  # ascends: writers exclude each other
+    sql.Column("space", sql.Integer, nullable=False),
+    sql.Column("name", sql.Text, nullable=False),
     sql.Column("folded", sql.Text, nullable=False),  # without case, for searches
     sql.Column("facts", sql.Integer, nullable=False),
     sql.Column("known", sql.Boolean),  # whether the background knows the name; NULL: not decided yet
+    sqlite_autoincrement=True,
 )
+sql.Index("stored_names_name", NAMES.c.space, NAMES.c.name, unique=True)
+sql.Index("stored_names_arrived", NAMES.c.space, NAMES.c.number)
 sql.Index("stored_names_listed", NAMES.c.space, NAMES.c.known, NAMES.c.facts.desc(), NAMES.c.name, NAMES.c.folded)
 
+_STATISTICS = {
+    "stored_facts_id": "200000 100000 1",
+    "stored_facts_subject": "200000 100000 10 1",
+    "stored_facts_object": "200000 100000 10 1",
+    "stored_names_name": "200000 100000 1",
+    "stored_names_arrived": "200000 100000 1",
+    "stored_names_listed": "200000 100000 50000 5000 1 1",
+}
+"""Rows of each index, and rows with equal values in its first columns, for the planner of SQLite. By default it assumes
+that a space has ten rows, and reads all of them where it could look up a few."""
 _TIMEOUT_SECONDS = 5
 """How long a writer waits for another one, or a call for the database."""
 _MIGRATION_LOCK = 0x66697463
@@ -72,6 +86,8 @@ def prepare_tables(engine: sql.Engine) -> None:
         version = connection.scalar(sql.select(sql.func.max(SCHEMA.c.version)))
         if version is None:
             connection.execute(sql.insert(SCHEMA).values(version=SCHEMA_VERSION))
+            if connection.dialect.name == "sqlite":
+                _set_statistics(connection)
         elif version > SCHEMA_VERSION:
             expected = f"at most {SCHEMA_VERSION}, or a later version of fitcarl"
             raise InputError("a store of a later version", field="schema", found=version, expected=expected)
@@ -79,6 +95,14 @@ def prepare_tables(engine: sql.Engine) -> None:
             if connection.dialect.name == "postgresql":
                 connection.execute(sql.text("SET LOCAL statement_timeout = 0"))
             _move_earlier_facts(connection)
+
+
+def _set_statistics(connection: sql.Connection) -> None:
+    connection.execute(sql.text("ANALYZE"))  # creates the table of statistics
+    for index, numbers in _STATISTICS.items():
+        row = {"table": index.rpartition("_")[0], "index": index, "numbers": numbers}
+        connection.execute(sql.text("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (:table, :index, :numbers)"), row)
+    connection.execute(sql.text("ANALYZE sqlite_schema"))  # reads it again
 
 
 def _move_earlier_facts(connection: sql.Connection) -> None:

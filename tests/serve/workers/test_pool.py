@@ -36,7 +36,7 @@ def test_worker_process_gives_same_answers_and_is_replaced_when_killed_or_hangin
     with WorkerPool(run, 1, seconds=60) as pool:
         pool.wait_until_ready()
         assert pool.run(jobs, facts) == expected
-        # A process that ends while it is idle costs nobody an answer, and is replaced without a request.
+        # A process that ends while it is idle costs no answer, and is replaced without a request.
         idle = pool._all[0]
         os.kill(idle.pid, signal.SIGKILL)
         idle.wait_for_exit()

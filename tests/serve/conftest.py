@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sql
 from starlette.testclient import TestClient
 
 from fitcarl.predict import Predictor
@@ -15,6 +16,7 @@ from fitcarl.serve.limits import Limits
 from fitcarl.serve.service import Service
 from fitcarl.serve.static import StaticFiles
 from fitcarl.serve.store import Store
+from fitcarl.serve.tables import DEFAULT_SPACE
 from fitcarl.training.api import train
 from tests.serve import postgres
 from tests.small import SMALL, write_tiny
@@ -44,9 +46,15 @@ def serve(predictor: Predictor, tmp_path: Path) -> Iterator[Serve]:
     """Creates clients of services for the tiny run; limits by name."""
     opened: list[tuple[TestClient, Store]] = []
 
-    def make(access: AccessPolicy | None = None, static: StaticFiles | None = None, **limits: float) -> TestClient:
-        store = Store.open(tmp_path / "observed.sqlite")
-        service = Service(predictor, store, Limits(**limits), threads=2)  # type: ignore[arg-type]
+    def make(
+        access: AccessPolicy | None = None,
+        static: StaticFiles | None = None,
+        place: str | None = None,
+        **limits: float,
+    ) -> TestClient:
+        store = Store.open(place or tmp_path / "observed.sqlite")
+        spaces = {client.space: None for client in access.clients} if access and access.clients else [DEFAULT_SPACE]
+        service = Service(predictor, store, Limits(**limits), threads=2, spaces=spaces)  # type: ignore[arg-type]
         client = TestClient(create_app(service, access, static), raise_server_exceptions=False)
         client.__enter__()
         opened.append((client, store))
@@ -80,7 +88,8 @@ def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def _clear(url: str) -> None:
-    store = Store.open(url)
-    for stored in list(store.all()):
-        store.remove(stored.id)
-    store.close()
+    engine = sql.create_engine(sql.make_url(url).set(drivername="postgresql+psycopg"))
+    with engine.begin() as connection:
+        for table in sql.inspect(connection).get_table_names():
+            connection.execute(sql.text(f"DROP TABLE {table}"))
+    engine.dispose()

@@ -36,6 +36,9 @@ class FakeWorker:
             raise ZeroDivisionError
         return [self._outcome(one, facts) for one in jobs]
 
+    def ready_count(self) -> int:
+        return 1
+
     def _outcome(self, one: Job, facts: Sequence[CheckedFact]) -> Outcome:
         if one.query.relation == "nonsense":
             return InvalidInputError("unknown relation", "relation", "nonsense")

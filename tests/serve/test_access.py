@@ -3,12 +3,15 @@ from __future__ import annotations
 import pytest
 
 from fitcarl.serve.access import AccessPolicy, is_local
+from fitcarl.serve.clients import Client
 from fitcarl.serve.errors import ApiError
+
+TOKEN = (Client.with_token("right"),)
 
 
 def status(access: AccessPolicy, path: str = "/v1/model", **headers: str) -> int:
     try:
-        access.check(path, headers)
+        access.check("GET", path, headers)
     except ApiError as error:
         return error.status
     return 200
@@ -26,18 +29,24 @@ def status(access: AccessPolicy, path: str = "/v1/model", **headers: str) -> int
     ],
 )
 def test_token_must_match(header: str, expected: int) -> None:
-    access = AccessPolicy.for_address("0.0.0.0", "right")
+    access = AccessPolicy.for_address("0.0.0.0", TOKEN)
     assert status(access, authorization=header, host="example.org") == expected
 
 
 def test_explorer_and_health_need_no_token() -> None:
-    access = AccessPolicy.for_address("127.0.0.1", "right")
-    assert status(access, "/") == status(access, "/assets/page.js") == status(access, "/v1/health") == 200
+    access = AccessPolicy.for_address("127.0.0.1", TOKEN)
+    assert (
+        status(access, "/")
+        == status(access, "/assets/page.js")
+        == status(access, "/v1/health")
+        == status(access, "/v1/ready")
+        == 200
+    )
     assert status(access, "/v1/docs") == status(access, "/v1/metrics") == 401
 
 
 def test_token_with_non_ascii_characters_is_rejected() -> None:
-    assert status(AccessPolicy(token="right"), authorization="Bearer ü€") == 401
+    assert status(AccessPolicy(TOKEN), authorization="Bearer ü€") == 401
 
 
 @pytest.mark.parametrize(
@@ -50,15 +59,18 @@ def test_token_with_non_ascii_characters_is_rejected() -> None:
         ("here.example", 200),
         ("evil.example:8000", 400),
         ("127.0.0.1.evil.example", 400),
+        ("127.0.0.1:@evil.example", 400),
+        ("[::1].evil.example", 400),
+        ("localhost\x00", 400),
         ("", 400),
     ],
 )
 def test_local_service_accepts_local_host_names_only(host: str, expected: int) -> None:
-    assert status(AccessPolicy.for_address("127.0.0.1", None, ["Here.example"]), host=host) == expected
+    assert status(AccessPolicy.for_address("127.0.0.1", (), ["Here.example"]), host=host) == expected
 
 
 def test_public_service_accepts_any_host_name() -> None:
-    assert status(AccessPolicy.for_address("0.0.0.0", None), host="any.example") == 200
+    assert status(AccessPolicy.for_address("0.0.0.0"), host="any.example") == 200
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from fitcarl.predict import Fact, Predictor, Query
 from fitcarl.predict.schemas import ExampleSchema, ExplanationSchema, PredictionSchema
 from fitcarl.serve import schemas
 from fitcarl.serve.access import SECURITY_HEADERS, AccessPolicy
-from fitcarl.serve.store import Store
+from fitcarl.serve.clients import Client
+from fitcarl.serve.store import FactSpace, Store
+from fitcarl.serve.workers.jobs import LocalWorker
 from tests.serve.conftest import Serve
 
 FACTS = [
@@ -273,7 +276,7 @@ def test_limits_of_entity_and_store(serve: Serve) -> None:
 
 def test_unusable_stored_facts_are_ignored(client: TestClient, tmp_path: Any) -> None:
     other = Store.open(tmp_path / "observed.sqlite")
-    other.add([Fact("Harbour Union", "a relation of another run", "Peliland", "2023-05-01"), *PLAIN])
+    other.space().add([Fact("Harbour Union", "a relation of another run", "Peliland", "2023-05-01"), *PLAIN])
     other.close()
     assert predict(client) == predict(client, facts=FACTS)
 
@@ -294,7 +297,7 @@ def test_store_failure_returns_503(client: TestClient, monkeypatch: pytest.Monke
     def fail(*_: object) -> None:
         raise OperationalError("SELECT", {}, Exception("the disk is gone"))
 
-    monkeypatch.setattr(Store, "mentioning", fail)
+    monkeypatch.setattr(FactSpace, "mentioning", fail)
     answer = client.post("/v1/predict", json={**QUERY, "facts": FACTS})
     check_error(answer, 503, None, "the store is not available")
     assert answer.headers["retry-after"] == "1"
@@ -302,7 +305,7 @@ def test_store_failure_returns_503(client: TestClient, monkeypatch: pytest.Monke
 
 
 def test_token_is_required_except_for_explorer_and_health(serve: Serve) -> None:
-    client = serve(access=AccessPolicy(token="secret"))
+    client = serve(access=AccessPolicy((Client.with_token("secret"),)))
     answer = client.get("/v1/model")
     check_error(answer, 401, None, "token")
     assert answer.headers["www-authenticate"] == "Bearer"
@@ -351,3 +354,140 @@ def test_api_docs_list_all_routes_without_external_resources(client: TestClient)
         assert path in page
     assert "<script" not in page
     assert "http" not in page.replace('lang="en"', "")
+
+
+@pytest.mark.parametrize("text", ["%00", "a%00b", "%01", "%7F", "%C2%85"])
+def test_control_characters_are_client_errors_on_both_stores(serve: Serve, store_place: str, text: str) -> None:
+    client = serve(place=store_place)
+    check_error(client.get(f"/v1/actors/{text}"), 422, "name", "control character U")
+    check_error(client.delete(f"/v1/actors/{text}"), 422, "name", "control character U")
+    check_error(client.delete(f"/v1/facts/{text}"), 422, "id", "control character U")
+    for route in ("actors", "entities", "relations"):
+        check_error(client.get(f"/v1/{route}?search={text}"), 422, "search", "control character U")
+
+
+def test_line_breaks_in_paths_are_not_ignored(client: TestClient) -> None:
+    client.post("/v1/observe", json={"facts": FACTS})
+    check_error(client.delete("/v1/actors/Harbour Union%0A"), 404, None, "not found")
+    check_error(client.get("/v1/model%0A"), 404, None, "not found")
+    check_error(client.get("/v1/actors?search=%0A"), 422, "search", "control character U")
+    assert len(client.get("/v1/actors/Harbour Union").json()["facts"]) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["\u200b", "Peli\u200bland", "\ufeffPeliland", "\u202ednaleliP", "a\u2028b", "a\u0085b", "\u00a0", "\u0301"]
+)
+def test_names_with_invisible_characters_are_refused(client: TestClient, name: str) -> None:
+    fact = {**FACTS[0], "subject": name}
+    answer = client.post("/v1/observe", json={"facts": [fact]})
+    check_error(answer, 422, "facts.0.subject", "invisible character|visible characters|empty name")
+    answer = client.post("/v1/predict", json={**QUERY, "facts": [fact]})
+    check_error(answer, 422, "facts.0.subject", "invisible character|visible characters|empty name")
+
+
+def test_names_of_all_scripts_are_accepted(client: TestClient) -> None:
+    for name in ("中国共产党", "Ünïon", "می\u200cخواهم", "क्\u200dष", "🏛 Forum", "A\u00a0B"):
+        answer = client.post("/v1/observe", json={"facts": [{**FACTS[0], "subject": name}]})
+        assert answer.status_code == 201, answer.text
+        assert client.get(f"/v1/actors/{name}").json()["name"] == name
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"at": None}, "at"),
+        ({"at": [1]}, "at"),
+        ({"as_of": {}}, "as_of"),
+        ({"facts": [{**FACTS[0], "time": None}]}, "facts.0.time"),
+        ({"without": [FACTS[0], {**FACTS[0], "time": 1.5}]}, "without.1.time"),
+        ({"subject": 5}, "subject"),
+        ({"horizon": 5}, "horizon"),
+        ({"x" * 1000: 5}, "x" * 97 + "..."),
+    ],
+)
+def test_fields_of_errors_are_names_of_the_api(client: TestClient, changes: dict[str, Any], field: str) -> None:
+    for body, expected in (({**QUERY, **changes}, field), ([QUERY, {**QUERY, **changes}], None)):
+        error = schemas.ErrorResponse.model_validate(client.post("/v1/predict", json=body).json()).error
+        assert error.field == (expected or f"1.{field}"[:97] + "..." if len(field) > 97 else expected or f"1.{field}")
+        assert len(error.message) <= 500
+
+
+def test_messages_are_bounded(client: TestClient) -> None:
+    long = "x" * 60_000
+    check_error(client.get(f"/v1/actors/{long}"), 422, "name", "at most 300 characters; found 60000")
+    check_error(client.delete(f"/v1/actors/{long}"), 422, "name", "at most 300 characters")
+    for answer in (
+        client.get(f"/v1/{long}"),
+        client.delete(f"/v1/facts/{long}"),
+        client.get("/v1/actors/" + "y" * 300),
+    ):
+        assert answer.status_code == 404
+        assert len(answer.content) < 700
+
+
+def test_only_fact_that_states_the_answer_is_named_as_the_reason(client: TestClient) -> None:
+    client.post("/v1/observe", json={"facts": FACTS[:1]})
+    body = {**QUERY, "at": FACTS[0]["time"]}
+    answer = client.post("/v1/predict", json={**body, "hindsight": True})
+    check_error(answer, 422, "subject", "no facts .* apart from those with the relation and time of the query")
+    check_error(client.post("/v1/predict", json=body), 422, "subject", "before 2023-05-01.*hindsight")
+
+
+def test_metrics_and_readiness_tell_that_the_store_is_down(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = client.app.state.service  # type: ignore[attr-defined]
+    assert client.get("/v1/ready").json() == {"status": "ready"}
+    text = client.get("/v1/metrics").text
+    assert "fitcarl_store_up 1\n" in text
+    assert "fitcarl_workers 1\n" in text
+
+    def fail(*_: object) -> None:
+        raise OperationalError("SELECT", {}, Exception("the disk is gone"))
+
+    monkeypatch.setattr(Store, "count", fail)
+    service._probed = 0.0
+    answer = client.get("/v1/metrics")
+    assert answer.status_code == 200
+    assert "fitcarl_store_up 0\n" in answer.text
+    assert "fitcarl_stored_facts" not in answer.text
+    check_error(client.get("/v1/ready"), 503, None, "not ready: the store is not available")
+    assert client.get("/v1/health").json() == {"status": "ok"}
+    monkeypatch.undo()
+    service._probed = 0.0
+    assert client.get("/v1/ready").status_code == 200
+    monkeypatch.setattr(service._worker, "ready_count", lambda: 0)
+    check_error(client.get("/v1/ready"), 503, None, "not ready: no worker process")
+
+
+def test_slow_listings_do_not_delay_queries(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr(FactSpace, "names", lambda *_args, **_options: gate.wait(20) and [])
+    with ThreadPoolExecutor(12) as threads:
+        listings = [threads.submit(client.get, "/v1/actors") for _ in range(8)]
+        began = perf_counter()
+        assert predict(client, facts=FACTS)
+        assert perf_counter() - began < 5
+        assert not any(listing.done() for listing in listings)
+        gate.set()
+        assert {listing.result().status_code for listing in listings} == {200}
+
+
+def test_time_limit_includes_the_store(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = serve(seconds=0.5)
+    original = FactSpace.mentioning
+    monkeypatch.setattr(FactSpace, "mentioning", lambda *args: sleep(0.4) or original(*args))
+    monkeypatch.setattr(LocalWorker, "run", lambda *_: sleep(0.4) or [b"{}"])
+    answer = client.post("/v1/predict", json={**QUERY, "facts": FACTS})
+    check_error(answer, 503, None, r"took longer than 0\.5 seconds")
+
+
+def test_store_failure_is_logged_without_facts(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        reason = "the row is wrong\nDETAIL: Failing row contains (Harbour Union)"
+        raise OperationalError("SELECT", {"subject_1": "Harbour Union"}, Exception(reason))
+
+    monkeypatch.setattr(FactSpace, "mentioning", fail)
+    client.post("/v1/predict", json={**QUERY, "facts": FACTS})
+    assert "store: OperationalError: the row is wrong" in caplog.text
+    assert "Harbour" not in caplog.text

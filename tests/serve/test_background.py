@@ -15,6 +15,7 @@ from fitcarl.predict import Predictor
 from fitcarl.runs.run import Run
 from fitcarl.serve.access import AccessPolicy
 from fitcarl.serve.app import create_app
+from fitcarl.serve.clients import Client
 from fitcarl.serve.limits import Limits
 from fitcarl.serve.service import Service
 from fitcarl.serve.store import Store
@@ -84,7 +85,7 @@ def test_updates_are_off_by_default(open_client: Open, folder: Path) -> None:
 
 
 def test_token_is_required(open_client: Open) -> None:
-    client = open_client(access=AccessPolicy(token="secret"))
+    client = open_client(access=AccessPolicy((Client.with_token("secret"),)))
     assert client.post("/v1/background", json={"facts": FACTS}).status_code == 401
 
 
@@ -142,4 +143,4 @@ def test_worker_processes_are_replaced_while_jobs_are_answered(folder: Path) -> 
         assert all(outcome in (before[0], after[0]) for outcome in outcomes)
         assert not {*first} & {*pool._all}
         assert len(pool._all) == 2
-        assert all(process._process.poll() is not None for process in first)
+        assert all(not process.alive for process in first)

@@ -12,13 +12,13 @@ import pytest
 
 from fitcarl.serve.batching import Batcher
 from fitcarl.serve.errors import ApiError
-from fitcarl.serve.workers.jobs import InvalidInputError
-from tests.serve.fake import CHECKED, FakeWorker, job
+from fitcarl.serve.workers.jobs import InvalidInputError, Job
+from tests.serve.fake import CHECKED, FACT, FakeWorker, job
 
 OTHER = (CHECKED._replace(object="Heskonia"),)
 
 
-def running(worker: FakeWorker, work: Callable[[Batcher], Awaitable[object]], **settings: float) -> Batcher:
+def running(worker: FakeWorker, work: Callable[[Batcher], Awaitable[object]], **settings: object) -> Batcher:
     """Runs some jobs with a batcher, stops it, and returns it."""
 
     async def main() -> Batcher:
@@ -46,8 +46,45 @@ def test_queries_over_same_facts_are_one_call() -> None:
         found = await asyncio.gather(*jobs)
         assert values(found, "at") == [f"2023-06-0{day}" for day in range(1, 6)]
 
-    running(worker, work)
+    running(worker, work, mixes_times=True)
     assert [len(call) for call in worker.calls] == [5]
+    worker.calls.clear()
+    running(worker, work, mixes_times=False)  # such a model computes one time after the other
+    assert [len(call) for call in worker.calls] == [1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        job(without=(FACT,)),
+        job(hindsight=True),
+        job(horizon="30d"),
+        job(relation=None),
+        Job(job().query, "Peliland"),
+    ],
+)
+def test_query_that_sees_other_facts_is_another_call(other: Job) -> None:
+    worker = FakeWorker()
+
+    async def work(batcher: Batcher) -> None:
+        await asyncio.gather(batcher.run(job(), (CHECKED,)), batcher.run(other, (CHECKED,)))
+
+    running(worker, work, mixes_times=True)
+    assert [len(call) for call in worker.calls] == [1, 1]
+
+
+def test_answers_do_not_wait_for_other_views() -> None:
+    gate = threading.Event()
+    worker = FakeWorker(wait=lambda: not worker.calls[-1][0].query.without or gate.wait(5))
+
+    async def work(batcher: Batcher) -> None:
+        slow = asyncio.create_task(batcher.run(job(without=(FACT,)), (CHECKED,)))
+        assert values([await batcher.run(job(), (CHECKED,))]) == ["Harbour Union"]
+        assert not slow.done()
+        gate.set()
+        await slow
+
+    running(worker, work, mixes_times=True)
 
 
 def test_identical_queries_share_one_result() -> None:

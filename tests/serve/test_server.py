@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from fitcarl import cli
 from fitcarl.errors import InputError
 from fitcarl.serve.server import address_of, listen
 
@@ -26,18 +27,20 @@ QUERY = {"subject": "Harbour Union", "relation": "Consult", "at": "2023-06-01"}
 class Served:
     """A running ``fitcarl serve`` and its address."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
-        line = [sys.executable, "-m", "fitcarl", "serve", *arguments, "--port", "0", "--workers", "1"]
+    def __init__(self, *arguments: str, workers: int = 1, prefix: tuple[str, ...] = (), **environment: str) -> None:
+        line = [*prefix, sys.executable, "-m", "fitcarl", "serve", *arguments]
+        line += ["--port", "0", "--workers", str(workers)]
         self.process = subprocess.Popen(
             line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
         )
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
 
-    def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    def ask(self, method: str, path: str, body: object = None, token: str = "") -> tuple[int, Any]:
         connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=30)
         content = None if body is None else json.dumps(body)
-        connection.request(method, path, content, {"content-type": "application/json"})
+        headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+        connection.request(method, path, content, headers)
         answer = connection.getresponse()
         text = answer.read()
         connection.close()
@@ -57,8 +60,8 @@ Start = Callable[..., Served]
 def start() -> Iterator[Start]:
     served: list[Served] = []
 
-    def begin(*arguments: object, **environment: str) -> Served:
-        served.append(Served(*map(str, arguments), **environment))
+    def begin(*arguments: object, **options: Any) -> Served:
+        served.append(Served(*map(str, arguments), **options))
         return served[-1]
 
     yield begin
@@ -106,6 +109,42 @@ def assert_graceful_shutdown(served: Served, how: signal.Signals) -> None:
     assert served.process.returncode == 0
     assert "warning: everyone who can reach 0.0.0.0" in stderr
     assert "Traceback" not in stderr
+
+
+def test_file_of_tokens_separates_clients(start: Start, run: Path, tmp_path: Path) -> None:
+    tokens, alice, bob = tmp_path / "tokens.toml", "a" * 20, "b" * 20
+    entries = [("alice", alice, '["read", "observe"]'), ("bob", bob, '["read"]')]
+    text = "\n".join(
+        f'[[tokens]]\nname = "{name}"\ntoken = "{token}"\nscopes = {scopes}' for name, token, scopes in entries
+    )
+    tokens.write_text(text)
+    tokens.chmod(0o600)
+    served = start(run, "--store", tmp_path / "s.sqlite", "--tokens", tokens, FITCARL_TOKEN="")
+    assert served.ask("GET", "/v1/ready") == (200, {"status": "ready"})
+    assert served.ask("POST", "/v1/observe", {"facts": [FACT]}, alice)[0] == 201
+    assert served.ask("POST", "/v1/observe", {"facts": [FACT]}, bob)[0] == 403
+    assert served.ask("POST", "/v1/predict", QUERY, alice)[0] == 200
+    assert served.ask("POST", "/v1/predict", QUERY, bob)[0] == 422
+    assert served.ask("GET", "/v1/actors", None, bob) == (200, {"actors": []})
+    assert served.ask("GET", "/v1/actors")[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--spaces", "shared"], "field --spaces: only with several tokens"),
+        (["--tokens", "missing.toml"], "missing.toml: No such file"),
+        (["--tokens", "tokens.toml", "--token", "x"], "field --tokens: two sources of tokens"),
+        (["--tokens", "tokens.toml", "--spaces", "some"], "field --spaces: no such choice; found 'some'"),
+        (["--token", " x"], "field --token: invalid token"),
+    ],
+)
+def test_invalid_options_about_tokens_are_reported(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FITCARL_TOKEN", raising=False)
+    assert cli.run(["serve", "no-run", *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_occupied_port_is_reported() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from fitcarl.cli import console
 from fitcarl.errors import InputError, require_extra
+
+if TYPE_CHECKING:
+    from fitcarl.serve.clients import Client
 
 _HANG_FACTOR = 3
 """A worker process is considered hanging after this multiple of the time limit of a query."""
@@ -24,6 +27,17 @@ def serve_run(
     ] = None,
     token: Annotated[
         str | None, typer.Option("--token", envvar="FITCARL_TOKEN", help="Bearer token that clients must send.")
+    ] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option("--tokens", metavar="FILE", help="TOML or JSON file of several tokens with names and scopes."),
+    ] = None,
+    spaces: Annotated[
+        str | None,
+        typer.Option(
+            "--spaces",
+            help="With --tokens: separate (each token has its own stored facts) or shared. [default: separate]",
+        ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
@@ -46,25 +60,32 @@ def serve_run(
     from fitcarl.predict.predictor import Predictor
     from fitcarl.serve.access import AccessPolicy, is_local
     from fitcarl.serve.app import create_app
+    from fitcarl.serve.descriptors import fit_connections
     from fitcarl.serve.limits import Limits
+    from fitcarl.serve.logs import service_logs
     from fitcarl.serve.server import address_of, listen, run_server
     from fitcarl.serve.service import Service
     from fitcarl.serve.store import Store
+    from fitcarl.serve.tables import DEFAULT_SPACE
     from fitcarl.serve.workers.pool import WorkerPool
 
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
-        raise InputError("invalid token", field="--token", expected="visible ASCII characters")
-    limits = Limits.from_assignments(limit or ())
+    clients = _clients(token, tokens, spaces)
     workers = workers or thread_count()
-    with listen(host, port) as listening, WorkerPool(run, workers, _HANG_FACTOR * limits.seconds) as pool:
+    limits = fit_connections(Limits.from_assignments(limit or ()), workers)
+    with (
+        service_logs(),
+        listen(host, port) as listening,
+        WorkerPool(run, workers, _HANG_FACTOR * limits.seconds) as pool,
+    ):
         predictor = Predictor.load(run)
         facts = Store.open(store or run / "observed.sqlite")
-        service = Service(predictor, facts, limits, pool, workers, allow_updates)
+        names = {client.space: None for client in clients} or {DEFAULT_SPACE: None}
+        service = Service(predictor, facts, limits, pool, workers, allow_updates, names)
         if unusable := service.count_unusable():
             console.log.info(
                 f"warning: {unusable} stored facts are ignored: their relation or time is unknown to this run"
             )
-        if token is None and not is_local(host):
+        if not clients and not is_local(host):
             changed = "the stored facts and the run" if allow_updates else "the stored facts"
             console.log.info(f"warning: everyone who can reach {host} can read and change {changed}; use --token")
         pool.wait_until_ready()
@@ -73,10 +94,24 @@ def serve_run(
             console.log.info(f"serving {run}; stop with Ctrl-C")
             typer.echo(address_of(listening, host))
 
-        run_server(
-            create_app(service, AccessPolicy.for_address(host, token, allow_host or ())),
-            listening,
-            on_ready,
-            limits.seconds + 1,
-        )
+        access = AccessPolicy.for_address(host, clients, allow_host or ())
+        run_server(create_app(service, access), service, listening, on_ready, limits.seconds + 1)
         facts.close()
+
+
+def _clients(token: str | None, tokens: Path | None, spaces: str | None) -> tuple[Client, ...]:
+    """Those who may send requests; empty if everyone may."""
+    from fitcarl.serve.clients import Client
+    from fitcarl.serve.tokens import Spaces, is_token, read_clients
+
+    if tokens is None:
+        if spaces is not None:
+            raise InputError("only with several tokens", field="--spaces", expected="--tokens FILE as well")
+        if token is not None and not is_token(token):
+            raise InputError("invalid token", field="--token", expected="visible ASCII characters")
+        return () if token is None else (Client.with_token(token),)
+    if token is not None:
+        expected = "either --tokens or one token (--token, FITCARL_TOKEN)"
+        raise InputError("two sources of tokens", field="--tokens", expected=expected)
+    choices: tuple[Spaces, ...] = get_args(Spaces)
+    return read_clients(tokens, console.parse_choice(spaces or "separate", choices, "--spaces"))

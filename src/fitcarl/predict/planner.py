@@ -311,6 +311,9 @@ class QueryPlanner:
         limits = [] if query.hindsight else [f"before {query.at}"]
         limits += [] if query.as_of is None else [f"up to {query.as_of}"]
         limits += ["apart from the excluded ones"] if query.without else []
+        entity = self.entities.find(query.entity)
+        if query.hindsight and entity is not None and self._first_time(entity) < NO_LIMIT:
+            limits.append("apart from those with the relation and time of the query")
         problem = " ".join([NO_KNOWN_FACTS, *limits])
         field = "subject" if query.object is None else "object"
         expected = "at least one fact about it" if query.hindsight else "an earlier fact about it, or hindsight"

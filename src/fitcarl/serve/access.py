@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fitcarl.serve.errors import ApiError
+from fitcarl.serve.clients import ANONYMOUS, Client, Scope, token_digest
+from fitcarl.serve.errors import ApiError, shortened
 
 SECURITY_HEADERS: Mapping[str, str] = {
     # Only the package's own scripts; styles may be inline because the graph drawing sets them on its elements.
@@ -21,34 +22,76 @@ SECURITY_HEADERS: Mapping[str, str] = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-_PUBLIC_PATHS = ("/v1/health",)
+_PUBLIC_PATHS = ("/v1/health", "/v1/ready")
+_ADMIN_PATHS = ("/v1/background", "/v1/metrics")
+_QUERY_PATHS = ("/v1/predict", "/v1/explain")
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::[0-9]*)?")
 
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """Decides which requests are accepted; without a token and hosts, all are."""
+    """Decides which requests are accepted; without clients and hosts, all are."""
 
-    token: str | None = None
-    """Required bearer token; the explorer's files and ``/v1/health`` are public."""
+    clients: tuple[Client, ...] = ()
+    """Those who have a token; the explorer's files, ``/v1/health`` and ``/v1/ready`` need none."""
     hosts: frozenset[str] | None = None
     """Accepted Host headers. Protects a local service against DNS rebinding by web pages of other origins."""
 
     @classmethod
-    def for_address(cls, host: str, token: str | None, extra_hosts: Iterable[str] = ()) -> AccessPolicy:
-        """The policy for an address: a local one without a token accepts local host names only."""
-        local = is_local(host) and token is None
-        return cls(token, _LOCAL_NAMES | {host.lower()} | {name.lower() for name in extra_hosts} if local else None)
+    def for_address(cls, host: str, clients: Iterable[Client] = (), extra_hosts: Iterable[str] = ()) -> AccessPolicy:
+        """The policy for an address: a local one without clients accepts local host names only.
 
-    def check(self, path: str, headers: Mapping[str, str]) -> None:
-        """Raises an ApiError if a request is not accepted."""
-        if self.hosts is not None and (name := _without_port(headers.get("host", ""))) not in self.hosts:
-            raise ApiError(400, f"the host name {name!r} is not allowed; start the service with --allow-host {name}")
-        if self.token is None or not path.startswith("/v1/") or path in _PUBLIC_PATHS:
-            return
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self.token.encode()):
+        Args:
+            host: Address that the service listens at.
+            clients: Those who have a token.
+            extra_hosts: Further host names to accept.
+        """
+        clients = tuple(clients)
+        local = is_local(host) and not clients
+        names = _LOCAL_NAMES | {host.lower()} | {name.lower() for name in extra_hosts}
+        return cls(clients, names if local else None)
+
+    def check(self, method: str, path: str, headers: Mapping[str, str]) -> Client:
+        """Who has sent a request; an ApiError if it is not accepted.
+
+        Args:
+            method: The HTTP method.
+            path: The path of the URL.
+            headers: The headers, with names in lower case.
+        """
+        if self.hosts is not None and (name := _host_name(headers.get("host", ""))) not in self.hosts:
+            hint = f"start the service with --allow-host {name}" if name else "send the name of this service"
+            raise ApiError(400, f"the host name {shortened(headers.get('host', ''))} is not allowed; {hint}")
+        if not self.clients or not path.startswith("/v1/") or path in _PUBLIC_PATHS:
+            return ANONYMOUS
+        client = self._authenticate(headers.get("authorization", ""))
+        client.require(required_scope(method, path))
+        if client.rate is not None:
+            client.rate.take()
+        return client
+
+    def _authenticate(self, authorization: str) -> Client:
+        scheme, _, token = authorization.partition(" ")
+        digest = token_digest(token.strip())
+        found = [client for client in self.clients if client.has_token(digest)]  # all, so that time tells nothing
+        if scheme.lower() != "bearer" or not found:
             raise ApiError(401, "a token is required: send the header 'Authorization: Bearer TOKEN'")
+        return found[0]
+
+
+def required_scope(method: str, path: str) -> Scope:
+    """The scope that a request under ``/v1/`` needs.
+
+    Args:
+        method: The HTTP method.
+        path: The path of the URL.
+    """
+    if path in _ADMIN_PATHS:
+        return "admin"
+    if path in _QUERY_PATHS or method in ("GET", "HEAD", "OPTIONS"):
+        return "read"
+    return "observe"
 
 
 def is_local(host: str) -> bool:
@@ -59,8 +102,7 @@ def is_local(host: str) -> bool:
         return False
 
 
-def _without_port(host: str) -> str:
-    """The name in a Host header."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+def _host_name(host: str) -> str:
+    """The name in a Host header; empty if it is malformed."""
+    found = _HOST.fullmatch(host.lower())
+    return "" if found is None else found["address"] or found["name"]

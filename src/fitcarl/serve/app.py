@@ -17,14 +17,15 @@ from starlette.routing import Match
 import fitcarl
 from fitcarl.errors import InputError
 from fitcarl.serve.access import AccessPolicy
-from fitcarl.serve.errors import ApiError
+from fitcarl.serve.errors import ApiError, shortened
 from fitcarl.serve.middleware import Middleware
 from fitcarl.serve.routes import router
-from fitcarl.serve.schemas import MANY, ONE, error_responses
+from fitcarl.serve.schemas import REQUEST_FIELDS, error_responses
 from fitcarl.serve.service import Service
 from fitcarl.serve.static import StaticFile, StaticFiles
 
 _log = logging.getLogger(__name__)
+_MAX_LOGGED = 300
 _DESCRIPTION = (
     "Predicts links of new entities in a temporal knowledge graph from a few facts about them, "
     "with the paths that explain each prediction."
@@ -64,7 +65,7 @@ def create_api(**options: Any) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        responses=error_responses(400, 401, 408, 413, 422, 503),
+        responses=error_responses(400, 401, 403, 408, 413, 422, 429, 503),
         **options,
     )
     app.include_router(router)
@@ -94,7 +95,7 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
-        problem = f"not found: {request.url.path}" if error.status_code == 404 else str(error.detail)
+        problem = f"not found: {shortened(request.url.path)}" if error.status_code == 404 else str(error.detail)
         response = ApiError(error.status_code, problem).response()
         response.headers.update(error.headers or {})
         if error.status_code == 405:
@@ -103,7 +104,9 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(SQLAlchemyError)
     async def store_error(_: Request, error: SQLAlchemyError) -> Response:
-        _log.error("store: %s", " ".join(str(error).split()))
+        # Only the first line of the driver: further ones, and the statement, may contain facts.
+        reason = str(getattr(error, "orig", None) or type(error).__name__).strip().partition("\n")[0]
+        _log.error("store: %s: %s", type(error).__name__, reason[:_MAX_LOGGED])
         return ApiError(503, "the store is not available at the moment; try again soon").response()
 
 
@@ -117,8 +120,10 @@ def _from_validation(error: dict[str, Any]) -> ApiError:
     """The API error for the first validation error of a request."""
     if error["type"] == "json_invalid":
         return ApiError(400, f"the body is not JSON: {error['ctx']['error']} at character {error['loc'][-1]}")
-    part, *inside = (str(key) for key in error["loc"])
-    inside = inside[inside[:1] in ([ONE], [MANY]) :]
-    field = ".".join(inside) or None
+    part, *inside = error["loc"]
+    unknown = inside[-1:] if error["type"] == "extra_forbidden" else []
+    # The other parts are names that pydantic gives to alternatives of a type.
+    path = [str(key) for key in inside if isinstance(key, int) or key in REQUEST_FIELDS or [key] == unknown]
+    field = ".".join(path) or None
     problem = error["msg"].removeprefix("Value error, ")
     return ApiError(422, f"{field or part}: {problem}", field)

@@ -1,4 +1,8 @@
-"""Batching of concurrent queries: those that use the same facts share a call, identical ones share a result."""
+"""Batching of concurrent queries: those that see the same share a call, identical ones share a result.
+
+What a query sees are its facts and its view (limits of time, excluded facts). Queries of different views would be
+computed one after the other in a call, and the first answers would wait for the last one.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,10 @@ from dataclasses import dataclass, field
 
 from fitcarl.predict.fact import CheckedFact
 from fitcarl.serve.errors import ApiError
-from fitcarl.serve.workers.jobs import Job, Outcome, Worker
+from fitcarl.serve.workers.jobs import Job, Outcome, View, Worker, view_of
 
 FactKey = tuple[CheckedFact, ...]
+BatchKey = tuple[FactKey, View]
 
 
 @dataclass(eq=False)
@@ -25,9 +30,10 @@ class _PendingResult:
 
 @dataclass(eq=False)
 class _Batch:
-    """Jobs over the same facts that will be one call."""
+    """Jobs with the same facts and view that will be one call."""
 
     facts: FactKey
+    view: View
     due: float
     """Time of the event loop at which the batch is executed."""
     jobs: dict[Job, _PendingResult] = field(default_factory=dict)
@@ -46,6 +52,7 @@ class Batcher:
         window: float = 0.002,
         max_batch: int = 32,
         on_batch: Callable[[int], None] = lambda _size: None,
+        mixes_times: bool = False,
     ) -> None:
         """Creates a batcher.
 
@@ -57,6 +64,7 @@ class Batcher:
             window: Seconds that a batch waits for further jobs.
             max_batch: Maximum number of jobs in a batch.
             on_batch: Called with the size of each batch.
+            mixes_times: Whether the model scores queries with different limits of time together.
         """
         self._worker = worker
         self._thread_count = threads
@@ -65,9 +73,10 @@ class Batcher:
         self._window = window
         self._max_batch = max_batch
         self._on_batch = on_batch
+        self._mixes_times = mixes_times
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batch")
         self._queue: deque[_Batch] = deque()
-        self._open: dict[FactKey, _Batch] = {}
+        self._open: dict[BatchKey, _Batch] = {}
         """Batches in the queue that accept more jobs."""
         self._pending: dict[tuple[Job, FactKey], _PendingResult] = {}
         """All jobs in the queue or in execution."""
@@ -117,15 +126,16 @@ class Batcher:
     def _submit(self, job: Job, facts: FactKey) -> _PendingResult:
         key = job, facts
         if key not in self._pending:
-            batch = self._open.get(facts)
+            view = view_of(job, self._mixes_times)
+            batch = self._open.get((facts, view))
             now = asyncio.get_running_loop().time()
             if batch is None:
-                batch = self._open[facts] = _Batch(facts, now + self._window)
+                batch = self._open[facts, view] = _Batch(facts, view, now + self._window)
                 self._queue.append(batch)
                 self._arrived.set()
             self._pending[key] = batch.jobs[job] = _PendingResult(asyncio.get_running_loop().create_future())
             if len(batch.jobs) >= self._max_batch:
-                del self._open[facts]
+                del self._open[facts, view]
         return self._pending[key]
 
     async def _work(self) -> None:
@@ -157,8 +167,8 @@ class Batcher:
         remaining = batch.due - asyncio.get_running_loop().time()
         if remaining > 0:
             await asyncio.sleep(remaining)
-        if self._open.get(batch.facts) is batch:
-            del self._open[batch.facts]
+        if self._open.get((batch.facts, batch.view)) is batch:
+            del self._open[batch.facts, batch.view]
         return batch
 
     def _execute(self, jobs: list[Job], facts: FactKey) -> list[Outcome]:

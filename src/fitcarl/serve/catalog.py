@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -23,6 +24,13 @@ class Catalog:
         self._facts_of_entity = np.diff(graph.base.offsets)[: len(names.entities)]
         forward = graph.base.relation[~graph.relations.is_inverse(graph.base.relation)]
         self._facts_of_relation = np.bincount(forward, minlength=graph.relations.count)
+
+    @cached_property
+    def background(self) -> str:
+        """Identifies the known names of the run."""
+        names = self._run.vocabulary.entities
+        known = [names[number] for number in np.flatnonzero(self._facts_of_entity > 0)]
+        return hashlib.sha256("\n".join(sorted(known)).encode()).hexdigest()
 
     def knows(self, name: str) -> bool:
         """Whether the background has facts about an entity; otherwise it is new."""

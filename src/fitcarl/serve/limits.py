@@ -20,6 +20,10 @@ class Limits:
     """Size of a request body; larger ones fail with 413."""
     body_seconds: float = 10.0
     """Time to receive a request body; slower ones fail with 408."""
+    head_seconds: float = 10.0
+    """Time to receive the head of a request; slower ones fail with 408, and unused connections are closed."""
+    connections: int = 1_000
+    """Open connections; at this number those that have waited longest for a request are closed for new ones."""
     facts_per_request: int = 200
     """Facts in one request, including those of ``without``; more fail with 422."""
     queries_per_request: int = 100

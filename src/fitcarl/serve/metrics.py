@@ -1,7 +1,7 @@
 """Metrics of the service in the text format of Prometheus.
 
 ``prometheus_client`` was considered: it would replace about 50 of these lines, but adds a dependency with a global
-registry and its own process metrics to a service that exposes one counter, two histograms and three gauges.
+registry and its own process metrics to a service that exposes one counter, two histograms and some gauges.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Metrics:
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._seconds: dict[str, Histogram] = {}
         self._batch_sizes = Histogram(_BATCH_SIZE_BOUNDS)
-        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self._gauges: dict[str, tuple[str, Callable[[], float | None]]] = {}
 
     def record_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Counts a completed request."""
@@ -58,8 +58,8 @@ class Metrics:
         """Counts a batch of queries."""
         self._batch_sizes.add(size)
 
-    def set_gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
-        """Defines a gauge; ``value`` is called whenever the metrics are read."""
+    def set_gauge(self, name: str, description: str, value: Callable[[], float | None]) -> None:
+        """Defines a gauge; ``value`` is called whenever the metrics are read. If it returns None, there is no line."""
         self._gauges[name] = description, value
 
     def text(self) -> str:
@@ -76,8 +76,9 @@ class Metrics:
         yield from _header("fitcarl_queries_per_batch", "histogram", "Queries that were answered in one call.")
         yield from self._batch_sizes.lines("fitcarl_queries_per_batch", {})
         for name, (description, value) in self._gauges.items():
-            yield from _header(name, "gauge", description)
-            yield _line(name, {}, value())
+            if (number := value()) is not None:
+                yield from _header(name, "gauge", description)
+                yield _line(name, {}, number)
 
 
 def _header(name: str, kind: str, description: str) -> Iterable[str]:

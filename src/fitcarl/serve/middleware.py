@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from time import perf_counter
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fitcarl.serve.access import SECURITY_HEADERS, AccessPolicy
-from fitcarl.serve.errors import ApiError
+from fitcarl.serve.errors import ApiError, shortened
 from fitcarl.serve.limits import Limits
 from fitcarl.serve.metrics import Metrics
 
 _log = logging.getLogger(__name__)
+_ABSOLUTE = re.compile(r"https?://(?P<host>[^/]*)(?P<path>/.*)?$", re.IGNORECASE | re.DOTALL)
 _METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH")
 
 
@@ -41,14 +43,17 @@ class Middleware:
             await send(message)
 
         try:
-            headers = Headers(scope=scope)
-            self._access.check(scope["path"], headers)
+            headers = _with_origin_form(scope)
+            scope["fitcarl.client"] = self._access.check(scope["method"], scope["path"], headers)
+            if "\n" in scope["path"]:  # patterns of routes end before a last line break
+                raise ApiError(404, f"not found: {shortened(scope['path'])}")
             body = await self._body(headers, receive)
             await self._app(scope, _replay(body, receive), respond)
         except ApiError as error:
             await error.response()(scope, receive, respond)
         except Exception:
-            _log.exception("%s %s failed", scope["method"], scope["path"])
+            route = getattr(scope.get("route"), "path", "other")  # not the path, which may contain a name
+            _log.exception("%s %s failed", scope["method"], route)
             if not started:
                 internal = ApiError(500, "internal error of the service; its log contains the details")
                 await internal.response()(scope, receive, respond)
@@ -82,6 +87,16 @@ class Middleware:
 
     def _too_large(self) -> ApiError:
         return ApiError(413, f"the body is larger than {self._limits.body_bytes} bytes; send fewer facts per request")
+
+
+def _with_origin_form(scope: Scope) -> Headers:
+    """The headers of a request. If its target is a whole URL, as proxies send it, path and host are taken from it."""
+    found = _ABSOLUTE.match(scope["path"])
+    if found is not None:
+        scope["path"] = found["path"] or "/"
+        others = [(name, value) for name, value in scope["headers"] if name != b"host"]
+        scope["headers"] = [*others, (b"host", found["host"].encode("latin-1", "replace"))]
+    return Headers(scope=scope)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -13,10 +13,12 @@ from fitcarl.predict.query import Query as PredictQuery
 from fitcarl.predict.schemas import ExampleSchema, ExplanationSchema, PredictionSchema
 from fitcarl.serve import schemas
 from fitcarl.serve.api_docs import render
+from fitcarl.serve.clients import Client
 from fitcarl.serve.errors import ApiError
 from fitcarl.serve.metrics import CONTENT_TYPE
 from fitcarl.serve.schemas import error_responses
 from fitcarl.serve.service import Service
+from fitcarl.serve.space import SpaceService
 
 _JSON = "application/json"
 
@@ -26,6 +28,18 @@ async def _service(request: Request) -> Service:
     return service
 
 
+async def _client(request: Request) -> Client:
+    """Who has sent the request, as the middleware has found out."""
+    client: Client = request.scope["fitcarl.client"]
+    return client
+
+
+async def _space(request: Request) -> SpaceService:
+    """The space of the client."""
+    service: Service = request.app.state.service
+    return service.space((await _client(request)).space)
+
+
 async def _require_json(request: Request) -> None:
     """Rejects other content types, including those that web pages of other origins may send without a preflight."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
@@ -33,6 +47,8 @@ async def _require_json(request: Request) -> None:
 
 
 ServiceDependency = Annotated[Service, Depends(_service)]
+SpaceDependency = Annotated[SpaceService, Depends(_space)]
+ClientDependency = Annotated[Client, Depends(_client)]
 SearchText = Annotated[str, Query(max_length=200, description="Search text; empty for the most frequent names.")]
 Limit = Annotated[int, Query(ge=1, description="Maximum number of names.")]
 
@@ -44,8 +60,15 @@ router = APIRouter(prefix="/v1")
 
 @router.get("/health", tags=["service"])
 async def health() -> schemas.HealthResponse:
-    """Check that the service is running; no token is required."""
+    """Check that the service is alive, whether or not it can answer queries; no token is required."""
     return schemas.HealthResponse(status="ok")
+
+
+@router.get("/ready", tags=["service"])
+async def ready(service: ServiceDependency) -> schemas.HealthResponse:
+    """Check that queries can be answered: a worker is running and the store is available; no token is required."""
+    await service.check_ready()
+    return schemas.HealthResponse(status="ready")
 
 
 @router.get("/model", tags=["service"])
@@ -73,9 +96,9 @@ async def api_docs(request: Request) -> Response:
 
 
 @router.get("/entities", tags=["names"])
-async def entities(service: ServiceDependency, search: SearchText = "", limit: Limit = 20) -> schemas.EntitiesResponse:
+async def entities(space: SpaceDependency, search: SearchText = "", limit: Limit = 20) -> schemas.EntitiesResponse:
     """Search entities by name, new entities first; without a search text, list the entities with the most facts."""
-    return await service.entities(search, limit)
+    return await space.entities(search, limit)
 
 
 @router.get("/relations", tags=["names"])
@@ -87,9 +110,9 @@ async def relations(
 
 
 @router.post("/observe", status_code=201, tags=["facts"], **_WITH_BODY)
-async def observe(service: ServiceDependency, body: schemas.ObserveRequest) -> schemas.ObserveResponse:
+async def observe(space: SpaceDependency, body: schemas.ObserveRequest) -> schemas.ObserveResponse:
     """Store facts about new or known entities. They are on disk before the response is sent; duplicates are ignored."""
-    return await service.observe([fact.to_fact() for fact in body.facts])
+    return await space.observe([fact.to_fact() for fact in body.facts])
 
 
 @router.post(
@@ -106,38 +129,39 @@ async def update_background(service: ServiceDependency, body: schemas.Background
 
 @router.get("/actors", tags=["facts"])
 async def stored_entities(
-    service: ServiceDependency, search: SearchText = "", limit: Limit = 100
+    space: SpaceDependency, search: SearchText = "", limit: Limit = 100
 ) -> schemas.StoredEntitiesResponse:
     """List the entities that stored facts mention: new entities first, then by number of facts."""
-    return await service.stored_entities(search, limit)
+    return await space.stored_entities(search, limit)
 
 
 @router.get("/actors/{name:path}", tags=["facts"], **_OR_404)
-async def stored_facts(service: ServiceDependency, name: str) -> schemas.StoredEntityResponse:
+async def stored_facts(space: SpaceDependency, name: str) -> schemas.StoredEntityResponse:
     """Return the stored facts that mention an entity."""
-    return await service.stored_facts(name)
+    return await space.stored_facts(name)
 
 
 @router.delete("/actors/{name:path}", tags=["facts"], **_OR_404)
-async def forget_entity(service: ServiceDependency, name: str) -> schemas.RemovedResponse:
+async def forget_entity(space: SpaceDependency, name: str) -> schemas.RemovedResponse:
     """Delete all stored facts that mention an entity."""
-    return schemas.RemovedResponse(removed=await service.forget_entity(name))
+    return schemas.RemovedResponse(removed=await space.forget_entity(name))
 
 
 @router.delete("/facts/{identity}", tags=["facts"], **_OR_404)
-async def forget_fact(service: ServiceDependency, identity: str) -> schemas.RemovedResponse:
+async def forget_fact(space: SpaceDependency, identity: str) -> schemas.RemovedResponse:
     """Delete one stored fact."""
-    return schemas.RemovedResponse(removed=await service.forget_fact(identity))
+    return schemas.RemovedResponse(removed=await space.forget_fact(identity))
 
 
 @router.post("/predict", response_model=PredictionSchema | list[PredictionSchema], tags=["queries"], **_WITH_BODY)
-async def predict(service: ServiceDependency, body: schemas.PredictBody) -> Response:
+async def predict(space: SpaceDependency, client: ClientDependency, body: schemas.PredictBody) -> Response:
     """Answer a query, or each of a list of queries, from the stored facts about its entity and the facts of the
     request: ranked answers with calibrated probabilities and paths. A list gets a list of predictions in the same
     order, or, if one of its queries is invalid, an error whose field begins with the index of that query."""
     if isinstance(body, schemas.PredictRequest):
-        return Response(await service.predict(*_query_and_facts(body)), media_type=_JSON)
-    found = await service.predict_many([_query_and_facts(query, index) for index, query in enumerate(body)])
+        return Response(await space.predict(*_query_and_facts(body)), media_type=_JSON)
+    client.charge(len(body) - 1)
+    found = await space.predict_many([_query_and_facts(query, index) for index, query in enumerate(body)])
     return Response(b"[" + b",".join(found) + b"]", media_type=_JSON)
 
 
@@ -152,7 +176,7 @@ def _query_and_facts(body: schemas.PredictRequest, index: int | None = None) -> 
 
 
 @router.post("/explain", response_model=ExplanationSchema, tags=["queries"], **_WITH_BODY)
-async def explain(service: ServiceDependency, body: schemas.ExplainRequest) -> Response:
+async def explain(space: SpaceDependency, body: schemas.ExplainRequest) -> Response:
     """Explain one entity as an answer to a query: evidence, effects of facts that are left out, and paths."""
     facts = [fact.to_fact() for fact in body.facts]
-    return Response(await service.explain(body.to_query(), body.entity, facts), media_type=_JSON)
+    return Response(await space.explain(body.to_query(), body.entity, facts), media_type=_JSON)

@@ -105,7 +105,7 @@ class PredictRequest(QuerySchema):
 
 
 ONE, MANY = "query", "queries"
-"""Tags of the two forms of a request to predict; they are left out of the paths of fields."""
+"""Tags of the two forms of a request to predict."""
 PredictBody = Annotated[
     Annotated[PredictRequest, Tag(ONE)] | Annotated[tuple[PredictRequest, ...], Field(min_length=1), Tag(MANY)],
     Discriminator(lambda body: MANY if isinstance(body, list | tuple) else ONE),
@@ -118,6 +118,20 @@ class ExplainRequest(PredictRequest):
 
     relation: Name
     entity: Name
+
+
+_PARAMETERS = ("search", "limit", "name", "identity")
+REQUEST_FIELDS = frozenset(
+    [
+        *_PARAMETERS,
+        *(
+            name
+            for model in (FactRequest, ObserveRequest, BackgroundRequest, ExplainRequest)
+            for name in model.model_fields
+        ),
+    ]
+)
+"""Names of all fields and parameters that a client may send; the fields in errors consist of them."""
 
 
 class HealthResponse(JsonModel):

@@ -5,15 +5,22 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.config import STARTUP_FAILURE
 
 from fitcarl.errors import InputError
+from fitcarl.serve.connections import BoundedProtocol, Bounds, Connections, Listener
+from fitcarl.serve.service import Service
 
-_BACKLOG = 512
+_BACKLOG = 4096
+"""Connections that wait to be accepted; the operating system may allow fewer."""
+_KEEP_ALIVE_SECONDS = 30
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -40,31 +47,56 @@ def address_of(listening: socket.socket, host: str) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
-def run_server(app: FastAPI, listening: socket.socket, on_ready: Callable[[], None], grace_seconds: float) -> None:
-    """Serves until SIGTERM or SIGINT, then waits at most ``grace_seconds`` for running requests."""
+def run_server(
+    app: FastAPI, service: Service, listening: socket.socket, on_ready: Callable[[], None], grace_seconds: float
+) -> None:
+    """Serves until SIGTERM or SIGINT, then waits at most ``grace_seconds`` for running requests.
+
+    Args:
+        app: The application.
+        service: Its service, for limits and metrics.
+        listening: A bound socket.
+        on_ready: Called when requests are accepted.
+        grace_seconds: How long running requests may take at the end.
+    """
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        ws="none",
+        log_config=None,
         access_log=False,
         server_header=False,
         backlog=_BACKLOG,
-        timeout_keep_alive=30,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, round(grace_seconds)),
     )
-    asyncio.run(_Server(config, on_ready).serve([listening]))
+    asyncio.run(_Server(config, service, on_ready).serve([listening]))
 
 
 class _Server(uvicorn.Server):
-    """Calls ``on_ready`` after the start; a signal shuts it down and is not raised again afterwards."""
+    """Bounds connections and calls ``on_ready`` after the start; a signal shuts it down and is not raised again."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
+        self._service = service
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._on_ready()
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(STARTUP_FAILURE)
+        connections = Connections(self._service.limits.connections)
+        metrics = self._service.metrics
+        metrics.set_gauge("fitcarl_connections", "Open connections.", lambda: len(connections))
+        make = partial(
+            BoundedProtocol,
+            Bounds(connections, self._service.limits, metrics),
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        self.servers = [Listener(one, _BACKLOG, connections, make) for one in sockets or []]  # type: ignore[misc]
+        self.started = True
+        self._on_ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

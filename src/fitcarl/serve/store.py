@@ -1,38 +1,60 @@
-"""Durable store of observed facts: a SQLite file by default, PostgreSQL by URL."""
+"""Durable store of observed facts: a SQLite file by default, PostgreSQL by URL. Each space has its own facts."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sql
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
-from fitcarl.errors import InputError, require_extra
+from fitcarl.errors import InputError
 from fitcarl.predict.fact import Fact
-
-_TABLES = sql.MetaData()
-_FACTS = sql.Table(
-    "observed_facts",
-    _TABLES,
-    sql.Column("number", sql.Integer, primary_key=True, autoincrement=True),
-    sql.Column("id", sql.String(20), nullable=False, unique=True),
-    sql.Column("subject", sql.Text, nullable=False, index=True),
-    sql.Column("relation", sql.Text, nullable=False),
-    sql.Column("object", sql.Text, nullable=False, index=True),
-    sql.Column("time", sql.Text, nullable=False),
-    sqlite_autoincrement=True,
+from fitcarl.serve.name_index import NameIndex
+from fitcarl.serve.tables import (
+    DEFAULT_SPACE,
+    FACTS,
+    NAMES,
+    SPACES,
+    mention_counts,
+    open_engine,
+    prepare_tables,
+    space_number,
+    without_password,
+    writing,
 )
-_COLUMNS = [_FACTS.c.id, _FACTS.c.subject, _FACTS.c.relation, _FACTS.c.object, _FACTS.c.time]
-_TIMEOUT_SECONDS = 5
-"""How long a writer waits for another one, or a call for the database."""
+
+_COLUMNS = [FACTS.c.id, FACTS.c.subject, FACTS.c.relation, FACTS.c.object, FACTS.c.time]
 _MAX_PARAMETERS = 400
 """Values per statement; databases limit them."""
+_MAX_DELETED = 10_000
+"""Names in the index in memory, besides twice those at first, before it is built again without the deleted ones."""
+
+
+def _mentions(limit: sql.BindParameter[int] | None) -> sql.Select[Any]:
+    """Facts that mention a name, the latest first. With OR, all facts of a frequent entity would be sorted; instead,
+    subjects and objects are looked up in their indices."""
+    space = sql.bindparam("space", type_=sql.Integer)
+    name = sql.bindparam("name", type_=sql.Text)
+    ends = [
+        sql.select(FACTS.c.number, *_COLUMNS)
+        .where(FACTS.c.space == space, column == name)
+        .order_by(FACTS.c.number.desc())
+        .limit(limit)
+        .subquery()
+        for column in (FACTS.c.subject, FACTS.c.object)
+    ]
+    both = sql.union(*(sql.select(end) for end in ends)).subquery()
+    return sql.select(*(both.c[column.name] for column in _COLUMNS)).order_by(both.c.number.desc()).limit(limit)
+
+
+_ALL_MENTIONS = _mentions(None)
+_LATEST_MENTIONS = _mentions(sql.bindparam("limit", type_=sql.Integer))
 
 
 @dataclass(frozen=True)
@@ -52,20 +74,38 @@ class StoredFact:
         return {"id": self.id, **self.fact._asdict()}
 
 
+class StoredName(NamedTuple):
+    """An entity that stored facts mention."""
+
+    name: str
+    facts: int
+    known: bool
+    """Whether the background has facts about the entity, too."""
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """Which entities the background of a run knows."""
+
+    background: str = "none"
+    """Identifies the background: the same text for the same known names."""
+    knows: Callable[[str], bool] = lambda _name: False
+
+
 Check = Callable[["StoreUsage"], None]
-"""Called with the usage of the store before facts are added; an exception leaves the store unchanged."""
+"""Called with the usage of a space before facts are added; an exception leaves the store unchanged."""
 
 
 @dataclass(frozen=True)
 class StoreUsage:
-    """Number of facts in the store, in total and for each name that the new facts mention."""
+    """Number of facts in a space, in total and for each name that the new facts mention."""
 
     total: int
     by_name: Mapping[str, int]
 
 
 class Store:
-    """Stored facts. Every method is one transaction and may be called from any thread."""
+    """A database with the facts of all spaces. It may be used from any thread."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
@@ -73,16 +113,15 @@ class Store:
     @classmethod
     def open(cls, location: str | Path) -> Store:
         """The store in a file, or at a URL such as ``postgresql://user@host/database``; created if it is missing."""
-        store = cls(_engine(str(location)))
+        store = cls(open_engine(str(location)))
         try:
-            _TABLES.create_all(store._engine)
-            store.count()
+            prepare_tables(store._engine)
         except SQLAlchemyError as error:
             store.close()
             reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
             raise InputError(
                 f"cannot be used as a store ({reason})",
-                file=_without_password(str(location)),
+                file=without_password(str(location)),
                 expected="a writable file or the URL of a PostgreSQL database",
             ) from None
         return store
@@ -90,6 +129,35 @@ class Store:
     def close(self) -> None:
         """Closes all connections."""
         self._engine.dispose()
+
+    def space(self, name: str = DEFAULT_SPACE, known: KnownNames | None = None) -> FactSpace:
+        """The facts of one space, which is created if it does not exist.
+
+        Args:
+            name: Name of the space.
+            known: What the background of the served run knows; nothing by default.
+        """
+        with writing(self._engine) as connection:
+            return FactSpace(self._engine, space_number(connection, name), known or KnownNames())
+
+    def count(self) -> int:
+        """Number of facts in all spaces."""
+        with self._engine.connect() as connection:
+            return connection.scalar(sql.select(sql.func.sum(SPACES.c.facts))) or 0
+
+
+class FactSpace:
+    """The facts of one space; nothing here reads or changes those of others.
+
+    Every method is one transaction and may be called from any thread.
+    """
+
+    def __init__(self, engine: sql.Engine, number: int, known: KnownNames) -> None:
+        self._engine = engine
+        self._number = number
+        self._known = known
+        self._mine = FACTS.c.space == number
+        self._index, self._indexed = NameIndex(), 0
 
     def add(self, facts: Iterable[Fact], check: Check = lambda _: None) -> tuple[list[StoredFact], int]:
         """Adds facts; they are on disk when this returns.
@@ -102,97 +170,189 @@ class Store:
             The distinct facts with their ids, and how many of them are new.
         """
         distinct = list(dict.fromkeys(map(StoredFact.from_fact, facts)))
-        with self._writing() as connection:
+        with writing(self._engine) as connection:
             existing = self._existing(connection, [item.id for item in distinct])
             new = [item for item in distinct if item.id not in existing]
             if new:
-                check(self._usage(connection, new))
-                connection.execute(sql.insert(_FACTS), [item.columns() for item in new])
+                mentions = Counter(name for item in new for name in {item.fact.subject, item.fact.object})
+                before = self._counts(connection, list(mentions))
+                by_name = {name: facts + before.get(name, 0) for name, facts in mentions.items()}
+                check(StoreUsage(self._total(connection) + len(new), by_name))
+                connection.execute(sql.insert(FACTS), [{"space": self._number, **item.columns()} for item in new])
+                self._count_mentions(connection, mentions, before)
+                self._change_total(connection, len(new))
         return distinct, len(new)
 
     def mentioning(self, name: str, limit: int | None = None) -> list[StoredFact]:
         """Facts with this subject or object in the order of their arrival; with ``limit`` only the latest ones."""
-        latest = self._mentions(name).order_by(_FACTS.c.number.desc()).limit(limit)
+        latest = _ALL_MENTIONS if limit is None else _LATEST_MENTIONS
+        values = {"space": self._number, "name": name, "limit": limit}
         with self._engine.connect() as connection:
-            return [_stored(row) for row in reversed(connection.execute(latest).all())]
+            return [_stored(row) for row in reversed(connection.execute(latest, values).all())]
 
-    def entity_counts(self, search: str = "", limit: int | None = None) -> dict[str, int]:
-        """Entity → number of stored facts, for entities whose name contains a text; the most mentioned ones first."""
-        ends = sql.union_all(
-            sql.select(_FACTS.c.subject.label("name")),
-            # A fact whose subject is its object mentions the entity once.
-            sql.select(_FACTS.c.object.label("name")).where(_FACTS.c.object != _FACTS.c.subject),
-        ).subquery()
-        counted = sql.select(ends.c.name, sql.func.count().label("facts")).group_by(ends.c.name)
+    def names(self, search: str = "", limit: int | None = None, new_only: bool = False) -> list[StoredName]:
+        """Entities that stored facts mention: those that the background does not know first, then by number of facts.
+
+        Args:
+            search: Text that the names contain, in upper or lower case.
+            limit: Maximum number of names.
+            new_only: Leave out entities that the background knows.
+        """
+        matching = sql.select(NAMES.c.name, NAMES.c.facts, NAMES.c.known).where(NAMES.c.space == self._number)
         if search:
-            counted = counted.where(ends.c.name.icontains(search, autoescape=True))
-        counted = counted.order_by(sql.desc("facts"), ends.c.name).limit(limit)
+            found = self._search(search.casefold())
+            if found is not None:
+                matching = matching.where(NAMES.c.name.in_(found))
+            else:  # so frequent that the list soon has enough of them
+                position = sql.func.instr if self._engine.dialect.name == "sqlite" else sql.func.strpos
+                matching = matching.where(position(NAMES.c.folded, search.casefold()) > 0)
+        ordered = matching.order_by(NAMES.c.known, NAMES.c.facts.desc(), NAMES.c.name)
+        self._decide_known()
         with self._engine.connect() as connection:
-            return {row.name: row.facts for row in connection.execute(counted)}
+            if self._flags_are_valid(connection):
+                if new_only:
+                    ordered = ordered.where(NAMES.c.known == sql.false())
+                return [StoredName(*row) for row in connection.execute(ordered.limit(limit))]
+            rows = connection.execute(matching.order_by(NAMES.c.facts.desc(), NAMES.c.name)).all()
+        listed = [StoredName(name, facts, self._known.knows(name)) for name, facts, _ in rows]
+        listed = [one for one in listed if not (new_only and one.known)]
+        return sorted(listed, key=lambda one: one.known)[:limit]
 
     def mentioned(self, names: Sequence[str]) -> set[str]:
         """Those of the names that stored facts mention."""
-        found: set[str] = set()
         with self._engine.connect() as connection:
-            for chunk in _chunks(names):
-                for column in (_FACTS.c.subject, _FACTS.c.object):
-                    found.update(connection.scalars(sql.select(column).where(column.in_(chunk)).distinct()))
-        return found
+            return set(self._counts(connection, names))
 
     def remove(self, identity: str) -> int:
         """Deletes one fact; returns the number of deleted facts, 0 or 1."""
-        with self._writing() as connection:
-            return connection.execute(sql.delete(_FACTS).where(_FACTS.c.id == identity)).rowcount
+        return self._remove(FACTS.c.id == identity)
 
     def remove_entity(self, name: str) -> int:
         """Deletes all facts that mention an entity; returns their number."""
-        mentions = (_FACTS.c.subject == name) | (_FACTS.c.object == name)
-        with self._writing() as connection:
-            return connection.execute(sql.delete(_FACTS).where(mentions)).rowcount
+        ends = [
+            sql.select(FACTS.c.number).where(self._mine, column == name) for column in (FACTS.c.subject, FACTS.c.object)
+        ]
+        return self._remove(FACTS.c.number.in_(sql.union(*ends)))  # two indices, as above
 
     def count(self) -> int:
         """Number of stored facts."""
         with self._engine.connect() as connection:
-            return _total(connection)
+            return self._total(connection)
 
     def all(self) -> Iterator[StoredFact]:
         """All stored facts in the order of their arrival."""
         with self._engine.connect() as connection:
-            for row in connection.execute(sql.select(*_COLUMNS).order_by(_FACTS.c.number)):
+            for row in connection.execute(sql.select(*_COLUMNS).where(self._mine).order_by(FACTS.c.number)):
                 yield _stored(row)
 
-    @contextmanager
-    def _writing(self) -> Iterator[sql.Connection]:
-        """A transaction that excludes other writers, so that counts are still valid when it writes."""
-        with self._engine.connect().execution_options(fitcarl_writes=True) as connection, connection.begin():
-            if connection.dialect.name == "postgresql":
-                connection.execute(sql.text("LOCK TABLE observed_facts IN SHARE ROW EXCLUSIVE MODE"))
-            yield connection
+    def adopt_background(self) -> None:
+        """Prepares fast lists and searches: reads the names, and decides which of them the background knows if another
+        background was used before."""
+        with writing(self._engine) as connection:
+            if not self._flags_are_valid(connection):
+                mine = NAMES.c.space == self._number
+                connection.execute(sql.update(NAMES).where(mine).values(known=None))
+                background = {"background": self._known.background}
+                connection.execute(sql.update(SPACES).where(SPACES.c.number == self._number).values(background))
+        self._decide_known()
+        with self._index.lock:
+            self._update_index()
 
-    @staticmethod
-    def _mentions(name: str) -> sql.Select[Any]:
-        return sql.select(*_COLUMNS).where((_FACTS.c.subject == name) | (_FACTS.c.object == name))
+    def _search(self, folded: str) -> list[str] | None:
+        """Names that contain a text, which may be deleted already; None if there are many."""
+        with self._index.lock:
+            self._update_index()
+            return self._index.find(folded, _MAX_PARAMETERS)
 
-    @staticmethod
-    def _existing(connection: sql.Connection, identities: Sequence[str]) -> set[str]:
+    def _update_index(self) -> None:
+        """Adds names to the index in memory that were stored since the last time, by any service."""
+        if len(self._index) > 2 * self._indexed + _MAX_DELETED:
+            self._index.clear()
+        later = NAMES.c.space == self._number, NAMES.c.number > self._index.last
+        with self._engine.connect() as connection:
+            rows = connection.execute(sql.select(NAMES.c.number, NAMES.c.name).where(*later).order_by(NAMES.c.number))
+            first = not len(self._index)
+            self._index.add((row.number, row.name) for row in rows)
+        if first:
+            self._indexed = len(self._index)
+
+    def _decide_known(self) -> None:
+        """Sets ``known`` of names that were stored by a service with another background, if it is decided here."""
+        undecided = sql.select(NAMES.c.name).where(NAMES.c.space == self._number, NAMES.c.known.is_(None))
+        with self._engine.connect() as connection:
+            if not self._flags_are_valid(connection) or connection.execute(undecided.limit(1)).first() is None:
+                return
+        with writing(self._engine) as connection:
+            if not self._flags_are_valid(connection):
+                return
+            values = [{"one": name, "flag": self._known.knows(name)} for name in connection.scalars(undecided)]
+            one = (NAMES.c.space == self._number) & (NAMES.c.name == sql.bindparam("one"))
+            if values:
+                connection.execute(sql.update(NAMES).where(one).values(known=sql.bindparam("flag")), values)
+
+    def _flags_are_valid(self, connection: sql.Connection) -> bool:
+        background = connection.scalar(sql.select(SPACES.c.background).where(SPACES.c.number == self._number))
+        return bool(background == self._known.background)
+
+    def _remove(self, chosen: sql.ColumnElement[bool]) -> int:
+        """Deletes facts of this space and their mentions."""
+        mine = NAMES.c.space == self._number
+        with writing(self._engine) as connection:
+            fewer = mention_counts(self._mine & chosen).subquery()
+            changed = sql.update(NAMES).where(mine, NAMES.c.name == fewer.c.name)
+            connection.execute(changed.values(facts=NAMES.c.facts - fewer.c.facts))
+            gone = NAMES.c.name.in_(sql.select(fewer.c.name)) & (NAMES.c.facts <= 0)
+            connection.execute(sql.delete(NAMES).where(mine, gone))
+            removed = connection.execute(sql.delete(FACTS).where(self._mine, chosen)).rowcount
+            if removed:
+                self._change_total(connection, -removed)
+        return removed
+
+    def _existing(self, connection: sql.Connection, identities: Sequence[str]) -> set[str]:
         found: set[str] = set()
         for chunk in _chunks(identities):
-            found.update(connection.scalars(sql.select(_FACTS.c.id).where(_FACTS.c.id.in_(chunk))))
+            found.update(connection.scalars(sql.select(FACTS.c.id).where(self._mine, FACTS.c.id.in_(chunk))))
         return found
 
-    def _usage(self, connection: sql.Connection, new: Sequence[StoredFact]) -> StoreUsage:
-        by_name: dict[str, int] = {}
-        for one in new:
-            for name in {one.fact.subject, one.fact.object}:
-                by_name[name] = by_name.get(name, 0) + 1
-        for name in by_name:
-            mentions = self._mentions(name).subquery()
-            by_name[name] += connection.scalar(sql.select(sql.func.count()).select_from(mentions)) or 0
-        return StoreUsage(_total(connection) + len(new), by_name)
+    def _counts(self, connection: sql.Connection, names: Sequence[str]) -> dict[str, int]:
+        """Name → number of facts, for those of the names that are stored."""
+        found: dict[str, int] = {}
+        for chunk in _chunks(names):
+            chosen = NAMES.c.space == self._number, NAMES.c.name.in_(chunk)
+            rows = connection.execute(sql.select(NAMES.c.name, NAMES.c.facts).where(*chosen))
+            found.update((row.name, row.facts) for row in rows)
+        return found
 
+    def _count_mentions(
+        self, connection: sql.Connection, mentions: Mapping[str, int], before: Mapping[str, int]
+    ) -> None:
+        """Adds to the numbers of facts of names; ``before`` has the names that are stored already."""
+        valid = self._flags_are_valid(connection)
+        new = [
+            {
+                "space": self._number,
+                "name": name,
+                "folded": name.casefold(),
+                "facts": facts,
+                "known": self._known.knows(name) if valid else None,
+            }
+            for name, facts in mentions.items()
+            if name not in before
+        ]
+        more = [{"one": name, "more": facts} for name, facts in mentions.items() if name in before]
+        if new:
+            connection.execute(sql.insert(NAMES), new)
+        if more:
+            one = (NAMES.c.space == self._number) & (NAMES.c.name == sql.bindparam("one"))
+            added = sql.update(NAMES).where(one).values(facts=NAMES.c.facts + sql.bindparam("more"))
+            connection.execute(added, more)
 
-def _total(connection: sql.Connection) -> int:
-    return connection.scalar(sql.select(sql.func.count()).select_from(_FACTS)) or 0
+    def _total(self, connection: sql.Connection) -> int:
+        return connection.scalar(sql.select(SPACES.c.facts).where(SPACES.c.number == self._number)) or 0
+
+    def _change_total(self, connection: sql.Connection, difference: int) -> None:
+        total = {"facts": SPACES.c.facts + difference}
+        connection.execute(sql.update(SPACES).where(SPACES.c.number == self._number).values(total))
 
 
 def _stored(row: Any) -> StoredFact:
@@ -202,63 +362,3 @@ def _stored(row: Any) -> StoredFact:
 def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(values), _MAX_PARAMETERS):
         yield values[start : start + _MAX_PARAMETERS]
-
-
-def _engine(location: str) -> sql.Engine:
-    if "://" not in location:
-        return _sqlite(Path(location))
-    try:
-        url = sql.make_url(location)
-    except ArgumentError:
-        raise InputError(
-            "not a URL", found=_without_password(location), expected="postgresql://user@host/database"
-        ) from None
-    kind = url.get_backend_name()
-    if kind == "sqlite":
-        raise InputError("unsupported URL", found=_without_password(location), expected="the path of a file for SQLite")
-    if kind not in ("postgresql", "postgres"):
-        raise InputError("unknown database", found=kind, expected="postgresql, or the path of a file for SQLite")
-    require_extra("postgres", "psycopg", needed_by="a PostgreSQL store")
-    return sql.create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        pool_pre_ping=True,
-        pool_timeout=_TIMEOUT_SECONDS,
-        connect_args={
-            "connect_timeout": _TIMEOUT_SECONDS,
-            "options": f"-c statement_timeout={_TIMEOUT_SECONDS}s -c lock_timeout={_TIMEOUT_SECONDS}s",
-        },
-    )
-
-
-def _sqlite(path: Path) -> sql.Engine:
-    if not path.parent.is_dir():
-        raise InputError("no such folder", file=path.parent, expected="an existing folder for the store")
-    engine = sql.create_engine(
-        sql.URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": _TIMEOUT_SECONDS},
-        pool_timeout=_TIMEOUT_SECONDS,
-    )
-
-    @sql.event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # ``begin`` below starts transactions, not the driver
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")  # acknowledged facts also survive a power failure
-
-    @sql.event.listens_for(engine, "begin")
-    def begin(connection: sql.Connection) -> None:
-        # Writers lock at the start: SQLite does not let a reader wait when it becomes a writer.
-        writes = connection.get_execution_options().get("fitcarl_writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-    return engine
-
-
-def _without_password(location: str) -> str:
-    """A location for messages."""
-    if "://" not in location:
-        return location
-    try:
-        return sql.make_url(location).render_as_string(hide_password=True)
-    except ArgumentError:
-        return location.partition("://")[0] + "://…"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,17 @@ from fitcarl.predict import Predictor
 from fitcarl.serve.errors import ApiError
 from fitcarl.serve.workers.jobs import Job, LocalWorker
 from fitcarl.serve.workers.pool import WorkerPool
+from fitcarl.serve.workers.process import WorkerProcess
 from tests.serve.fake import FACT, job
 
 pytestmark = pytest.mark.slow
+
+
+def _wait_for_workers(pool: WorkerPool, count: int) -> None:
+    limit = time.monotonic() + 60
+    while pool.ready_count() != count:
+        assert time.monotonic() < limit
+        time.sleep(0.02)
 
 
 def test_worker_process_gives_same_answers_and_is_replaced_when_killed_or_hanging(
@@ -23,20 +32,56 @@ def test_worker_process_gives_same_answers_and_is_replaced_when_killed_or_hangin
 ) -> None:
     jobs = [job(), Job(job().query, "Peliland")]
     facts = [predictor.check(FACT)]
-    with WorkerPool(run, 1, seconds=30) as pool:
+    expected = LocalWorker(predictor).run(jobs, facts)
+    with WorkerPool(run, 1, seconds=60) as pool:
         pool.wait_until_ready()
-        assert pool.run(jobs, facts) == LocalWorker(predictor).run(jobs, facts)
-        for end in (signal.SIGKILL, signal.SIGSTOP):
-            pool._seconds = 1 if end is signal.SIGSTOP else 30
-            process = pool._all[0]._process
-            os.kill(process.pid, end)
-            lost = pool.run(jobs, facts)
-            assert [type(outcome) for outcome in lost] == [ApiError, ApiError]
-            pool._seconds = 30
-            assert isinstance(pool.run(jobs, facts)[0], bytes)
-            assert process.poll() is not None
-        last = pool._all[0]._process
-    assert last.poll() == 0
+        assert pool.run(jobs, facts) == expected
+        # A process that ends while it is idle costs no answer, and is replaced without a request.
+        idle = pool._all[0]
+        os.kill(idle.pid, signal.SIGKILL)
+        idle.wait_for_exit()
+        assert pool.run(jobs, facts) == expected
+        os.kill(pool._all[0].pid, signal.SIGKILL)
+        _wait_for_workers(pool, 0)
+        _wait_for_workers(pool, 1)
+        # A process that hangs is killed after the time limit.
+        hanging, pool._seconds = pool._all[0], 1
+        os.kill(hanging.pid, signal.SIGSTOP)
+        lost = pool.run(jobs, facts)
+        assert [type(outcome) for outcome in lost] == [ApiError, ApiError]
+        pool._seconds = 60
+        assert pool.run(jobs, facts) == expected
+        assert not hanging.alive
+        last = pool._all[0]
+    assert last.wait_for_exit() == 0
+    assert pool.ready_count() == 0
+
+
+def test_jobs_of_a_process_that_ends_are_repeated_unless_they_may_be_the_reason(
+    run: Path, predictor: Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, facts = [job(), job(top=2)], [predictor.check(FACT)]
+    original, sent = WorkerProcess.send, 0
+
+    def send_and_end(process: WorkerProcess, *message: object) -> None:
+        nonlocal sent
+        sent += 1
+        if sent == 1:
+            os.kill(process.pid, signal.SIGSTOP)
+        original(process, *message)  # type: ignore[arg-type]
+        if sent == 1:
+            os.kill(process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(WorkerProcess, "send", send_and_end)
+    with WorkerPool(run, 2, seconds=60) as pool:
+        pool.wait_until_ready()
+        outcomes = pool.run(jobs, facts)
+        assert [type(outcome) for outcome in outcomes] == [bytes, bytes]
+        assert sent == 3  # both together, then one by one
+        sent = 0
+        [lost] = pool.run(jobs[:1], facts)
+        assert isinstance(lost, ApiError)
+        assert lost.status == 503
 
 
 def test_run_that_cannot_be_loaded_is_reported(tmp_path: Path) -> None:

@@ -307,5 +307,6 @@ export interface Operations {
   readonly "GET /v1/model": { readonly body: undefined; readonly reply: ModelResponse };
   readonly "POST /v1/observe": { readonly body: ObserveRequest; readonly reply: ObserveResponse };
   readonly "POST /v1/predict": { readonly body: PredictRequest | readonly PredictRequest[]; readonly reply: PredictionSchema | readonly PredictionSchema[] };
+  readonly "GET /v1/ready": { readonly body: undefined; readonly reply: HealthResponse };
   readonly "GET /v1/relations": { readonly body: undefined; readonly reply: RelationsResponse };
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,6 +46,25 @@ class InvalidInputError(FitcarlError):
         return cls(str(error), error.field, str(error.found))
 
 
+View = Hashable
+"""What a job sees besides its facts; jobs with the same facts and view share a call of the model."""
+
+
+def view_of(job: Job, mixes_times: bool) -> View:
+    """The view of a job.
+
+    Args:
+        job: The job.
+        mixes_times: Whether the model scores queries with different limits of time together.
+    """
+    query = job.query
+    if job.entity is not None or query.is_open or query.horizon is not None:
+        return job  # computed on its own
+    if query.hindsight:  # facts that state the answer are hidden, which are others for every query
+        return query.entity, query.direction, query.relation, query.at, query.as_of, query.without
+    return query.without, None if mixes_times else (query.at, query.as_of)
+
+
 Outcome = bytes | Exception
 """The JSON response of a job, or the reason for its failure: an InvalidInputError or an unexpected error."""
 
@@ -59,6 +78,10 @@ class Worker(Protocol):
 
     def reload(self, predictor: Predictor) -> None:
         """Answers from the run as it is now in its folder; ``predictor`` has loaded it. Running jobs are finished."""
+        ...
+
+    def ready_count(self) -> int:
+        """Number of processes that can execute jobs now or after their current ones."""
         ...
 
 
@@ -80,6 +103,10 @@ class LocalWorker:
     def reload(self, predictor: Predictor) -> None:
         """Answers with another predictor from now on."""
         self._predictor = predictor
+
+    def ready_count(self) -> int:
+        """This process is always ready."""
+        return 1
 
     def _responses(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> Iterable[bytes]:
         predictor = self._predictor  # the same for all jobs

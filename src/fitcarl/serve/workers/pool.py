@@ -2,35 +2,34 @@
 
 Not ``concurrent.futures.ProcessPoolExecutor``, ``multiprocessing.Pool`` or loky: one dead worker breaks the whole
 executor there (or hangs the pool), a single call cannot be stopped after a time limit, and arguments are pickled.
-Here a worker that dies or hangs is replaced and only its own requests fail.
+Here a process that ends is replaced in the background, and its jobs go to another one where that is safe.
 """
 
 from __future__ import annotations
 
-import os
-import queue
-import subprocess
-import sys
+import logging
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Self
 
 from fitcarl.errors import InputError
 from fitcarl.predict.fact import CheckedFact
 from fitcarl.predict.predictor import Predictor
 from fitcarl.serve.errors import ApiError
-from fitcarl.serve.workers.ipc import receive_outcomes, send_jobs
 from fitcarl.serve.workers.jobs import Job, Outcome
+from fitcarl.serve.workers.process import WorkerProcess
 
-_START_SECONDS = 300.0
-"""Time limit for starting; enough to compile all kernels on a busy machine."""
-_STOP_SECONDS = 10.0
+_log = logging.getLogger(__name__)
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+"""Seconds before another attempt, if a replacement does not start; doubled each time."""
 
 
 class WorkerPool:
-    """Worker processes for one run. A process that ends or exceeds the time limit is replaced."""
+    """Worker processes for one run. A process that ends or exceeds the time limit is replaced in the background."""
 
     def __init__(self, run: str | Path, size: int, seconds: float) -> None:
         """Starts the processes without waiting for them.
@@ -43,38 +42,55 @@ class WorkerPool:
         self._run = str(run)
         self._size = size
         self._seconds = seconds
-        self._generation = 0  # raised by every reload; processes of earlier ones get no further jobs
-        self._free: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
-        self._all = self._start()
+        self._changed = threading.Condition()
+        """Protects everything below, and tells that a process is free or that the pool is closed."""
+        self._closed = False
+        self._all: list[WorkerProcess] = []
+        """Processes of the current generation, ready or not."""
+        self._retired: list[WorkerProcess] = []
+        """Processes of earlier generations, each until its last call is done."""
+        self._free: deque[WorkerProcess] = deque()
+        self._all = [WorkerProcess(self._run) for _ in range(size)]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in list(self._all):
+        with self._changed:
+            self._closed = True
+            processes = [*self._all, *self._retired]
+            self._changed.notify_all()
+        for process in processes:
             process.stop()
 
     def wait_until_ready(self) -> None:
         """Waits until all processes have loaded the model; separate from the start, to do other work meanwhile."""
         if not _wait_for(self._all):
-            raise InputError("the worker process did not start", file=self._run, expected="a run that can be loaded")
-        for process in self._all:
-            self._free.put((self._generation, process))
+            raise self._not_started()
+        for process in list(self._all):
+            self._enlist(process)
+
+    def ready_count(self) -> int:
+        """Number of processes that can execute jobs now or after their current ones."""
+        with self._changed:
+            return sum(process.ready and process.alive for process in self._all)
 
     def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> list[Outcome]:
-        """Executes jobs on a free process; if it fails, each outcome is an ApiError."""
-        generation, process = self._take()
+        """Executes jobs on a free process.
+
+        If the process ends meanwhile, several jobs are executed again, one by one. A single one is not, because it
+        may be the reason: its outcome is an ApiError.
+        """
+        process = self._take_and_send(jobs, facts)
         try:
-            if process is None:
-                process = self._replacement()
-            return process.run(jobs, facts, self._seconds)
+            outcomes = process.receive(self._seconds)
         except (EOFError, OSError, ValueError):  # the process has ended, or its output is invalid
-            if process is not None:
-                self._discard(process)
-            process = None
+            self._discard(process)
+            if len(jobs) > 1 and not process.timed_out:
+                return [self.run([job], facts)[0] for job in jobs]
             return [ApiError(503, "the worker process ended before it had an answer; try again")] * len(jobs)
-        finally:
-            self._give_back((generation, process))
+        self._give_back(process)
+        return outcomes
 
     def reload(self, predictor: Predictor) -> None:  # noqa: ARG002 - every process loads the run itself
         """Replaces all processes by new ones, which load the run as it is now; jobs are answered all the time.
@@ -82,53 +98,118 @@ class WorkerPool:
         Raises:
             InputError: If the new processes cannot be started; the old ones stay.
         """
-        fresh = self._start()
-        self._all += fresh
+        fresh = [WorkerProcess(self._run) for _ in range(self._size)]
         if not _wait_for(fresh):
             for process in fresh:
-                self._discard(process)
-            raise InputError("the worker process did not start", file=self._run, expected="a run that can be loaded")
-        self._generation += 1
+                process.stop()
+            raise self._not_started()
+        with self._changed:
+            idle = list(self._free)
+            self._retired += self._all
+            self._all = fresh
+            self._free.clear()
         for process in fresh:
-            self._free.put((self._generation, process))
-        slots = []
-        with suppress(queue.Empty):
-            while True:
-                slots.append(self._free.get_nowait())
-        for slot in slots:
-            self._give_back(slot)
-
-    def _start(self) -> list[_WorkerProcess]:
-        return [_WorkerProcess(self._run) for _ in range(self._size)]
-
-    def _take(self) -> _Slot:
-        """A slot of the current generation; those of earlier ones are given up."""
-        while (slot := self._free.get())[0] != self._generation:
-            self._give_back(slot)
-        return slot
-
-    def _give_back(self, slot: _Slot) -> None:
-        generation, process = slot
-        if generation == self._generation:
-            self._free.put(slot)
-        elif process is not None:
+            self._enlist(process)
+        for process in idle:
             self._discard(process)
 
-    def _replacement(self) -> _WorkerProcess:
-        process = _WorkerProcess(self._run)
-        self._all.append(process)
-        process.wait_until_ready()
-        if not process.ready:
-            self._discard(process)
-            raise EOFError
-        return process
+    def _take_and_send(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> WorkerProcess:
+        """Gives jobs to a free process; one that has ended meanwhile did not get them, so another one does."""
+        while True:
+            process = self._take()
+            try:
+                process.send(jobs, facts)
+            except (OSError, ValueError):
+                self._discard(process)
+            else:
+                return process
 
-    def _discard(self, process: _WorkerProcess) -> None:
+    def _take(self) -> WorkerProcess:
+        """A free process; an ApiError if there is none for a long time."""
+        limit = monotonic() + self._seconds
+        with self._changed:
+            while not self._free:
+                remaining = limit - monotonic()
+                if self._closed or remaining <= 0:
+                    raise ApiError(503, "no worker process is available; try again in a moment")
+                self._changed.wait(remaining)
+            return self._free.popleft()
+
+    def _give_back(self, process: WorkerProcess) -> None:
+        """Lets a process take jobs; one of an earlier generation is ended instead."""
+        with self._changed:
+            if process in self._all:
+                self._free.append(process)
+                self._changed.notify()
+                return
+        self._discard(process)
+
+    def _enlist(self, process: WorkerProcess) -> None:
+        """Lets a process that is ready take jobs, and replaces it when it ends."""
+        self._give_back(process)
+        threading.Thread(target=self._watch, args=(process,), daemon=True, name="watch worker").start()
+
+    def _watch(self, process: WorkerProcess) -> None:
+        """Waits for the end of a process; unless the pool has ended it, starts another one."""
+        code = process.wait_for_exit()
+        if not self._remove(process):
+            return
+        _log.warning("a worker process has ended (%s); starting another one", _reason(code))
+        began, pause = monotonic(), _FIRST_PAUSE
+        while (fresh := self._start_one()) is not None:
+            fresh.wait_until_ready()
+            if fresh.ready:
+                _log.warning("the new worker process is ready after %.1f seconds", monotonic() - began)
+                self._enlist(fresh)
+                return
+            self._discard(fresh)
+            _log.error("a worker process does not start; next attempt in %g seconds", pause)
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed, pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _start_one(self) -> WorkerProcess | None:
+        """A new process, if one is missing."""
+        with self._changed:
+            if self._closed or len(self._all) >= self._size:
+                return None
+            process = WorkerProcess(self._run)
+            self._all.append(process)
+            return process
+
+    def _remove(self, process: WorkerProcess) -> bool:
+        """Removes a process; returns whether a current one is missing now."""
+        with self._changed:
+            with suppress(ValueError):
+                self._retired.remove(process)
+            with suppress(ValueError):
+                self._free.remove(process)
+            if process not in self._all:
+                return False
+            self._all.remove(process)
+            return not self._closed
+
+    def _discard(self, process: WorkerProcess) -> None:
+        """Ends a process; if it is a current one, the thread that watches it starts another one."""
+        with self._changed:
+            with suppress(ValueError):
+                self._free.remove(process)
+            if not process.ready:  # nothing watches it
+                with suppress(ValueError):
+                    self._all.remove(process)
         process.stop()
-        self._all.remove(process)
+        with self._changed, suppress(ValueError):
+            self._retired.remove(process)
+
+    def _not_started(self) -> InputError:
+        return InputError("the worker process did not start", file=self._run, expected="a run that can be loaded")
 
 
-def _wait_for(processes: Sequence[_WorkerProcess]) -> bool:
+def _reason(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _wait_for(processes: Sequence[WorkerProcess]) -> bool:
     """Waits for processes that have been started; whether all of them are ready."""
     waiting = [threading.Thread(target=process.wait_until_ready, daemon=True) for process in processes]
     for thread in waiting:
@@ -137,57 +218,3 @@ def _wait_for(processes: Sequence[_WorkerProcess]) -> bool:
         while thread.is_alive():
             thread.join(0.2)  # in short intervals, so that Ctrl-C is handled
     return all(process.ready for process in processes)
-
-
-class _WorkerProcess:
-    """One process and its pipes. It ends when its stdin is closed, also if this process is killed."""
-
-    def __init__(self, run: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "fitcarl.serve.workers.worker", run],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C in the terminal reaches only the service, which then stops the workers
-            env={**os.environ, "FITCARL_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        self.ready = False
-
-    def wait_until_ready(self) -> None:
-        """Waits for the first message and sets ``ready``."""
-        with suppress(EOFError):
-            self._receive(_START_SECONDS)
-            self.ready = True
-
-    def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact], seconds: float) -> list[Outcome]:
-        """Executes jobs; an EOFError if the process ends or exceeds the time limit."""
-        send_jobs(self._stdin, jobs, facts)
-        return self._receive(seconds)
-
-    def stop(self) -> None:
-        """Lets the process finish its current job, but kills it after a while."""
-        if not self.ready:
-            self._process.kill()
-        with suppress(OSError):  # it may have ended with unread input
-            self._stdin.close()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._stdout.close()
-
-    def _receive(self, seconds: float) -> list[Outcome]:
-        """The next outcomes; after the time limit the process is killed, which ends its output."""
-        timer = threading.Timer(seconds, self._process.kill)
-        timer.start()
-        try:
-            return receive_outcomes(self._stdout)
-        finally:
-            timer.cancel()
-
-
-_Slot = tuple[int, _WorkerProcess | None]
-"""A generation and a free process of it; None if the process has ended and must be replaced."""

@@ -10,13 +10,19 @@ import torch
 
 from fitcarl.errors import FitcarlError
 from fitcarl.predict.predictor import Predictor
+from fitcarl.serve.logs import service_logs
 from fitcarl.serve.workers.ipc import receive_jobs, send_outcomes
 from fitcarl.serve.workers.jobs import InvalidInputError, LocalWorker, warm_up
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("fitcarl.serve.workers.worker")  # the module itself is called __main__
 
 
 def run_worker(run: str) -> None:
+    """Loads a run and executes jobs.
+
+    Args:
+        run: Run folder.
+    """
     torch.set_num_threads(1)  # there is one process per core
     source = sys.stdin.buffer
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -37,4 +43,5 @@ def run_worker(run: str) -> None:
 
 
 if __name__ == "__main__":
-    run_worker(sys.argv[1])
+    with service_logs():
+        run_worker(sys.argv[1])

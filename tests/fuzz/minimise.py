@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from tests.fuzz import mutate_edits, mutate_files
 from tests.fuzz.findings import Findings
-from tests.fuzz.limits import limit_memory
+from tests.fuzz.limits import limit_memory, memory_folder
 from tests.fuzz.oracle import Fault
 from tests.fuzz.replay import replay, run_input
 from tests.fuzz.targets import make_target

@@ -1,7 +1,7 @@
 """Edits of the files of a folder. An input of the fuzzer is a short JSON list of them.
 
 An edit is ``[file, operation, ...arguments]``. Edits of values keep the file well formed and its checksums valid, as
-somebody who edits a run on purpose would; ``cut``, ``flip`` and ``insert`` damage bytes and leave checksums alone.
+a deliberate edit would; ``cut``, ``flip`` and ``insert`` damage bytes and leave checksums alone.
 """
 
 from __future__ import annotations

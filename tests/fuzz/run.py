@@ -99,7 +99,7 @@ def main() -> int:
     if unknown := set(targets) - set(NAMES):
         sys.stderr.write(f"unknown targets {', '.join(sorted(unknown))}; expected some of {', '.join(NAMES)}\n")
         return 2
-    seeds.prepare(home)
+    seeds.prepare(home, targets)
     status, end, turn = Status(home / "status.json"), time.monotonic() + seconds, 0
     length = max(5, min(TURN_SECONDS, seconds // len(targets)))
     while inputs > 0 and time.monotonic() < end:

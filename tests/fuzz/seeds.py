@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Collection
 from datetime import date, timedelta
 from pathlib import Path
 
 import polars as pl
 
 from fitcarl.data.bounds import BENCHMARK_BOUNDS
-from fitcarl.data.io.dataset_folder import write_dataset
+from fitcarl.data.io.dataset_folder import read_dataset, write_dataset
 from fitcarl.data.split import split_facts
+from fitcarl.graph.storage import save_graph
+from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.synthetic import generate_world
 from fitcarl.training.api import train
 from tests.fuzz.mutate_files import encode
@@ -21,18 +24,27 @@ _NOT_READ = ("state.safetensors", "trace.jsonl", "curve.svg", "environment.json"
 """Files of a run that prediction does not read."""
 
 
-def prepare(home: Path) -> None:
-    """Creates a small dataset and two small runs, unless they are there.
+def prepare(home: Path, targets: Collection[str]) -> None:
+    """Creates the intact folders of some targets, unless they are there: a small dataset, a graph and small runs.
 
     Args:
         home: Folder of the fuzzer's files.
+        targets: Names of the targets.
     """
+    if not set(targets) - {"files"}:
+        return
     data = home / "tiny"
     if not data.exists():
         facts = generate_world("tiny", seed=7).facts
         write_dataset(split_facts(facts, name="tiny", bounds=BENCHMARK_BOUNDS), data)
+    if "graph" in targets and not (home / "graph").exists():
+        dataset = read_dataset(data)
+        names = dataset.vocabulary
+        save_graph(
+            TemporalGraph.from_facts(dataset.background, len(names.entities), names.relation_ids), home / "graph"
+        )
     for preset in ("plus", "paper"):
-        if not (home / preset / "result.json").exists():
+        if f"run-{preset}" in targets and not (home / preset / "result.json").exists():
             settings = (*small(preset), "training.validate_every=1")
             train(data, out=home / preset, preset=preset, shots=2, episodes=1, settings=settings)
 

@@ -242,6 +242,6 @@ def make_target(name: str, home: Path, scratch: Path, *, everything: bool = Fals
     if name == "dataset":
         return FolderTarget(home / "tiny", scratch, _open_dataset)
     if name == "graph":
-        return FolderTarget(home / "plus" / "graph", scratch, _open_graph)
+        return FolderTarget(home / "graph", scratch, _open_graph)
     run = home / name.removeprefix("run-")
     return FolderTarget(run, scratch, AskRun(run, everything))

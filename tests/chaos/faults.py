@@ -90,9 +90,11 @@ class Faults:
     def fill_disk(self) -> None:
         assert self._disk is not None
         filler = self._disk / "filler"
-        with suppress(OSError), filler.open("wb", buffering=0) as out:
-            while out.write(b"\0" * 65536):
-                pass
+        with filler.open("wb", buffering=0) as out:
+            for size in (65536, 4096, 1):
+                with suppress(OSError):
+                    while out.write(b"\0" * size):
+                        pass
         time.sleep(self._random.uniform(1, 4))
         filler.unlink()
 

@@ -38,6 +38,18 @@ class EditMutator:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = files
         self.names = sorted(files)
+        self._weights = [3 if name.endswith((".safetensors", ".npy")) else 1 for name in self.names]
+
+    def first(self) -> list[list[Edit]]:
+        """Inputs to start with: every integer array with ids that do not exist, and every file cut short."""
+        edits: list[Edit] = [[name, "cut", 100] for name in self.names]
+        for name in self.names:
+            if name.endswith(".npy"):
+                edits += [[name, *edit] for edit in _bad_ids(*_shape_of_npy(self.files[name]))]
+            elif name.endswith(".safetensors"):
+                for tensor, about in sorted(_shapes_of_tensors(self.files[name]).items()):
+                    edits += [[name, edit[0], tensor, *edit[1:]] for edit in _bad_ids(*about)]
+        return [[], *([edit] for edit in edits)]
 
     def mutate(self, data: bytes, max_size: int, seed: int) -> bytes:
         """Another list of edits, not larger than ``max_size`` bytes; the same one for the same seed."""
@@ -66,7 +78,7 @@ class EditMutator:
 
     def edit(self, random: Random) -> Edit:
         """One random edit."""
-        name = random.choice(self.names)
+        [name] = random.choices(self.names, self._weights)
         kind = random.random()
         if kind < 0.03:
             return [name, "remove"]
@@ -95,7 +107,10 @@ class EditMutator:
     def _tensor(self, random: Random, name: str) -> Edit:
         shapes = _shapes_of_tensors(self.files[name])
         about = json.loads(json.loads(_header(self.files[name]))["__metadata__"]["fitcarl"])["about"]
-        tensor, other = random.choice(sorted(shapes)), random.choice(sorted(shapes))
+        integers = [tensor for tensor, (_, dtype) in sorted(shapes.items()) if dtype in "iu"]
+        other = random.choice(sorted(shapes))
+        # Compiled loops use integers as positions.
+        tensor = random.choice(integers) if integers and random.random() < 0.6 else random.choice(sorted(shapes))
         kind = random.random()
         if kind < 0.04:
             return [name, "drop", tensor]
@@ -153,6 +168,19 @@ def _array_edit(random: Random, shape: tuple[int, ...], dtype: str) -> list[Any]
     if kind < 0.93:
         return ["reshape", random.choice(([size], [1, size], [size, 1], [0], [1, 20_000], [*shape, 1], []))]
     return ["type", random.choice(_TYPES)]
+
+
+def _bad_ids(shape: tuple[int, ...], dtype: str) -> list[list[Any]]:
+    """Edits that put positions outside of other arrays into an array of integers; not a number into one of floats."""
+    if dtype in "iu":
+        return [
+            ["fill", 2**30],
+            ["fill", -1],
+            ["put", int(np.prod(shape)) // 2, 2**30],
+            ["reverse"],
+            ["type", "float64"],
+        ]
+    return [["put", 0, float("nan")], ["type", "float64"]]
 
 
 def _row_edit(random: Random) -> list[Any]:

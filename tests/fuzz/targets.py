@@ -134,7 +134,7 @@ class FolderTarget:
             self._write(name, content)
 
     def seeds(self) -> Sequence[bytes]:
-        return [b"[]", *(mutate_edits.encode([[name, "cut", 100]]) for name in self.files)]
+        return [mutate_edits.encode(edits) for edits in self._mutator.first()]
 
     def run(self, data: bytes) -> None:
         edited = apply_edits(self.files, mutate_edits.decode(data), self._temporary)

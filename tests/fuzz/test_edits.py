@@ -88,6 +88,14 @@ def test_mutations_are_repeatable_and_bounded(folder: Path) -> None:
     assert {"set", "put", "fill", "cell", "flip", "remove", "about", "type"} <= seen
 
 
+def test_first_inputs_put_ids_out_of_range_into_every_integer_array(folder: Path) -> None:
+    first = mutate_edits.EditMutator(seeds.files_of(folder)).first()
+    for file in ("offsets.npy", "relation.npy", "target.npy", "time.npy"):
+        assert [[file, "fill", 2**30]] in first
+    assert [["some.safetensors", "fill", "x", -1]] in first
+    assert first[0] == []
+
+
 def test_mutated_files_are_repeatable_and_often_readable() -> None:
     def no_change(text: bytes, size: int) -> bytes:
         return text[:size]

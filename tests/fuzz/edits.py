@@ -6,7 +6,6 @@ a deliberate edit would; ``cut``, ``flip`` and ``insert`` damage bytes and leave
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -209,18 +208,3 @@ def edit_rows(content: bytes, operation: str, *arguments: Any) -> bytes:
     else:
         raise ImpossibleError
     return "\n".join(rows).encode("utf-8", "surrogatepass")
-
-
-def seal_manifest(files: Files, manifest: str = "manifest.json") -> None:
-    """Renews every sha256 in a manifest, so that edited files reach the checks behind it."""
-    if manifest not in files:
-        return
-
-    def renewed(key: str, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {inner: renewed(key if inner == "sha256" else inner, found) for inner, found in value.items()}
-        if key in files and isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value):
-            return hashlib.sha256(files[key]).hexdigest()
-        return value
-
-    files[manifest] = json.dumps(renewed("", json.loads(files[manifest]))).encode()

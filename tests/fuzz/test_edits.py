@@ -11,7 +11,7 @@ import torch
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.graph.storage import open_graph
 from tests.fuzz import mutate_edits, mutate_files, seeds
-from tests.fuzz.edits import Edit, apply_edits, seal_manifest
+from tests.fuzz.edits import Edit, apply_edits
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +67,6 @@ def test_edits_of_json(folder: Path, tmp_path: Path) -> None:
     found = json.loads((edited(folder, tmp_path, *edits) / "graph.json").read_text())
     assert "edges" not in found
     assert found["version"] == [[[]]]
-
-
-def test_manifest_is_sealed_again() -> None:
-    files = {"a": b"new", "manifest.json": json.dumps({"files": {"a": "0" * 64, "b": {"sha256": "0" * 64}}}).encode()}
-    seal_manifest(files)
-    found = json.loads(files["manifest.json"])["files"]
-    assert found["a"] == "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437"
-    assert found["b"] == {"sha256": "0" * 64}
 
 
 def test_mutations_are_repeatable_and_bounded(folder: Path) -> None:

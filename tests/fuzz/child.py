@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +21,8 @@ from tests.fuzz.limits import MEMORY, limit_memory, memory_folder
 SOURCE = Path(__file__).parents[2] / "src"
 HANG = 10
 """Seconds that an input may take."""
+SLOW = 0.5
+"""CPU seconds from which on an input is not kept in the corpus: it and its descendants would take most of the time."""
 MAX_LENGTH = 4096
 """Bytes of an input."""
 
@@ -37,9 +41,11 @@ def main(target_name: str, home: Path, inputs: int, seconds: int) -> None:
     corpus, artifacts = home / "corpus" / target_name, home / "artifacts"
     corpus.mkdir(parents=True, exist_ok=True)
     artifacts.mkdir(parents=True, exist_ok=True)
-    findings, counter = Findings(home / "findings"), home / "count"
+    findings, counter, slow = Findings(home / "findings"), home / "count", home / "slow"
     with TemporaryDirectory(prefix="fitcarl-fuzz-", dir=memory_folder()) as scratch:
         target = make_target(target_name, home, Path(scratch))
+        for name in slow.read_text().split() if slow.exists() else ():
+            (corpus / name).unlink(missing_ok=True)  # the engine names a file by the sha1 of its content
         if not any(corpus.iterdir()):
             for number, seed in enumerate(target.seeds()):
                 (corpus / f"seed-{number:03}").write_bytes(seed)
@@ -53,7 +59,11 @@ def main(target_name: str, home: Path, inputs: int, seconds: int) -> None:
                 counter.write_text(str(done))
             if done % 20 == 0:
                 gc.collect()  # loaded runs are cycles of objects
+            began = time.process_time()
             fault = run_input(target, data)
+            if time.process_time() - began > SLOW:
+                with slow.open("a") as out:
+                    out.write(hashlib.sha1(data).hexdigest() + "\n")
             if fault is not None and "llocat" in fault.message:
                 gc.collect()
                 fault = run_input(target, data)

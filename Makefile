@@ -5,7 +5,14 @@
 #   make bench     measure speed                    make mutants   plant one-line faults and report survivors
 #   make web       build the explorer (Node)        make e2e       test the explorer in Chromium
 #   make fuzz      send random requests to the service for ten minutes
+#   make fuzz-files  damage files and run folders (FUZZ_INPUTS, FUZZ_SECONDS)
+#   make chaos     kill parts of the service under load (CHAOS_SECONDS, CHAOS_SEED)
+#   make wheel     build the wheel                  make test-wheel  install it in a new environment and run it
+#   make lock      pin all dependencies with hashes make audit     look for known vulnerabilities
+#   make sbom      write the bill of materials      make image     build the container image and test it
 #   make clean     remove build products
+#
+# LOCKED=1 installs exactly the files of requirements/ci.lock, with the CPU build of PyTorch (Linux, x86-64), as CI does.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -14,10 +21,18 @@ WORKERS ?= 2
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
-PIP   := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+ifdef LOCKED
+PIP   := $(INSTALL) --no-deps --no-build-isolation
+else
+PIP   := $(INSTALL) -c constraints.txt
+endif
+TORCH ?= https://download.pytorch.org/whl/cpu
+TORCH_FILES ?= $(TORCH)/torch/
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-all lint mutants bench docs pictures web e2e fuzz install clean
+.PHONY: demo test test-all lint mutants bench docs pictures web e2e fuzz fuzz-files chaos install clean
+.PHONY: wheel test-wheel lock audit sbom image
 
 demo: $(DEMO_STAMP)
 	$(BIN)/fitcarl demo
@@ -62,6 +77,45 @@ fuzz: $(STAMP)
 	$(PIP) -e '.[fuzz]'
 	FITCARL_FUZZ_SECONDS=600 $(BIN)/python -m pytest tests/serve/test_fuzz.py -m slow
 
+fuzz-files: $(STAMP)
+	$(PIP) -e '.[fuzz]'
+	$(BIN)/python -m tests.fuzz.run
+
+chaos: $(STAMP)
+	$(BIN)/python -m tests.chaos.run
+
+# The build backend is the one of requirements/build.lock.
+$(VENV)/build/.installed: requirements/build.lock | $(BIN)/python
+	@$(BIN)/python -m venv $(VENV)/build
+	@$(VENV)/build/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+wheel: $(VENV)/build/.installed
+	$(VENV)/build/bin/python -m build --no-isolation --outdir dist .
+
+test-wheel: $(STAMP)
+	$(BIN)/python -m pytest tests/test_wheel.py -m slow
+
+# TORCH_FILES: a page or a folder with the CPU builds of PyTorch. For other versions edit constraints.txt first.
+COMPILE = $(VENV)/build/bin/uv pip compile --quiet --constraint constraints.txt --generate-hashes --no-annotate \
+  --python-version 3.11.5 --python-platform x86_64-manylinux_2_28 --custom-compile-command "make lock"
+lock: $(VENV)/build/.installed
+	$(COMPILE) requirements/build.in -o requirements/build.lock
+	$(COMPILE) pyproject.toml --extra serve --extra postgres --find-links $(TORCH_FILES) -o requirements/service.lock
+	$(COMPILE) pyproject.toml requirements/build.in --extra dev --extra docs --extra fuzz --find-links $(TORCH_FILES) \
+	  -o requirements/ci.lock
+
+audit: | $(BIN)/python
+	@$(BIN)/python -m venv $(VENV)/audit
+	@$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	$(BIN)/python tools/audit.py $(VENV)/audit/bin/pip-audit
+
+sbom: | $(BIN)/python
+	$(BIN)/python tools/sbom.py dist/sbom.json
+
+image: $(STAMP)
+	$(BIN)/python -m pytest tests/supply/test_image.py -m slow
+
 web/node_modules: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 	@touch $@
@@ -82,6 +136,7 @@ $(DEMO_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing into $(VENV) (the first installation takes a few minutes)"
+	$(if $(LOCKED),@$(INSTALL) --require-hashes --extra-index-url $(TORCH) -r requirements/ci.lock)
 	@$(PIP) -e '.[dev]'
 	@touch $@ $(DEMO_STAMP)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -29,6 +30,8 @@ def test_wheel_in_a_clean_environment_runs_the_demo(tmp_path: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "fitcarl/py.typed" in names
     assert "fitcarl/serve/web/index.html" in names
+    assert "fitcarl/serve/web/THIRD-PARTY.txt" in names
+    assert any(re.fullmatch(r"fitcarl-[^/]+\.dist-info/licenses/LICENSE", name) for name in names)
     assert any(name.startswith("fitcarl/serve/web/assets/") for name in names)
 
     venv.create(tmp_path / "venv", with_pip=True)

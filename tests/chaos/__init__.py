@@ -1,0 +1,1 @@
+"""Mixed load on the service while its parts are killed: ``python -m tests.chaos.run``."""

@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of everything that is read from files: ``python -m tests.fuzz.run``."""

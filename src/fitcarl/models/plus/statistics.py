@@ -27,7 +27,7 @@ from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.spectral import entity_embedding, relation_profile
 from fitcarl.tasks.task import NO_LIMIT
 
-_RULE_SLOTS = 1 << 22
+RULE_SLOTS = 1 << 22
 """Size of the hashed rule tables; far more than the rules that occur in a graph of some hundred relations."""
 _RULE_QUERIES = 60_000
 """Background facts used as queries to count rules."""
@@ -202,7 +202,7 @@ class GraphStatistics:
         }
         stored: dict[str, Any] = {name: (none | arrays)[name] for name in _STORED}
         rates, slots = arrays["rule_rates"], arrays["rule_slots"]
-        rule, tries = np.full(_RULE_SLOTS, rates[-1]), np.zeros(_RULE_SLOTS, dtype=np.float32)
+        rule, tries = np.full(RULE_SLOTS, rates[-1]), np.zeros(RULE_SLOTS, dtype=np.float32)
         rule[slots], tries[slots] = rates[:-1], arrays["rule_tries"]
         return cls(
             rule_rate=rule,
@@ -329,7 +329,7 @@ def _rules(
     """
     n = graph.relations.directed
     rng = np.random.default_rng(seed)
-    tries, hits = np.zeros(_RULE_SLOTS), np.zeros(_RULE_SLOTS)
+    tries, hits = np.zeros(RULE_SLOTS), np.zeros(RULE_SLOTS)
     pair_tries, pair_hits = np.zeros((n, n)), np.zeros((n, n))
     chosen = rng.permutation(len(both))[:_RULE_QUERIES]
     for low in range(0, len(chosen), _RULE_BATCH):

@@ -37,6 +37,7 @@ def finish(
             model = model.refit_statistics(context.graph)
     with stage("saving"):
         model.save_artifacts(folder.artifacts)
+        folder.write_manifest()
     write_json(
         folder.result,
         {

@@ -12,6 +12,7 @@ import pytest
 
 from fitcarl.core.shards import Shard
 from fitcarl.core.tables import read_record
+from fitcarl.runs.layout import RunFolder
 from fitcarl.training.api import train
 from tests.cli.conftest import Command, Outcome
 from tests.small import SMALL, write_tiny
@@ -137,6 +138,8 @@ def test_answers_computed_from_something_else_are_refused(
     shutil.copytree(run, copy)
     assert answer("--top", 2, run=copy).code == 0  # the same run in another place
     (copy / "calibration.json").write_text('{"temperature": 2.0, "unlisted_mass": 0.25}', encoding="utf-8")
+    assert one_line(answer("--top", 2, run=copy), "calibration.json", "has changed")
+    RunFolder(copy).write_manifest()
     assert one_line(answer("--top", 2, run=copy), "field run", problem)
     for file, field in ((questions, "questions"), (new, "facts")):
         text = file.read_text(encoding="utf-8")

@@ -260,6 +260,9 @@ def test_run_without_calibration_is_evaluated_without_reliability(
     older = tmp_path / "older"
     shutil.copytree(trained[1], older)
     (older / "calibration.json").unlink()
+    assert_one_line(fitcarl("evaluate", older), "calibration.json", "is missing")
+    (older / "manifest.json").unlink()
+    assert fitcarl("verify", older, "--write-manifest").code == 0
     assert json.loads(fitcarl("evaluate", older, "--json").stdout)["ece"] is None
     assert_one_line(fitcarl("evaluate", older, "--reliability", tmp_path / "trust.svg"), "no calibration", "--resume")
     assert fitcarl("train", "--resume", older).code == 0

@@ -28,6 +28,7 @@ from fitcarl.experiments.system_table import SystemTable, render_system_table
 from fitcarl.experiments.systems import PUBLISHED_NAMES, TABLE_2, System, find_systems, settings_for
 from fitcarl.models.registry import heuristic
 from fitcarl.runs.evaluate import evaluate
+from fitcarl.runs.layout import RunFolder
 from tests.experiments.test_reproduce import never_train, train_in_process
 from tests.small import SMALL_PAPER
 
@@ -233,6 +234,7 @@ def test_stale_report_is_made_again(plan: ReproductionPlan, finished: Finished, 
     shutil.copytree(finished[0], out)
     # The weights of seed 1 in the run of seed 0: the report of seed 0 does not fit any more.
     shutil.copy(out / "tiny-2shot-paper-1" / "weights.safetensors", out / "tiny-2shot-paper-0")
+    RunFolder(out / "tiny-2shot-paper-0").write_manifest()
     assert select(reproduce_table(plan, out, train=None), "paper")["realistic"].seeds == (1,)
     row = select(reproduce_table(plan, out, train=never_train), "paper")["realistic"]
     assert row.mrr_by_seed[0] == evaluate(out / "tiny-2shot-paper-0").realistic.mrr

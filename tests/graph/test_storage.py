@@ -133,3 +133,22 @@ def test_invalid_offsets_are_reported(
         open_graph(folder)
     assert complaint in str(caught.value)
     assert caught.value.file == str(folder / "offsets.npy")
+
+
+@pytest.mark.parametrize(("name", "problem"), [("time", "are not sorted by time"), ("relation", "inverse edges")])
+def test_thorough_opening_detects_unsorted_and_unpaired_edges_without_checksums(
+    graph: TemporalGraph, tmp_path: Path, name: str, problem: str
+) -> None:
+    folder = save_graph(graph, tmp_path / "g")
+    about = json.loads((folder / "graph.json").read_text())
+    (folder / "graph.json").write_text(json.dumps({key: value for key, value in about.items() if key != "sha256"}))
+    open_graph(folder, thorough=True)
+    column = np.load(folder / f"{name}.npy")
+    if name == "time":  # the first edge of an entity is later than its second one
+        column[graph.base.offsets[3]] = column.max() + 1
+    else:  # the last edge of an entity has another relation, so that the order is kept
+        last = graph.base.offsets[1:] - 1
+        column[last[column[last] < 7][0]] = 7
+    np.save(folder / f"{name}.npy", column)
+    with pytest.raises(InputError, match=problem):
+        open_graph(folder, thorough=True)

@@ -12,9 +12,23 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "checksums of tensor files are not compared",
         "core/storage.py",
-        "if sha256 != _digest(tensors, about):",
+        "if not verified and sha256 != _digest(tensors, about):",
         "if False:",
         ("core", "training/test_loop.py", "runs"),
+    ),
+    Mutant(
+        "stored tensors may be infinite",
+        "core/storage.py",
+        "if not all(math.isfinite(float(end)) for end in ends):",
+        "if False:",
+        ("runs/test_damage.py",),
+    ),
+    Mutant(
+        "a file may ask for any amount of memory",
+        "core/tensor_limits.py",
+        "if elements > self._largest or self._left < 0:",
+        "if False:",
+        ("core",),
     ),
     Mutant(
         "a second process can lock a folder",
@@ -454,6 +468,48 @@ MUTANTS: tuple[Mutant, ...] = (
         "draw_tasks(dataset.valid, shots,",
         "draw_tasks(dataset.test, shots,",
         ("runs",),
+    ),
+    Mutant(
+        "files that were added to a run are not noticed",
+        "runs/manifest.py",
+        "if path not in manifest.files]\n    found = ",
+        "if False]\n    found = ",
+        ("runs/test_manifest.py",),
+    ),
+    Mutant(
+        "a lost history of updates is not noticed",
+        "runs/manifest.py",
+        "if trained is not None and trained.updates > len(read_history(run).updates):",
+        "if False:",
+        ("runs/test_manifest.py",),
+    ),
+    Mutant(
+        "a manifest may name files outside of the run",
+        "runs/manifest.py",
+        'if Path(path).is_absolute() or ".." in parts or "\\0" in path or not parts:',
+        "if False:",
+        ("runs/test_manifest.py",),
+    ),
+    Mutant(
+        "names of a run may be repeated",
+        "runs/names.py",
+        "if len(set(values)) != len(values):",
+        "if False:",
+        ("runs/test_damage.py",),
+    ),
+    Mutant(
+        "the event index is not compared with the graph",
+        "models/plus/stored_checks.py",
+        "same = in_order and whole ==",
+        "same = in_order or whole ==",
+        ("models/plus/test_stored_checks.py",),
+    ),
+    Mutant(
+        "stored edges may have any order",
+        "graph/storage.py",
+        "if edges_in_order(read_only(found.offsets), relation, target, time, counts) < len(found.time):",
+        "if False:",
+        ("graph",),
     ),
     # training
     Mutant(

@@ -19,6 +19,7 @@ from fitcarl.runs.evaluate_open import (
     rank_among,
     relation_distributions,
 )
+from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.open_answers import RELATION_MASS, joint_probabilities, score_relations
 from fitcarl.runs.run import Run
 from fitcarl.tasks.task import official_task
@@ -116,6 +117,7 @@ def test_run_of_an_earlier_version_fits_the_models_itself(run: Run, tmp_path: Pa
     copy = tmp_path / "copy"
     shutil.copytree(run.folder.path, copy)
     (copy / "open_queries.json").unlink()
+    RunFolder(copy).write_manifest()
     first, second = Run.load(copy).open_models, Run.load(copy).open_models
     assert first == second
     assert first.relation.weights == pytest.approx(run.open_models.relation.weights)
@@ -127,5 +129,6 @@ def test_damaged_models_are_reported(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(run.folder.path, copy)
     (copy / "open_queries.json").write_text('{"relation": {}}')
+    RunFolder(copy).write_manifest()
     with pytest.raises(InputError, match=r"open_queries\.json"):
         _ = Run.load(copy).open_models

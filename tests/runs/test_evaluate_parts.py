@@ -20,6 +20,7 @@ from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.evaluate_parts import evaluate_part, merge_parts
 from fitcarl.runs.identity import run_identity
 from fitcarl.runs.layout import RunFolder
+from fitcarl.runs.manifest import withdraw_manifest
 from fitcarl.runs.run import Run
 from fitcarl.training.api import train
 from tests.small import small
@@ -100,6 +101,7 @@ def test_parts_of_another_run_are_refused(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.folder.path, copy)
     assert merge_parts(copy, tmp_path / "parts").realistic == merge_parts(run, tmp_path / "parts").realistic
     (copy / "calibration.json").write_text('{"temperature": 2.0, "unlisted_mass": 0.25}')
+    RunFolder(copy).write_manifest()
     with pytest.raises(InputError, match="field run: was computed from something else"):
         merge_parts(copy, tmp_path / "parts")
     with pytest.raises(InputError, match="field run: was computed from something else"):
@@ -114,8 +116,12 @@ def test_identity_depends_on_weights_but_not_on_the_checkpoint(run: Run, tmp_pat
     assert run_identity(copy) == run_identity(run.folder)
     weights, about = read_tensors(copy.weights)
     write_tensors(copy.weights, {name: tensor + 1 for name, tensor in weights.items()}, about)
+    copy.write_manifest()
     assert run_identity(copy) != run_identity(run.folder)
     copy.weights.write_bytes(b"damaged")
+    with pytest.raises(InputError, match=r"weights\.safetensors: has changed"):
+        run_identity(copy)
+    withdraw_manifest(copy.path)
     with pytest.raises(InputError, match=r"weights\.safetensors: cannot be read"):
         run_identity(copy)
 

@@ -14,6 +14,7 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.errors import InputError
 from fitcarl.predict import Predictor, Query
 from fitcarl.predict.fact import Fact
+from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.runs.update import update
 from fitcarl.tasks.task import NO_LIMIT
@@ -122,3 +123,4 @@ def test_wrong_duration_is_refused_before_anything_is_written(data: Path, tmp_pa
 def _change(run: Path, **values: object) -> None:
     file = run / "data.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
+    RunFolder(run).write_manifest()

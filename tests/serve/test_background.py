@@ -113,6 +113,7 @@ def test_run_that_is_in_use_is_a_conflict(open_client: Open, folder: Path) -> No
 
 @pytest.mark.slow
 def test_worker_processes_are_replaced_while_jobs_are_answered(folder: Path) -> None:
+    from fitcarl.runs.layout import RunFolder
     from fitcarl.runs.update import update
 
     old = Predictor.load(folder)
@@ -122,10 +123,13 @@ def test_worker_processes_are_replaced_while_jobs_are_answered(folder: Path) -> 
     new = Predictor.load(folder)
     after = LocalWorker(new).run(jobs, facts)
     shutil.move(folder / "updates.json", folder / "later.json")  # the workers start with the run as it was
+    updated = (folder / "manifest.json").read_bytes()
+    RunFolder(folder).write_manifest()
     with WorkerPool(folder, 2, seconds=60) as pool:
         pool.wait_until_ready()
         first = list(pool._all)
         shutil.move(folder / "later.json", folder / "updates.json")
+        (folder / "manifest.json").write_bytes(updated)
         outcomes: list[object] = []
         done = threading.Event()
 

@@ -20,6 +20,7 @@ from fitcarl.core.progress import Progress
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.errors import InputError
 from fitcarl.runs.evaluate import evaluate
+from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
 from fitcarl.training import api
 from fitcarl.training.api import TrainingInterrupted, resume, train
@@ -223,6 +224,7 @@ def test_timestamps_beyond_the_calendar_are_rejected(finished: Run, tmp_path: Pa
     for part in ("codes", "ticks"):  # shorter than the graph
         names["calendar"][part] = names["calendar"][part][:3]
     (copy / "vocabulary.json").write_text(json.dumps(names))
+    RunFolder(copy).write_manifest()
     with pytest.raises(InputError, match=r"vocabulary\.json: has a calendar that does not fit the graph"):
         Run.load(copy)
 
@@ -289,7 +291,10 @@ def test_vocabulary_of_another_run_is_rejected(finished: Run, tmp_path: Path) ->
     shutil.copytree(finished.folder.path, copy)
     names = json.loads((copy / "vocabulary.json").read_text())
     names["entities"] = names["entities"][:-1]
+    names["concepts"]["offsets"] = names["concepts"]["offsets"][:-1]
+    names["concepts"]["ids"] = names["concepts"]["ids"][: names["concepts"]["offsets"][-1]]
     (copy / "vocabulary.json").write_text(json.dumps(names))
+    RunFolder(copy).write_manifest()
     with pytest.raises(InputError, match="does not fit the graph"):
         Run.load(copy)
 

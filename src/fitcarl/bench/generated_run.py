@@ -44,6 +44,7 @@ def make_run(facts: Facts, folder: Path, held_back: int) -> Path:
     run.artifacts.write("scaling", {name: torch.from_numpy(array) for name, array in scaling})
     model.save_artifacts(run.artifacts)
     run.save_weights(model.module)
+    run.write_manifest()
     write_json(run.result, {"best_valid_mrr": 0.0})
     file = folder.with_suffix(".tsv")
     write_atomically(file, "".join("\t".join(row) + "\n" for row in named_facts(later, *names)).encode())

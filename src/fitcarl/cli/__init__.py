@@ -30,6 +30,7 @@ from fitcarl.cli import (
     train,
     tune,
     update,
+    verify,
 )
 from fitcarl.core.distributed import training_rank
 
@@ -56,7 +57,7 @@ class RootCommands(console.CommandGroup):
 
     panels: ClassVar[Mapping[str, Sequence[str]]] = {
         "Start": ("demo", "data", "train", "settings", "doctor"),
-        "Use": ("names", "predict", "explain", "score", "similar", "embeddings", "serve", "update"),
+        "Use": ("names", "predict", "explain", "score", "similar", "embeddings", "serve", "update", "verify", "sign"),
         "Measure": ("evaluate", "compare", "crossvalidate"),
         "Research": ("tune", "ablate", "reproduce", "pretrain", "benchmark"),
     }
@@ -84,6 +85,8 @@ def build_cli() -> typer.Typer:
     add("embeddings")(embeddings.write_embeddings)
     add("serve", epilog=examples(*_SERVE))(serve.serve_run)
     add("update", epilog=examples(*_UPDATE))(update.update_run)
+    add("verify", epilog=examples(*_VERIFY))(verify.verify_files)
+    add("sign", epilog=examples(*_SIGN))(verify.sign_files)
     add("evaluate", epilog=examples(*_EVALUATE))(evaluate.evaluate_run)
     add("compare", epilog=examples(*_COMPARE))(compare.compare_scorers)
     add("crossvalidate", epilog=examples(*_CROSSVALIDATE))(crossvalidate.crossvalidate_facts)
@@ -111,6 +114,8 @@ _EXPLAIN = (
 )
 _SERVE = ("fitcarl serve runs/mine", "fitcarl serve runs/mine --port 8080")
 _UPDATE = ("fitcarl update runs/mine --facts today.csv",)
+_VERIFY = ("fitcarl verify runs/mine", "fitcarl verify runs/theirs --key theirs.pub")
+_SIGN = ("fitcarl sign runs/mine --key mine.pem --new-key", "fitcarl sign runs/mine --key mine.pem")
 _EVALUATE = ("fitcarl evaluate runs/mine", "fitcarl evaluate runs/mine --setting forecast --draws 4 --json")
 _COMPARE = (
     "fitcarl compare --run runs/mine",

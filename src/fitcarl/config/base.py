@@ -68,8 +68,8 @@ class Config(Section):
 
     model: str = Field(description="the model")
     preset: str = Field(description="the preset that the settings started from")
-    shots: int = Field(3, ge=1, description="K, support facts per unseen entity")
-    seed: int = Field(0, ge=0, description="seed of all random numbers")
+    shots: int = Field(3, ge=1, le=10_000, description="K, support facts per unseen entity")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="seed of all random numbers")
     setting: Setting = Field(
         "completion",
         description="what may be used for a query: facts of any time (completion), or earlier facts only (forecast)",

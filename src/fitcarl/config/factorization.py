@@ -15,7 +15,7 @@ Sees = Literal["paper", "support", "fold-in"]
 class RowConfig(Section):
     """The embedding tables."""
 
-    dim: int = Field(200, ge=1, description="real numbers per entity")
+    dim: int = Field(200, ge=1, le=16_384, description="real numbers per entity")
 
 
 class StaticRowConfig(RowConfig):
@@ -40,14 +40,17 @@ class FactTrainingConfig(TrainingConfig):
     patience: int = Field(
         6, ge=0, description="validations without improvement after which training stops; 0 for never"
     )
-    batch_size: int = Field(250, ge=1, description="queries per mini-batch, each with all its answers")
+    batch_size: int = Field(250, ge=1, le=10_000_000, description="queries per mini-batch, each with all its answers")
 
 
 class SoftmaxTrainingConfig(FactTrainingConfig):
     """A training with cross-entropy over all entities."""
 
     negatives: int = Field(
-        8192, ge=1, description="sampled candidates per mini-batch besides its answers; all entities if there are fewer"
+        8192,
+        ge=1,
+        le=10_000_000,
+        description="sampled candidates per mini-batch besides its answers; all entities if there are fewer",
     )
     n3_weight: float = Field(0.01, ge=0, description="λ, weight of the N3 regulariser (sum of cubed norms) per fact")
 
@@ -55,9 +58,12 @@ class SoftmaxTrainingConfig(FactTrainingConfig):
 class TemporalTrainingConfig(SoftmaxTrainingConfig):
     """A training with cross-entropy and a regulariser of the rows of timestamps."""
 
-    batch_size: int = Field(500, ge=1, description="queries per mini-batch, each with all its answers")
+    batch_size: int = Field(500, ge=1, le=10_000_000, description="queries per mini-batch, each with all its answers")
     negatives: int = Field(
-        2048, ge=1, description="sampled candidates per mini-batch besides its answers; all entities if there are fewer"
+        2048,
+        ge=1,
+        le=10_000_000,
+        description="sampled candidates per mini-batch besides its answers; all entities if there are fewer",
     )
     smoothness_weight: float = Field(
         0.01, ge=0, description="μ, weight of the regulariser of differences between successive timestamps"
@@ -81,12 +87,14 @@ class TelmTrainingConfig(TemporalTrainingConfig):
 class TeroTrainingConfig(FactTrainingConfig):
     """A training with sampled negatives."""
 
-    batch_size: int = Field(512, ge=1, description="queries per mini-batch, each with all its answers")
+    batch_size: int = Field(512, ge=1, le=10_000_000, description="queries per mini-batch, each with all its answers")
     validate_every: int = Field(500, ge=1, description="episodes between two validations on meta-validation")
     patience: int = Field(
         3, ge=0, description="validations without improvement after which training stops; 0 for never"
     )
-    negatives: int = Field(10, ge=2, multiple_of=2, description="corrupted facts per fact, half of them per side")
+    negatives: int = Field(
+        10, ge=2, multiple_of=2, le=10_000_000, description="corrupted facts per fact, half of them per side"
+    )
     margin: float = Field(
         25.0, description="γ of the loss: distances below it count as close; they grow with the root of embedding.dim"
     )
@@ -95,7 +103,9 @@ class TeroTrainingConfig(FactTrainingConfig):
 class FoldInConfig(Section):
     """The row of an entity that was not trained, solved from its support facts."""
 
-    steps: int = Field(20, ge=0, description="steps of Adagrad on the row of an unseen entity; 0 keeps the start row")
+    steps: int = Field(
+        20, ge=0, le=1_000_000, description="steps of Adagrad on the row of an unseen entity; 0 keeps the start row"
+    )
     learning_rate: float = Field(0.1, gt=0, description="learning rate of these steps")
 
 

@@ -12,14 +12,14 @@ from fitcarl.config.base import Config, Section, TaskTrainingConfig
 class NetworkConfig(Section):
     """The architecture."""
 
-    heads: int = Field(2, ge=1, description="attention heads of the time-aware Transformer")
-    layers: int = Field(2, ge=1, description="layers of the time-aware Transformer")
-    feedforward: int = Field(200, ge=1, description="width of the Transformer's feed-forward layers")
+    heads: int = Field(2, ge=1, le=1_024, description="attention heads of the time-aware Transformer")
+    layers: int = Field(2, ge=1, le=256, description="layers of the time-aware Transformer")
+    feedforward: int = Field(200, ge=1, le=65_536, description="width of the Transformer's feed-forward layers")
     attention_scale: Literal["head", "model"] = Field(
         "head", description="scale of attention scores: 1/√(d / heads), as usual, or 1/√d, as printed in the paper"
     )
-    hops: int = Field(3, ge=1, description="L, steps of a path")
-    action_space: int = Field(50, ge=1, description="n, edges in an action space besides the self-loop")
+    hops: int = Field(3, ge=1, le=64, description="L, steps of a path")
+    action_space: int = Field(50, ge=1, le=100_000, description="n, edges in an action space besides the self-loop")
     sampling: Literal["adaptive", "random", "nearest"] = Field(
         "adaptive",
         description="which edges are in an action space: by time score, random (ablation A1) or nearest in time (A2)",
@@ -44,11 +44,15 @@ class NetworkConfig(Section):
 class EmbeddingConfig(Section):
     """Pre-training of the ComplEx embeddings."""
 
-    dim: int = Field(100, ge=2, multiple_of=2, description="d, real numbers per embedding")
+    dim: int = Field(100, ge=2, multiple_of=2, le=16_384, description="d, real numbers per embedding")
     epochs: int = Field(12, ge=1, description="passes over the background facts")
     min_updates: int = Field(1000, ge=1, description="minimum number of updates; small graphs get more epochs")
-    batch_size: int = Field(500, ge=1, description="(entity, relation) pairs per update, each with all its answers")
-    negatives: int = Field(8192, ge=1, description="sampled negatives per batch; all entities if there are fewer")
+    batch_size: int = Field(
+        500, ge=1, le=10_000_000, description="(entity, relation) pairs per update, each with all its answers"
+    )
+    negatives: int = Field(
+        8192, ge=1, le=10_000_000, description="sampled negatives per batch; all entities if there are fewer"
+    )
     learning_rate: float = Field(0.1, gt=0, description="learning rate of Adagrad")
     n3_weight: float = Field(0.005, ge=0, description="weight of the N3 regulariser (sum of cubed moduli) per fact")
     init_std: float = Field(0.1, gt=0, description="standard deviation of the initial embeddings")
@@ -87,7 +91,7 @@ class FitcarlTrainingConfig(TaskTrainingConfig):
 class SearchConfig(Section):
     """Beam search at prediction time."""
 
-    beam: int = Field(100, ge=1, description="paths kept per step")
+    beam: int = Field(100, ge=1, le=1_000_000, description="paths kept per step")
     aggregate: Literal["max", "sum"] = Field(
         "max", description="score of an entity: its best path, as in the paper, or the sum over its paths"
     )

@@ -14,7 +14,7 @@ from fitcarl.config.meta_learned import RankingTrainingConfig
 class GenNetworkConfig(Section):
     """The architecture."""
 
-    bases: int = Field(100, ge=1, description="basis matrices that the matrix of each relation is a sum of")
+    bases: int = Field(100, ge=1, le=65_536, description="basis matrices that the matrix of each relation is a sum of")
     transductive: bool = Field(
         False, description="T-GEN: unseen entities of a task also see each other; off is I-GEN, which embeds each alone"
     )
@@ -28,6 +28,7 @@ class GenTrainingConfig(RankingTrainingConfig):
     start_shots: int = Field(
         10,
         ge=0,
+        le=10_000,
         description="support facts per unseen entity in the first episodes; one less whenever the number of episodes "
         "doubles, until there are K; 0 for always K",
     )

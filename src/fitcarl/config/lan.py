@@ -13,13 +13,13 @@ from fitcarl.config.base import Config, Section
 class LanNetworkConfig(Section):
     """The architecture of LAN."""
 
-    dim: int = Field(100, ge=1, description="d, numbers per vector")
+    dim: int = Field(100, ge=1, le=16_384, description="d, numbers per vector")
 
 
 class LanTrainingConfig(AggregationTrainingConfig):
     """The training of LAN."""
 
-    negatives: int = Field(32, ge=1, description="corrupted triples per triple")
+    negatives: int = Field(32, ge=1, le=10_000_000, description="corrupted triples per triple")
 
 
 class LanConfig(Config):

@@ -13,7 +13,7 @@ from fitcarl.config.base import Config, Section
 class MeanNetworkConfig(Section):
     """The architecture of MEAN."""
 
-    dim: int = Field(100, ge=1, description="d, numbers per vector")
+    dim: int = Field(100, ge=1, le=16_384, description="d, numbers per vector")
     transition: Literal["linear", "projection"] = Field(
         "projection",
         description="how a neighbour's vector becomes a message: a matrix per relation, or a hyperplane per relation",

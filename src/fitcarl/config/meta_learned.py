@@ -14,7 +14,9 @@ class RankingTrainingConfig(TaskTrainingConfig):
         0, ge=0, description="queries sampled per unseen entity of a training task; 0 for all"
     )
     grad_clip: float = Field(1.0, ge=0, description="maximum norm of the gradient; 0 for no limit")
-    entities_per_task: int = Field(100, ge=1, description="unseen entities of a training task; all if there are fewer")
-    negatives: int = Field(32, ge=1, description="sampled negatives per query")
+    entities_per_task: int = Field(
+        100, ge=1, le=10_000_000, description="unseen entities of a training task; all if there are fewer"
+    )
+    negatives: int = Field(32, ge=1, le=10_000_000, description="sampled negatives per query")
     margin: float = Field(1.0, gt=0, description="how far the answer should score above each negative")
     dropout: float = Field(0.3, ge=0, lt=1, description="dropout of the embedding of an unseen entity")

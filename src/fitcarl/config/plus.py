@@ -12,15 +12,20 @@ from fitcarl.config.base import Config, Section, TaskSource, TaskTrainingConfig
 class PolicyConfig(Section):
     """The policy networks and their candidates."""
 
-    hidden: int = Field(32, ge=1, description="width of the networks that choose a step")
-    hidden_candidates: int = Field(64, ge=1, description="width of the network that scores candidates")
-    action_space: int = Field(50, ge=1, description="edges in the action space of the second step (nearest in time)")
-    shortlist: int = Field(1000, ge=1, description="candidates scored per query at prediction time")
+    hidden: int = Field(32, ge=1, le=16_384, description="width of the networks that choose a step")
+    hidden_candidates: int = Field(64, ge=1, le=16_384, description="width of the network that scores candidates")
+    action_space: int = Field(
+        50, ge=1, le=100_000, description="edges in the action space of the second step (nearest in time)"
+    )
+    shortlist: int = Field(1000, ge=1, le=10_000_000, description="candidates scored per query at prediction time")
     train_candidates: int = Field(
-        120, ge=2, description="candidates scored per query in training; half as many are sampled to represent the rest"
+        120,
+        ge=2,
+        le=1_000_000,
+        description="candidates scored per query in training; half as many are sampled to represent the rest",
     )
     path_loss_weight: float = Field(0.3, ge=0, description="weight of the likelihood of paths alone in the loss")
-    queries_per_episode: int = Field(200, ge=1, description="queries sampled per episode")
+    queries_per_episode: int = Field(200, ge=1, le=10_000_000, description="queries sampled per episode")
 
 
 class PretrainedSection(Section):
@@ -44,10 +49,12 @@ class EncoderConfig(PretrainedSection):
     """The support encoder and its pre-training on background facts."""
 
     queries_per_edge: ClassVar[int] = 6
-    dim: int = Field(128, ge=2, description="real numbers per entity, relation and word")
+    dim: int = Field(128, ge=2, le=16_384, description="real numbers per entity, relation and word")
     max_updates: int = Field(4000, ge=1, description="maximum number of updates")
     min_updates: int = Field(200, ge=1, description="minimum number of updates; in between, about six queries per edge")
-    batch_size: int = Field(512, ge=1, description="facts per update, whose subjects are treated as unseen")
+    batch_size: int = Field(
+        512, ge=1, le=10_000_000, description="facts per update, whose subjects are treated as unseen"
+    )
     learning_rate: float = Field(3e-3, gt=0, description="maximum learning rate of AdamW")
     dropout: float = Field(0.2, ge=0, lt=1, description="dropout rate")
     name_dropout: float = Field(0.5, ge=0, le=1, description="share of training queries without the entity's name")
@@ -63,10 +70,12 @@ class ReachConfig(PretrainedSection):
 
     queries_per_edge: ClassVar[int] = 2
     used: bool = Field(True, description="whether runs trained for the setting forecast have it")
-    dim: int = Field(32, ge=1, description="real numbers per message")
+    dim: int = Field(32, ge=1, le=16_384, description="real numbers per message")
     max_updates: int = Field(2500, ge=1, description="maximum number of updates")
     min_updates: int = Field(100, ge=1, description="minimum number of updates; in between, about two queries per edge")
-    batch_size: int = Field(128, ge=1, description="facts per update, whose subjects are treated as unseen")
+    batch_size: int = Field(
+        128, ge=1, le=10_000_000, description="facts per update, whose subjects are treated as unseen"
+    )
     learning_rate: float = Field(5e-3, gt=0, description="maximum learning rate of AdamW")
 
 
@@ -106,6 +115,7 @@ class PlusTrainingConfig(TaskTrainingConfig):
     folds: int = Field(
         4,
         ge=1,
+        le=1_000,
         description="groups of pseudo-unseen entities, held out in turn (tasks pseudo or both), or at once if they "
         "have at most 1 % of the facts together",
     )

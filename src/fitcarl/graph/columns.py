@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -61,25 +62,27 @@ def write_description(folder: Path, relations: int, edges: int, sha256: Mapping[
     (folder / "graph.json").write_text(json.dumps(about), encoding="utf-8")
 
 
-def open_columns(folder: Path, *, thorough: bool = False) -> StoredColumns:
+def open_columns(folder: Path, *, thorough: bool = False, verified: bool = False) -> StoredColumns:
     """Opens the columns of a stored graph.
 
     Args:
         folder: The folder of the graph.
         thorough: Also read all edges and check their checksums (if stored) and ids.
+        verified: Whether the files were compared with a manifest already, so that checksums are not computed again.
 
     Raises:
         InputError: If the folder does not hold an intact graph.
     """
     try:
         about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise InputError("not a stored graph", file=folder, expected="a folder with graph.json and columns") from None
     if not isinstance(about, dict):
         raise InputError("not a stored graph", file=folder / "graph.json", expected="a JSON object")
     version = about.get("version")
     if version != VERSION:
-        raise InputError("unknown version", file=folder / "graph.json", found=version, expected=str(VERSION))
+        found = version if type(version) is int else type(version).__name__
+        raise InputError("unknown version", file=folder / "graph.json", found=found, expected=str(VERSION))
     edges, relations = (_count(folder / "graph.json", about, key) for key in ("edges", "relations"))
     columns = {name: _mapped(folder / f"{name}.npy", dtype) for name, dtype in COLUMNS.items()}
     for name in ("relation", "target", "time"):
@@ -88,7 +91,8 @@ def open_columns(folder: Path, *, thorough: bool = False) -> StoredColumns:
             raise InputError("incomplete column", file=folder / f"{name}.npy", found=length, expected=f"{edges} edges")
     _check_offsets(folder / "offsets.npy", columns["offsets"], edges)
     if thorough:
-        _check_sums(folder, columns, about.get("sha256"))
+        if not verified:
+            _check_sums(folder, columns, about.get("sha256"))
         _check_ids(folder / "target.npy", columns["target"], len(columns["offsets"]) - 1, "entities")
         _check_ids(folder / "relation.npy", columns["relation"], 2 * relations, "relations, inverse ones included")
     return StoredColumns(relations, *(columns[name] for name in COLUMNS))
@@ -124,9 +128,8 @@ def _check_sums(folder: Path, columns: dict[str, NDArray[Any]], sums: object) ->
 
 def _check_ids(file: Path, ids: NDArray[np.int32], count: int, what: str) -> None:
     """Ids must exist: compiled loops look them up without checks."""
-    wrong = np.flatnonzero((ids < 0) | (ids >= count))
-    if len(wrong):
-        position = int(wrong[0])
+    if len(ids) and not 0 <= ids.min() <= ids.max() < count:  # two passes that copy nothing
+        position = int(np.argmax((ids < 0) | (ids >= count)))
         raise InputError(
             f"unknown id at position {position}", file=file, found=int(ids[position]), expected=f"{count} {what}"
         )
@@ -134,9 +137,22 @@ def _check_ids(file: Path, ids: NDArray[np.int32], count: int, what: str) -> Non
 
 def _mapped(file: Path, dtype: type[np.integer[Any]]) -> NDArray[Any]:
     try:
+        if not file.is_file():
+            raise OSError("no such file")
         column = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        SyntaxError,
+        TokenError,
+        RecursionError,
+        MemoryError,
+        OverflowError,
+    ) as error:
         raise InputError(f"cannot be opened ({error})", file=file, expected="a stored column") from None
+    if not isinstance(column, np.ndarray):
+        raise InputError("is an archive of arrays", file=file, expected="a stored column")
     if column.dtype != dtype or column.ndim != 1:
         raise InputError(
             "wrong kind of column", file=file, found=f"{column.dtype}{column.shape}", expected=dtype.__name__

@@ -310,3 +310,30 @@ def select_actions(
                 _write_action(out, state, column + 1, base, low + position, 0)
             else:
                 _write_action(out, state, column + 1, overlay, over_low + position - (high - low), len(base.time))
+
+
+@array_function()
+def edges_in_order(
+    offsets: NDArray[np.int64],
+    relation: NDArray[np.int32],
+    target: NDArray[np.int32],
+    time: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> int:
+    """The number of leading edges that are sorted by source, time, relation and target; counts edges by relation.
+
+    ``counts`` [2R] is added to; offsets and relations must be valid.
+    """
+    for source in range(len(offsets) - 1):
+        for i in range(offsets[source], offsets[source + 1]):
+            counts[relation[i]] += 1
+            if i == offsets[source]:
+                continue
+            later = time[i] - time[i - 1]
+            if later == 0:
+                later = relation[i] - relation[i - 1]
+            if later == 0:
+                later = target[i] - target[i - 1]
+            if later < 0:
+                return i
+    return len(time)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fitcarl.core.arrays import sha256_of_arrays
+from fitcarl.core.arrays import read_only, sha256_of_arrays
 from fitcarl.core.files import complete_folder
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
-from fitcarl.graph.columns import COLUMNS, open_columns, write_description
+from fitcarl.graph.columns import COLUMNS, StoredColumns, open_columns, write_description
+from fitcarl.graph.kernels import edges_in_order
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 
 
@@ -45,12 +46,33 @@ def open_graph(folder: str | Path, *, thorough: bool = False) -> TemporalGraph:
 
     Args:
         folder: The folder of the graph.
-        thorough: Also read all edges and check their checksums (if stored) and ids. Otherwise only the description
-            and the offsets are checked.
+        thorough: Also read all edges and check their checksums (if stored), ids and order. Otherwise only the
+            description and the offsets are checked.
 
     Raises:
         InputError: If the folder does not hold an intact graph.
     """
     found = open_columns(Path(folder), thorough=thorough)
+    return graph_of_columns(found, Path(folder), check_order=thorough)
+
+
+def graph_of_columns(found: StoredColumns, folder: Path, *, check_order: bool = True) -> TemporalGraph:
+    """The graph of stored columns.
+
+    Args:
+        found: The columns; their ids have been checked.
+        folder: Their folder, for error messages.
+        check_order: Whether to check that edges are sorted and contain both directions: searches depend on it.
+
+    Raises:
+        InputError: If they are not.
+    """
+    if check_order:
+        counts = np.zeros(2 * found.relations, dtype=np.int64)
+        relation, target, time = (read_only(column) for column in (found.relation, found.target, found.time))
+        if edges_in_order(read_only(found.offsets), relation, target, time, counts) < len(found.time):
+            raise InputError("edges are not sorted by time", file=folder / "time.npy", expected="the stored order")
+        if not np.array_equal(counts[: found.relations], counts[found.relations :]):
+            raise InputError("inverse edges are missing", file=folder / "relation.npy", expected="both directions")
     adjacency = Adjacency(found.offsets, found.relation, found.target, found.time)
     return TemporalGraph.from_adjacency(adjacency, RelationIds(found.relations))

@@ -25,8 +25,9 @@ from fitcarl.data.io.streamed_ids import StreamedNames, StreamedTimes
 from fitcarl.data.io.timestamps import check_granularity
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
+from fitcarl.graph.columns import open_columns
 from fitcarl.graph.out_of_core import StoredFacts, build_graph
-from fitcarl.graph.storage import open_graph
+from fitcarl.graph.storage import graph_of_columns
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.runs.names import read_names, write_names
 
@@ -73,9 +74,21 @@ class FactIndex:
         """Names, calendar, and no concepts."""
         return read_names(self.folder / "vocabulary.json")
 
-    def graph(self) -> TemporalGraph:
-        """The graph of all facts, memory-mapped."""
-        return open_graph(self.folder / "graph")
+    def graph(self, *, checked: bool = True) -> TemporalGraph:
+        """The graph of all facts, memory-mapped.
+
+        Args:
+            checked: Whether to read all edges once and to check their checksums, ids and order: compiled loops depend
+                on them. Without it, the folder must be one that this machine wrote.
+
+        Raises:
+            InputError: If the graph is damaged or does not fit the names.
+        """
+        vocabulary, _, _ = self.names
+        columns = open_columns(self.folder / "graph", thorough=checked)
+        if (len(columns.offsets) - 1, columns.relations) != (len(vocabulary.entities), len(vocabulary.relations)):
+            raise InputError("does not fit the names", file=self.folder / "graph", expected="a graph of these names")
+        return graph_of_columns(columns, self.folder / "graph", check_order=checked)
 
     def to_json(self) -> dict[str, Any]:
         """Folder, columns and counts as plain values."""
@@ -168,7 +181,10 @@ def open_index(folder: str | Path) -> FactIndex:
         raise InputError("not an index of facts", file=folder, expected="a folder that 'fitcarl data index' wrote")
     found = read_json(folder / "index.json")
     try:
-        return FactIndex(folder, IndexCounts(**found["counts"]), str(found["columns"]))
+        counts = IndexCounts(**found["counts"])
+        if any(type(count) is not int or count < 0 for count in asdict(counts).values()):
+            raise TypeError
+        return FactIndex(folder, counts, str(found["columns"]))
     except (KeyError, TypeError):
         raise InputError("is damaged", file=folder / "index.json", expected="the counts of an index") from None
 

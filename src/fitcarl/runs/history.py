@@ -72,13 +72,25 @@ def read_history(run: Path) -> UpdateHistory:
     try:
         if found["format"] != _VERSION:
             raise ValueError
-        updates = tuple(UpdateRecord(**{name: entry[name] for name in names}) for entry in found["updates"])
+        updates = tuple(_record({name: entry[name] for name in names}) for entry in found["updates"])
         current = str(found["current"])
         if not updates or current != update_folder(len(updates)):
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise InputError("is damaged", file=file, expected="the file that `fitcarl update` wrote") from None
     return UpdateHistory(updates, current)
+
+
+def _record(values: dict[str, Any]) -> UpdateRecord:
+    record = UpdateRecord(**values)
+    counts = record.facts, record.entities, record.drift_judged
+    texts = record.first_time, record.last_time, record.facts_digest, record.background_digest, record.version
+    mrr = 0.0 if record.drift_mrr is None else record.drift_mrr
+    if any(type(count) is not int or not 0 <= count < 2**63 for count in counts) or not 0 <= float(mrr) <= 1:
+        raise ValueError
+    if any(not isinstance(text, str) for text in texts):
+        raise TypeError
+    return record
 
 
 def write_history(run: Path, history: UpdateHistory) -> None:

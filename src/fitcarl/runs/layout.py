@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,11 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.open_queries.fitting import OpenModels
 from fitcarl.runs.example import make_example
 from fitcarl.runs.history import read_history
+from fitcarl.runs.manifest import make_manifest
 from fitcarl.runs.names import check_run, latest_file, read_names, write_names
+
+_MIN_UNIT, _MAX_UNIT = 1e-9, 1e12
+"""Ticks per time unit: from a nanosecond in ticks of a second to thirty thousand years."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,15 @@ class RunFolder:
     path: Path
     update: str = ""
     """The folder inside it with the files that the last update replaced; empty for the run as it was trained."""
+    verified: bool = False
+    """Whether its files were compared with its manifest, so that checksums of single files are not computed again."""
+    deferred: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Artifact → sha256 of files that are compared with the manifest when they are read."""
 
     def updated(self) -> RunFolder:
         """The run with its last update; the run as it was trained if there is none."""
         self.check()
-        return RunFolder(self.path, read_history(self.path).current)
+        return replace(self, update=read_history(self.path).current)
 
     @property
     def config(self) -> Path:
@@ -114,7 +121,7 @@ class RunFolder:
     @property
     def artifacts(self) -> Artifacts:
         """What the model keeps besides its weights."""
-        return Artifacts(self.path, (self.path / self.update,) if self.update else ())
+        return Artifacts(self.path, (self.path / self.update,) if self.update else (), self.verified, self.deferred)
 
     @property
     def weights(self) -> Path:
@@ -212,7 +219,7 @@ class RunFolder:
             return parse_config(read_json(self.config))
         except ValidationError as error:
             problem = error.errors()[0]["msg"]
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             problem = str(error)
         raise InputError(f"not the settings of a run ({problem})", file=self.config)
 
@@ -221,23 +228,30 @@ class RunFolder:
         found = read_json(self.data)
         try:
             unit = None if found.get("time_unit") is None else float(found["time_unit"])
-            if unit is not None and not 0 < unit < math.inf:
+            if unit is not None and not _MIN_UNIT <= unit <= _MAX_UNIT:
                 raise ValueError
-            return Origin(
-                str(found["name"]),
-                str(found["source"]),
-                str(found["digest"]),
-                bool(found["keep_all_facts"]),
-                tuple(map(int, found["training_entities"])),
-                unit,
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
+            name, source, digest = (found[key] for key in ("name", "source", "digest"))
+            all_facts, entities = found["keep_all_facts"], found["training_entities"]
+            if any(not isinstance(text, str) for text in (name, source, digest)) or not isinstance(all_facts, bool):
+                raise TypeError
+            if not isinstance(entities, list) or any(type(entity) is not int or entity < 0 for entity in entities):
+                raise TypeError
+            return Origin(name, source, digest, all_facts, tuple(entities), unit)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise InputError("is damaged", file=self.data, expected="the dataset's name, source and digest") from None
 
     def read_names(self) -> tuple[Vocabulary, Calendar, Concepts]:
         """Names, calendar and concepts."""
         self.check()
         return read_names(self.vocabulary)
+
+    def write_manifest(self) -> None:
+        """Records all files, of the run as it was trained and of its last update, as belonging together."""
+        history = read_history(self.path)
+        make_manifest(self.path, updates=len(history.updates)).write(self.path)
+        if history.current:
+            folder = self.path / history.current
+            make_manifest(self.path, history.current, len(history.updates)).write(folder)
 
     def save_weights(self, module: nn.Module) -> None:
         write_tensors(self.weights, dict(module.named_parameters()))
@@ -248,17 +262,8 @@ class RunFolder:
         Raises:
             InputError: If they do not fit it.
         """
-        weights, _ = read_tensors(self.weights)
-        parameters = {name: parameter.shape for name, parameter in module.named_parameters()}
-        wrong = sorted(parameters.keys() ^ weights.keys())
-        wrong += [name for name in parameters.keys() & weights.keys() if parameters[name] != weights[name].shape]
-        if wrong:
-            raise InputError(
-                "does not fit the model",
-                file=self.weights,
-                found=", ".join(wrong[:3]),
-                expected="a run of this version of fitcarl with these settings; train it again",
-            )
+        expected = dict(module.named_parameters())
+        weights, _ = read_tensors(self.weights, expected=expected, finite=True, verified=self.verified)
         module.load_state_dict(weights, strict=False)
 
     def save_calibrations(self, calibrations: Mapping[Setting, Calibration]) -> None:
@@ -274,10 +279,12 @@ class RunFolder:
             return {}
         values = read_json(self.calibration)
         try:
+            if not isinstance(values, dict):
+                raise TypeError("not an object")
             if "temperature" in values:
                 return {trained_for: Calibration.from_json(values)}
             return {setting: Calibration.from_json(values[setting]) for setting in SETTINGS if setting in values}
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError("is damaged", file=self.calibration, found=str(error)) from None
 
     def read_open_models(self) -> OpenModels | None:
@@ -286,7 +293,7 @@ class RunFolder:
             return None
         try:
             return OpenModels.from_json(read_json(self.open_queries))
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise InputError("is damaged", file=self.open_queries, found=str(error)) from None
 
 

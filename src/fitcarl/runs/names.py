@@ -7,18 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fitcarl.core.files import read_json, write_atomically
-from fitcarl.data.calendar import Calendar
+from fitcarl.data.calendar import GRANULARITIES, MAX_SPAN, Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.io.dataset_folder import read_dataset
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
-from fitcarl.graph.columns import open_columns
+from fitcarl.graph.columns import COLUMNS, open_columns
 from fitcarl.runs.history import read_history
+from fitcarl.runs.manifest import check_listed
 
+_MAX_ORIGIN = 10**15
+"""Granules from the start of a calendar to its first time; integer times may be nanoseconds."""
 _A_RUN = "a folder that `fitcarl train` wrote"
 
 
@@ -61,7 +65,10 @@ def read_run_names(folder: Path) -> tuple[Vocabulary, Calendar, Concepts]:
         InputError: If it is not a run, or damaged.
     """
     check_run(folder)
-    return read_names(latest_file(folder, read_history(folder).current, "vocabulary.json"))
+    update = read_history(folder).current
+    file = latest_file(folder, update, "vocabulary.json")
+    check_listed(folder, update, file)
+    return read_names(file)
 
 
 def read_run_facts(folder: Path) -> Facts:
@@ -74,8 +81,13 @@ def read_run_facts(folder: Path) -> Facts:
         InputError: If it is not a run, or damaged.
     """
     vocabulary, calendar, concepts = read_run_names(folder)
-    graph = latest_file(folder, read_history(folder).current, "graph")
-    facts = open_columns(graph, thorough=True).facts()
+    update = read_history(folder).current
+    graph = latest_file(folder, update, "graph")
+    check_listed(folder, update, *(graph / name for name in ("graph.json", *(f"{column}.npy" for column in COLUMNS))))
+    columns = open_columns(graph, thorough=True)
+    if (len(columns.offsets) - 1, columns.relations) != (len(vocabulary.entities), len(vocabulary.relations)):
+        raise InputError("does not fit the names", file=graph, expected="a graph of the run's names")
+    facts = columns.facts()
     loops = int(np.count_nonzero(facts.subject == facts.object))
     name = folder.resolve().name
     return Facts(name, facts, vocabulary, calendar, concepts, rows=len(facts), duplicates=0, self_loops=loops)
@@ -99,8 +111,9 @@ def read_names(file: Path) -> tuple[Vocabulary, Calendar, Concepts]:
     """Names, calendar and concepts from the file that ``write_names`` wrote."""
     try:
         return _names_from_json(read_json(file))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise InputError("is damaged", file=file, expected="names, calendar and concepts") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        found = str(error)[:80] or None
+        raise InputError("is damaged", file=file, found=found, expected="names, calendar and concepts") from None
 
 
 def write_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> None:
@@ -125,19 +138,51 @@ def _names_to_json(vocabulary: Vocabulary, calendar: Calendar, concepts: Concept
 
 
 def _names_from_json(names: dict[str, Any]) -> tuple[Vocabulary, Calendar, Concepts]:
-    times, concepts = names["calendar"], names["concepts"]
+    """Names, calendar and concepts; everything that ids and ticks index is checked."""
+    entities = _distinct_texts(names["entities"])
     return (
-        Vocabulary(tuple(names["entities"]), tuple(names["relations"])),
-        Calendar(
-            times["granularity"],
-            times["origin"],
-            times["step"],
-            np.array(times["codes"], dtype=np.int64),
-            np.array(times["ticks"], dtype=np.int32),
-        ),
-        Concepts(
-            tuple(concepts["names"]),
-            np.array(concepts["offsets"], dtype=np.int64),
-            np.array(concepts["ids"], dtype=np.int32),
-        ),
+        Vocabulary(entities, _distinct_texts(names["relations"])),
+        _calendar(names["calendar"]),
+        _concepts(names["concepts"], len(entities)),
     )
+
+
+def _calendar(values: dict[str, Any]) -> Calendar:
+    granularity, origin, step = values["granularity"], values["origin"], values["step"]
+    if granularity not in GRANULARITIES or type(origin) is not int or type(step) is not int or step < 1:
+        raise ValueError("granularity, origin or step")
+    codes, ticks = _integers(values["codes"], np.int64), _integers(values["ticks"], np.int32)
+    ascending = all((np.diff(part) > 0).all() for part in (codes, ticks))
+    if not len(ticks) or len(codes) != len(ticks) or ticks[0] != 0 or not ascending or ticks[-1] >= MAX_SPAN:
+        raise ValueError("codes or ticks")
+    calendar = Calendar(granularity, origin, step, codes, ticks)
+    if abs(origin) > _MAX_ORIGIN or step > _MAX_ORIGIN:
+        raise ValueError("origin or step")
+    _ = calendar.extent  # times that have no date are not accepted
+    return calendar
+
+
+def _concepts(values: dict[str, Any], entities: int) -> Concepts:
+    names = _distinct_texts(values["names"])
+    offsets, ids = _integers(values["offsets"], np.int64), _integers(values["ids"], np.int32)
+    valid = (
+        len(offsets) == entities + 1 and offsets[0] == 0 and offsets[-1] == len(ids) and (np.diff(offsets) >= 0).all()
+    )
+    if not valid or (len(ids) and not 0 <= ids.min() <= ids.max() < len(names)):
+        raise ValueError("concepts")
+    return Concepts(names, offsets, ids)
+
+
+def _distinct_texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not set(map(type, values)) <= {str}:
+        raise TypeError("not a list of names")
+    if len(set(values)) != len(values):
+        raise ValueError("a name occurs twice")
+    return tuple(values)
+
+
+def _integers(values: Any, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    """A flat array; numbers that are no integers or do not fit the type are refused."""
+    if not isinstance(values, list) or not set(map(type, values)) <= {int}:
+        raise TypeError("not a list of integers")
+    return np.array(values, dtype=dtype)

@@ -15,6 +15,8 @@ from fitcarl.config.base import Setting
 from fitcarl.config.schema import Config
 from fitcarl.core.device import resolve_device
 from fitcarl.core.display import display_block, display_table
+from fitcarl.core.storage import largest_tensors
+from fitcarl.core.tensor_limits import TensorLimitError, limited_tensors
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
@@ -25,15 +27,22 @@ from fitcarl.data.traffic import last_busy_tick
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.evaluation.calibration import Calibration
-from fitcarl.graph.storage import open_graph
-from fitcarl.graph.temporal import TemporalGraph
+from fitcarl.graph.columns import StoredColumns, open_columns
+from fitcarl.graph.storage import graph_of_columns
 from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.models.entity_vectors import EntityVectors, HasEntityVectors
 from fitcarl.models.open_queries.fitting import OpenModels, fit_open_models
 from fitcarl.models.registry import trainable_class
 from fitcarl.runs.history import UpdateRecord, read_history
 from fitcarl.runs.layout import Origin, RunFolder
+from fitcarl.runs.manifest import answer_files, manifest_file, verified_manifest
 from fitcarl.scoring.scorer import Scorer
+
+_TENSORS = ".safetensors"
+_SMALL_TENSOR = 1 << 22
+"""Elements of a tensor that a model may create although no file has one of that size, such as a table of time."""
+_TENSOR_COPIES = 8
+"""Copies of its stored tensors that a model may create while it is loaded."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,16 +109,20 @@ class Run:
         history = read_history(folder.path)
         if history.current and not as_trained:
             folder = replace(folder, update=history.current)
-        config = folder.read_config()
-        if not folder.weights.exists():
+        if not folder.weights.exists() and not manifest_file(folder.path, folder.update).exists():
             raise InputError("has no weights yet", file=folder.path, expected="a run that was validated at least once")
-        origin = folder.read_data()
+        manifest = verified_manifest(folder.path, folder.update)
+        if manifest is not None:
+            folder = replace(folder, verified=True, deferred=manifest.deferred)
+        config, origin = folder.read_config(), folder.read_data()
         vocabulary, calendar, concepts = folder.read_names()
-        graph, unit = open_graph(folder.graph, thorough=True), origin.unit_in(calendar)
-        context = GraphContext.from_graph(graph, concepts, calendar, vocabulary, unit)
-        _check_names(folder, vocabulary, calendar, concepts, context.graph)
-        model = trainable_class(config.model).load(config, context, folder.artifacts)
-        folder.load_weights(model.module)
+        columns = open_columns(folder.graph, thorough=True, verified=folder.verified)
+        _check_names(folder, vocabulary, calendar, concepts, columns)
+        if max(origin.training_entities, default=0) >= max(len(vocabulary.entities), 1):
+            raise InputError("does not fit the names", file=folder.data, field="training_entities")
+        graph = graph_of_columns(columns, folder.graph)
+        context = GraphContext.from_graph(graph, concepts, calendar, vocabulary, origin.unit_in(calendar))
+        model = _load_model(folder, config, context)
         calibrations = folder.read_calibrations(config.setting)
         updates = history.updates if folder.update else ()
         return cls(folder, config, origin, vocabulary, calendar, concepts, context, model, calibrations, updates)
@@ -244,19 +257,37 @@ class Run:
         return self.model.refit_statistics(context.graph, context.concepts).scorer(context.span - 1)
 
 
+def _load_model(folder: RunFolder, config: Config, context: GraphContext) -> TrainableModel:
+    """The model with its weights. Every tensor of a network is in a file, so none may be larger than those."""
+    largest, total = largest_tensors(
+        file for name in answer_files(folder.path, folder.update) if (file := folder.path / name).suffix == _TENSORS
+    )
+    try:
+        with limited_tensors(max(largest, _SMALL_TENSOR), _TENSOR_COPIES * (total + _SMALL_TENSOR)):
+            model = trainable_class(config.model).load(config, context, folder.artifacts)
+    except TensorLimitError as error:
+        expected = "settings that fit the stored tensors"
+        raise InputError(f"would create {error}", file=folder.config, expected=expected) from None
+    except MemoryError:
+        raise InputError("needs more memory than there is", file=folder.path) from None
+    folder.load_weights(model.module)
+    return model
+
+
 def _check_names(
-    folder: RunFolder, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts, graph: TemporalGraph
+    folder: RunFolder, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts, columns: StoredColumns
 ) -> None:
     """Raises an InputError unless names, calendar, concepts and graph belong together."""
     entities, relations = len(vocabulary.entities), len(vocabulary.relations)
-    if (graph.entities, graph.relations.count) != (entities, relations):
+    stored = len(columns.offsets) - 1, columns.relations
+    if stored != (entities, relations):
         raise InputError(
             "does not fit the graph",
             file=folder.vocabulary,
             found=f"{entities} entities, {relations} relations",
-            expected=f"{graph.entities} and {graph.relations.count}",
+            expected=f"{stored[0]} and {stored[1]}",
         )
-    times = graph.base.time
+    times = columns.time
     if len(times) and not 0 <= times.min() <= times.max() < calendar.span:
         raise InputError(
             "has a calendar that does not fit the graph",
@@ -264,14 +295,5 @@ def _check_names(
             found=f"ticks 0 to {calendar.span - 1}",
             expected=f"{times.min()} to {times.max()} at least",
         )
-    offsets = concepts.offsets
-    valid_offsets = (
-        len(offsets) == entities + 1
-        and offsets[0] == 0
-        and offsets[-1] == len(concepts.ids)
-        and (np.diff(offsets) >= 0).all()
-    )
-    if not valid_offsets or (
-        len(concepts.ids) and not 0 <= concepts.ids.min() <= concepts.ids.max() < len(concepts.names)
-    ):
+    if len(concepts.offsets) != entities + 1:
         raise InputError("has damaged concepts", file=folder.vocabulary, expected="those of its entities")

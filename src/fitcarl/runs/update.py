@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -32,10 +33,13 @@ from fitcarl.graph.storage import save_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, TrainableModel
 from fitcarl.runs.drift import Drift, measure_drift
-from fitcarl.runs.history import UpdateRecord, read_history, write_history
+from fitcarl.runs.history import UpdateHistory, UpdateRecord, read_history, write_history
 from fitcarl.runs.layout import RunFolder
+from fitcarl.runs.manifest import MANIFEST, SIGNATURE, Manifest, make_manifest, read_manifest
 from fitcarl.runs.names import write_names
 from fitcarl.runs.run import Run
+
+_log = logging.getLogger(__name__)
 
 _UNFINISHED = ".unfinished"
 _NOT_COPIED = ("*.unfinished", "update-*", "updates.json", "observed.sqlite*", ".*")
@@ -241,7 +245,10 @@ def _write(run: Run, model: TrainableModel, change: _Change, record: UpdateRecor
         history = replace(
             history, updates=(*history.updates[:-1], replace(record, background_digest=_digest(unfinished)))
         )
+        _write_manifest(root, unfinished, history)
         move_into_place(unfinished, finished)
+        if target is not None:
+            _require_update(root, len(history.updates))
         write_history(root, history)
         if target is not None:
             move_into_place(root, target)
@@ -253,6 +260,11 @@ def _write(run: Run, model: TrainableModel, change: _Change, record: UpdateRecor
             problem = f"cannot be written ({error.strerror or error}), so nothing was updated"
             raise InputError(problem, file=root) from None
         raise
+    if target is None:
+        try:
+            _require_update(root, len(history.updates))
+        except (OSError, InputError) as error:
+            _log.warning("%s: does not say that the run was updated (%s)", root / MANIFEST, error)
 
 
 def _write_files(source: RunFolder, model: TrainableModel, change: _Change, folder: Path) -> None:
@@ -263,8 +275,22 @@ def _write_files(source: RunFolder, model: TrainableModel, change: _Change, fold
     RunFolder(folder).save_weights(model.module)
     if source.update:  # files of the last update that this one does not replace
         for file in (source.path / source.update).iterdir():
-            if file.is_file() and not (folder / file.name).exists():
+            if file.is_file() and file.name not in (MANIFEST, SIGNATURE) and not (folder / file.name).exists():
                 _link(file, folder / file.name)
+
+
+def _write_manifest(root: Path, unfinished: Path, history: UpdateHistory) -> None:
+    """Writes the manifest of the run with the update, whose folder will get its final name."""
+    made = make_manifest(root, unfinished.name)
+    files = {path.replace(f"{unfinished.name}/", f"{history.current}/"): record for path, record in made.files.items()}
+    Manifest(files, made.others, len(history.updates)).write(unfinished)
+
+
+def _require_update(root: Path, number: int) -> None:
+    """Records in the manifest of the trained run that it was updated, so that a lost history is noticed."""
+    trained = read_manifest(root)
+    if trained is not None:
+        replace(trained, updates=number).write(root)
 
 
 def _digest(folder: Path) -> str:

@@ -44,6 +44,7 @@ def finish(setup: TrainingSetup, trained: Trained, folder: RunFolder, state: Tra
     model, context = trained.model, trained.context
     with stage("saving"):
         model.save_artifacts(folder.artifacts)
+        folder.write_manifest()
     write_json(
         folder.result,
         {

@@ -187,6 +187,7 @@ def test_statistics_of_an_older_version_are_reported(data: Path, tmp_path: Path)
     parts, about = run.folder.artifacts.read("statistics")
     del parts["excitation"]
     run.folder.artifacts.write("statistics", parts, about)
+    run.folder.write_manifest()
     with pytest.raises(InputError, match=r"older version.*train it again"):
         Run.load(run.folder.path)
 
@@ -196,6 +197,7 @@ def test_encoder_of_another_shape_is_reported(data: Path, tmp_path: Path) -> Non
     parts, about = run.folder.artifacts.read("encoder")
     parts["key_embedding"] = parts["key_embedding"][:, :-1].contiguous()
     run.folder.artifacts.write("encoder", parts, about)
+    run.folder.write_manifest()
     with pytest.raises(InputError, match=r"encoder.safetensors.*older version.*train it again"):
         Run.load(run.folder.path)
 

@@ -144,12 +144,14 @@ def test_scaling_is_stored_with_the_run(dataset: Dataset, tmp_path: Path) -> Non
     stored, about = artifacts.read("scaling")
     stored["feature.degree"] = stored["feature.degree"] * 2
     artifacts.write("scaling", stored, about)
+    run.folder.write_manifest()
     again = Run.load(run.folder.path)
     assert isinstance(again.model, PlusModel)
     found = again.model.statistics.scaling
     assert found.scale[column("degree")] == float(stored["feature.degree"][1])
     del stored["feature.edges"]
     artifacts.write("scaling", stored, about)
+    run.folder.write_manifest()
     with pytest.raises(InputError, match=r"scaling.safetensors.*train it again"):
         Run.load(run.folder.path)
     artifacts.path("scaling").unlink()

@@ -70,10 +70,12 @@ def test_snapshots_of_other_facts_are_computed_again(folder: Path) -> None:
     tick = int(model.snapshots.ticks[0])
     expected = model.timeline.at(tick)
     artifacts.write(name, {key: torch.zeros_like(part) for key, part in tensors.items()}, {**about, "edges": 5})
+    run.folder.write_manifest()
     try:
         assert same_rates(model_of(Run.load(folder)).timeline.at(tick), expected)
     finally:
         artifacts.write(name, tensors, about)
+        run.folder.write_manifest()
 
 
 def test_damaged_snapshot_is_reported(folder: Path) -> None:
@@ -85,11 +87,13 @@ def test_damaged_snapshot_is_reported(folder: Path) -> None:
     without = {key: part for key, part in tensors.items() if key != "excitation"}
     for damaged in (shorter, without):
         artifacts.write(name, damaged, about)
+        run.folder.write_manifest()
         try:
             with pytest.raises(InputError, match=r"snapshot-01\.safetensors: is damaged"):
                 model_of(Run.load(folder)).timeline.at(tick)
         finally:
             artifacts.write(name, tensors, about)
+            run.folder.write_manifest()
 
 
 def test_timelines_with_capacity_share_snapshots(folder: Path) -> None:

@@ -42,18 +42,26 @@ def save_pretrained(preparation: Preparation, config: EmbeddingConfig, score: Pr
     preparation.processes.on_first(save, file)
 
 
-def load_pretrained(artifacts: Artifacts, context: GraphContext) -> Embeddings:
+def load_pretrained(artifacts: Artifacts, context: GraphContext, dim: int) -> Embeddings:
     """The saved embeddings.
+
+    Args:
+        artifacts: The artifacts of the run.
+        context: The background.
+        dim: Real numbers per row.
 
     Raises:
         InputError: If they cannot be read, or do not have a row for every entity and relation.
     """
     file = artifacts.path(NAME)
-    embeddings = Embeddings.load(file)
+    embeddings = Embeddings.load(file, verified=artifacts.verified)
     # Compiled loops check no bounds, so there must be a row for every entity and relation.
     expected = context.graph.entities, context.graph.relations.directed
     if (len(embeddings.entity), len(embeddings.relation)) != expected:
         raise InputError("does not fit the names", file=file, expected=f"{expected} rows")
+    if embeddings.dimension != dim:
+        found = f"{embeddings.dimension} numbers per row"
+        raise InputError("does not fit the settings", file=file, found=found, expected=f"embedding.dim = {dim}")
     return embeddings
 
 

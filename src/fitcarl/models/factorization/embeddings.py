@@ -73,13 +73,17 @@ class Embeddings:
         return {name: torch.from_numpy(np.array(getattr(self, name))) for name in _TENSORS}
 
     @classmethod
-    def load(cls, file: str | Path) -> Embeddings:
+    def load(cls, file: str | Path, *, verified: bool = False) -> Embeddings:
         """Reads what ``save`` wrote.
+
+        Args:
+            file: The file.
+            verified: Whether the file was compared with a manifest already.
 
         Raises:
             InputError: If the file is missing, is no file of embeddings, or has changed since it was written.
         """
-        tensors, about = read_tensors(Path(file))
+        tensors, about = read_tensors(Path(file), finite=True, verified=verified)
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         try:
             if {name: array.dtype.type for name, array in arrays.items()} != _TENSORS:

@@ -13,6 +13,7 @@ from fitcarl.core.arrays import Positions
 from fitcarl.core.storage import Artifacts
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
+from fitcarl.errors import InputError
 from fitcarl.models.factorization.embeddings import trained_entities
 from fitcarl.tasks.task import official_task
 
@@ -31,12 +32,38 @@ class SeenFacts:
     """The training facts that are listed under an entity of the meta-train, meta-validation or meta-test split."""
 
     @classmethod
-    def read(cls, artifacts: Artifacts) -> SeenFacts:
-        """What ``write`` wrote."""
+    def read(cls, artifacts: Artifacts, entities: int, relations: int) -> SeenFacts:
+        """What ``write`` wrote.
+
+        Args:
+            artifacts: The artifacts of the run.
+            entities: Number of entities.
+            relations: R, the number of relations.
+
+        Raises:
+            InputError: If the file is damaged or belongs to other names.
+        """
         tensors, _ = artifacts.read(_ARTIFACT)
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        meta = MetaSet(arrays["entity_of_fact"], Quadruples.from_rows(arrays["facts"]))
-        return cls(arrays["entity"], arrays["ticks"], meta)
+        found = {name: (array.dtype.type, array.shape) for name, array in arrays.items()}
+        facts, ticks = (len(arrays[name]) if name in arrays and arrays[name].ndim else 0 for name in ("facts", "ticks"))
+        expected = {
+            "entity": (np.bool_, (entities,)),
+            "ticks": (np.int64, (ticks,)),
+            "entity_of_fact": (np.int32, (facts,)),
+            "facts": (np.int32, (facts, 4)),
+        }
+        file = artifacts.path(_ARTIFACT)
+        if found != expected:
+            raise InputError("does not fit the names", file=file, expected=f"the training facts of {entities} entities")
+        subject, relation, object, _ = arrays["facts"].T
+        ids = [(subject, entities), (relation, relations), (object, entities), (arrays["entity_of_fact"], entities)]
+        valid = all(not len(part) or 0 <= part.min() <= part.max() < count for part, count in ids)
+        if not valid or (np.diff(arrays["ticks"]) <= 0).any():
+            raise InputError("is damaged", file=file, expected="ids of the run's names, and ascending times")
+        return cls(
+            arrays["entity"], arrays["ticks"], MetaSet(arrays["entity_of_fact"], Quadruples.from_rows(arrays["facts"]))
+        )
 
     def write(self, artifacts: Artifacts) -> None:
         arrays = {

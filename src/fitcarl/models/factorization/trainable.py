@@ -23,7 +23,6 @@ from fitcarl.core.storage import Artifacts
 from fitcarl.core.tensors import array_of
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids, Quadruples
-from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, on_device, require_rows
 from fitcarl.models.entity_vectors import EntityVectors
@@ -86,10 +85,7 @@ class FactorizationModel:
     @classmethod
     def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> FactorizationModel:
         assert isinstance(config, FactorizationConfig)
-        seen = SeenFacts.read(artifacts)
-        if len(seen.entity) != context.graph.entities:
-            expected = f"{context.graph.entities} entities"
-            raise InputError("does not fit the names", file=artifacts.path("seen_facts"), expected=expected)
+        seen = SeenFacts.read(artifacts, context.graph.entities, context.graph.relations.count)
         return cls(config, context.graph, seen)
 
     def save_artifacts(self, artifacts: Artifacts) -> None:

@@ -58,7 +58,7 @@ class FiltModel:
     @classmethod
     def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> FiltModel:
         assert isinstance(config, FiltConfig)
-        embeddings = load_pretrained(artifacts, context)
+        embeddings = load_pretrained(artifacts, context, config.embedding.dim)
         with seeded(config.seed):
             return cls(config, context, embeddings)
 

@@ -50,7 +50,7 @@ class FitcarlModel:
     @classmethod
     def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> FitcarlModel:
         assert isinstance(config, FitcarlConfig)
-        embeddings = load_pretrained(artifacts, context)
+        embeddings = load_pretrained(artifacts, context, config.embedding.dim)
         with seeded(config.seed):
             return cls(config, context, embeddings)
 

@@ -58,7 +58,7 @@ class GenModel:
     @classmethod
     def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> GenModel:
         assert isinstance(config, GenConfig)
-        embeddings = load_pretrained(artifacts, context)
+        embeddings = load_pretrained(artifacts, context, config.embedding.dim)
         with seeded(config.seed):
             return cls(config, embeddings)
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
+from typing import TypeVar
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from fitcarl.config.schema import PlusConfig
 from fitcarl.core.progress import Interrupted, OnProgress, Progress
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.tensor_limits import TensorLimitError
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, Preparation
@@ -25,12 +31,15 @@ from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.reach.network import ReachNetwork
 from fitcarl.models.plus.reach.training import train_reach
 from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
+from fitcarl.models.plus.stored_checks import check_index, check_layout, check_rates, layout_of
 
 _LOG_EVERY = 15.0
 """Seconds between two log messages about pre-training."""
 _HALF = -0.7
 """About log(1/2)."""
 _OF_THIS_VERSION = "a run of this version of fitcarl; train it again"
+
+Network = TypeVar("Network", bound=nn.Module)
 
 _log = logging.getLogger(__name__)
 
@@ -122,57 +131,77 @@ def _reporter(part: str, preparation: Preparation) -> OnProgress:
     return on_progress
 
 
-def load_reach(context: GraphContext, artifacts: Artifacts) -> ReachNetwork | None:
+def load_reach(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> ReachNetwork | None:
     """The saved reach network, if there is one."""
     if not artifacts.exists("reach"):
         return None
     weights, _ = artifacts.read("reach")
-    file, graph = artifacts.path("reach"), context.graph
-    try:
-        network = ReachNetwork.from_state(weights)
-    except (KeyError, RuntimeError, ValueError):
-        raise InputError("is damaged or of an older version", file=file, expected=_OF_THIS_VERSION) from None
-    if not network.matches(graph.entities, graph.relations.directed):
-        raise InputError("does not fit the names", file=file, expected=f"{graph.entities} entities")
-    return network
+    graph = context.graph
+    shapes = {"bias": (graph.entities,), "query": (graph.relations.directed, config.reach.dim)}
+    return _network(ReachNetwork.from_state, weights, shapes, artifacts.path("reach"))
 
 
 def load_encoder(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> SupportEncoder:
     """The saved encoder; compiled loops check no bounds, so it must have a row for every entity."""
     weights, _ = artifacts.read("encoder")
-    file, graph = artifacts.path("encoder"), context.graph
+    graph, names = context.graph, names_for(config, context)
+    entities, relations = graph.entities, graph.relations.directed
+    shapes = {
+        "entity": (entities, config.encoder.dim),
+        "relation_affinity": (relations, relations),
+        "word_weight": (len(names.weight) if names.used else 0,),
+    }
+    return _network(SupportEncoder.from_state, weights, shapes, artifacts.path("encoder"))
+
+
+def _network(
+    from_state: Callable[[Mapping[str, Tensor]], Network],
+    weights: Mapping[str, Tensor],
+    shapes: Mapping[str, tuple[int, ...]],
+    file: Path,
+) -> Network:
+    """A network with stored weights; the tensors that its size is read from must have these shapes."""
+    wrong = [name for name in weights if weights[name].dtype != torch.float32]
+    wrong += [name for name, shape in shapes.items() if name not in weights or tuple(weights[name].shape) != shape]
+    if wrong:
+        raise InputError("does not fit the names and settings", file=file, found=wrong[0], expected=_OF_THIS_VERSION)
     try:
-        encoder = SupportEncoder.from_state(weights)
-    except (KeyError, RuntimeError, ValueError):
+        return from_state(weights)
+    except (KeyError, RuntimeError, ValueError, TensorLimitError):
         raise InputError("is damaged or of an older version", file=file, expected=_OF_THIS_VERSION) from None
-    if not encoder.matches(graph.entities, graph.relations.directed, names_for(config, context)):
-        raise InputError("does not fit the names", file=file, expected=f"{graph.entities} entities")
-    return encoder
 
 
 def load_scaling(artifacts: Artifacts) -> FeatureScaling:
+    file = artifacts.path("scaling")
     if not artifacts.exists("scaling"):
-        raise InputError("is missing", file=artifacts.path("scaling"), expected=_OF_THIS_VERSION)
+        raise InputError("is missing", file=file, expected=_OF_THIS_VERSION)
     stored, _ = artifacts.read("scaling")
+    arrays = {name: part.numpy() for name, part in stored.items()}
+    if any(array.shape != (3,) or array.dtype != np.float64 for array in arrays.values()):
+        raise InputError("is damaged", file=file, expected="three numbers for each feature")
     try:
-        return FeatureScaling.from_arrays({name: part.numpy() for name, part in stored.items()})
+        scaling = FeatureScaling.from_arrays(arrays)
     except (KeyError, ValueError):
-        raise InputError("is of another version", file=artifacts.path("scaling"), expected=_OF_THIS_VERSION) from None
+        raise InputError("is of another version", file=file, expected=_OF_THIS_VERSION) from None
+    if not (scaling.scale > 0).all():
+        raise InputError("is damaged", file=file, expected="scales above 0")
+    return scaling
 
 
 def load_statistics(config: PlusConfig, context: GraphContext, artifacts: Artifacts) -> GraphStatistics:
+    """The saved statistics, after everything that compiled loops follow was compared with the graph."""
     stored, _ = artifacts.read("statistics")
-    file, arrays = artifacts.path("statistics"), {name: part.numpy() for name, part in stored.items()}
+    file, graph = artifacts.path("statistics"), context.graph
+    arrays = {name: part.numpy() for name, part in stored.items()}
     if not arrays.keys() >= set(EVENT_INDEX):  # an older run; the index is a function of the graph
-        arrays |= event_index(context.graph)
+        arrays |= event_index(graph)
     try:
-        found = GraphStatistics.from_arrays(
-            arrays, context.concepts, names_for(config, context), context.units_per_tick
-        )
+        shape = graph.relations.directed, graph.entities, len(context.concepts), len(graph.base)
+        check_layout(layout_of(arrays), *shape)
+        check_rates(arrays, graph.entities)
+        check_index(arrays, graph)
+        return GraphStatistics.from_arrays(arrays, context.concepts, names_for(config, context), context.units_per_tick)
     except KeyError:
         raise InputError("is of an older version", file=file, expected=_OF_THIS_VERSION) from None
-    except (IndexError, ValueError, TypeError):
-        found = None
-    if found is None or not found.matches(context.graph):
-        raise InputError("does not fit the graph", file=file, hint="delete it, and the statistics are computed again")
-    return found
+    except ValueError as error:
+        raise InputError(str(error), file=file, expected="the statistics of the run's graph") from None

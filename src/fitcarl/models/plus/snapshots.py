@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fitcarl.core.compression import compress, decompress
 from fitcarl.core.storage import Artifacts
@@ -16,6 +18,7 @@ from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.event_index import EVENT_INDEX
 from fitcarl.models.plus.statistics import GraphStatistics
+from fitcarl.models.plus.stored_checks import Layout
 
 _FIRST_SNAPSHOT = 1000
 """Edges before the first snapshot; each further one has twice as many."""
@@ -23,6 +26,8 @@ _BEGINNING = int(np.iinfo(np.int32).min)
 
 CountStatistics = Callable[[TemporalGraph], GraphStatistics]
 """Computes the statistics of a graph of the same entities."""
+CheckLayout = Callable[[Layout], None]
+"""Raises a ValueError unless stored arrays have types and shapes that belong to the graph."""
 RestoreStatistics = Callable[[int, dict[str, NDArray[Any]]], GraphStatistics | None]
 """Statistics of the facts before a tick from stored arrays; None if they do not fit the graph."""
 
@@ -78,8 +83,13 @@ class Snapshots:
 class StoredSnapshots:
     """The snapshots of a run folder."""
 
-    def __init__(self, artifacts: Artifacts, restore: RestoreStatistics) -> None:
-        self._artifacts, self._restore = artifacts, restore
+    def __init__(self, artifacts: Artifacts, check: CheckLayout, restore: RestoreStatistics) -> None:
+        """Args:
+        artifacts: The files.
+        check: Checks types and shapes before anything is decompressed.
+        restore: Makes statistics of the arrays.
+        """
+        self._artifacts, self._check, self._restore = artifacts, check, restore
 
     def read(self, number: int, tick: int, edges: int) -> GraphStatistics | None:
         """A snapshot; None if it is not there or belongs to other facts, so that it has to be computed.
@@ -99,14 +109,22 @@ class StoredSnapshots:
         if (about.get("tick"), about.get("edges")) != (tick, edges):
             return None
         try:
-            arrays = {
-                key: decompress(tensors[key].numpy(), kind, tuple(shape))
+            layout = {
+                key: (np.dtype(str(kind)), tuple(operator.index(size) for size in shape))
                 for key, (kind, shape) in about["arrays"].items()
             }
+            self._check(layout)
+            arrays = {key: decompress(_bytes(tensors[key]), kind.str, shape) for key, (kind, shape) in layout.items()}
             return self._restore(tick, arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            hint = "delete it, and it is computed again"
-            raise InputError(f"is damaged ({error})", file=self._artifacts.path(name), hint=hint) from None
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, SyntaxError, OverflowError) as error:
+            raise InputError(f"is damaged ({error})", file=self._artifacts.path(name)) from None
+
+
+def _bytes(tensor: Tensor) -> NDArray[np.uint8]:
+    if tensor.dtype != torch.uint8 or tensor.ndim != 1:
+        raise ValueError("not compressed bytes")
+    content: NDArray[np.uint8] = tensor.numpy()
+    return content
 
 
 def artifact_name(number: int) -> str:

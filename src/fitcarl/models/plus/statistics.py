@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -27,7 +28,7 @@ from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.spectral import entity_embedding, relation_profile
 from fitcarl.tasks.task import NO_LIMIT
 
-_RULE_SLOTS = 1 << 22
+RULE_SLOTS = 1 << 22
 """Maximum size of the rule tables; far more than the rules that occur in a graph of some hundred relations."""
 _RULE_QUERIES = 60_000
 """Background facts used as queries to count rules."""
@@ -204,9 +205,7 @@ class GraphStatistics:
         }
         stored: dict[str, Any] = {name: (none | arrays)[name] for name in _STORED}
         rates, slots = arrays["rule_rates"], arrays["rule_slots"]
-        size, n = int(arrays.get("rule_table_size", np.array([_RULE_SLOTS]))[0]), len(arrays["second_hop_rate"])
-        if size not in (n**3, _RULE_SLOTS):
-            raise ValueError(f"the rule tables have a wrong size: {size}")
+        size = rule_table_size(arrays)
         rule, tries = np.full(size, rates[-1]), np.zeros(size, dtype=np.float32)
         rule[slots], tries[slots] = rates[:-1], arrays["rule_tries"]
         return cls(
@@ -247,6 +246,23 @@ class GraphStatistics:
             and len(self.frequent_offsets) == n + 1
             and len(self.frequent_objects) == self.frequent_offsets[-1]
         )
+
+
+def rule_table_size(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """The size of the rule tables of stored statistics; older runs have the maximum.
+
+    Args:
+        arrays: The stored arrays by name.
+
+    Raises:
+        ValueError: If it is not the size for the number of relations.
+    """
+    size, n = arrays.get("rule_table_size"), len(arrays["second_hop_rate"])
+    if size is None:
+        return RULE_SLOTS
+    if size.shape != (1,) or int(size[0]) not in (min(n**3, RULE_SLOTS), RULE_SLOTS):
+        raise ValueError("has rule tables of a wrong size")
+    return int(size[0])
 
 
 def compute_statistics(
@@ -327,7 +343,7 @@ def _rules(
     """
     n = graph.relations.directed
     rng = np.random.default_rng(seed)
-    tries, hits = (np.zeros(min(n**3, _RULE_SLOTS)) for _ in range(2))
+    tries, hits = (np.zeros(min(n**3, RULE_SLOTS)) for _ in range(2))
     pair_tries, pair_hits = np.zeros((n, n)), np.zeros((n, n))
     chosen = rng.permutation(len(both))[:_RULE_QUERIES]
     for low in range(0, len(chosen), _RULE_BATCH):

@@ -44,6 +44,7 @@ from fitcarl.models.plus.reduced_index import reduced_index, removed_edges
 from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.snapshots import Snapshots, StoredSnapshots
 from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
+from fitcarl.models.plus.stored_checks import Layout, check_layout, check_rates
 from fitcarl.models.plus.timeline import Timeline
 from fitcarl.tasks.task import NO_LIMIT
 
@@ -122,7 +123,7 @@ class PlusModel:
             processes.on_first(save_scaling, artifacts.path("scaling"))
         statistics = statistics.with_parts(scaling=load_scaling(artifacts))
         with seeded(config.seed):
-            model = cls(config, context, statistics, encoder, reach=load_reach(context, artifacts))
+            model = cls(config, context, statistics, encoder, reach=load_reach(config, context, artifacts))
         trained = [name for name in ("encoder", "reach") if artifacts.exists(name)]
         model.preparation_seconds = sum(float(artifacts.read(name)[1].get("seconds", 0.0)) for name in trained)
         return model
@@ -135,7 +136,7 @@ class PlusModel:
         statistics = statistics.with_parts(scaling=load_scaling(artifacts))
         encoder = load_encoder(config, context, artifacts) if config.features.encoder else None
         with seeded(config.seed):
-            return cls(config, context, statistics, encoder, artifacts, load_reach(context, artifacts))
+            return cls(config, context, statistics, encoder, artifacts, load_reach(config, context, artifacts))
 
     def save_artifacts(self, artifacts: Artifacts) -> None:
         """Saves the statistics and their snapshots, so that a loaded run does not compute them again."""
@@ -206,6 +207,7 @@ class PlusModel:
             return found.with_parts(**index)
 
         def restore(tick: int, arrays: dict[str, NDArray[Any]]) -> GraphStatistics | None:
+            check_rates(arrays, len(arrays["embedding"]))
             names = statistics.names.refit(graph.before(tick)) if statistics.names.used else statistics.names
             missing = max(graph.entities - len(arrays["embedding"]), 0)  # entities that became known after the snapshot
             rows = {name: np.pad(arrays[name], ((0, missing), (0, 0))) for name in ("embedding", "entity_factors")}
@@ -214,7 +216,10 @@ class PlusModel:
             )
             return found if found.rates_match(graph) else None
 
-        stored = None if artifacts is None else StoredSnapshots(artifacts, restore)
+        def check(layout: Layout) -> None:
+            check_layout(layout, graph.relations.directed, graph.entities, len(statistics.concepts), None)
+
+        stored = None if artifacts is None else StoredSnapshots(artifacts, check, restore)
         return Snapshots(graph, statistics.event_time, count, stored)
 
     def with_capacity(self, context: GraphContext) -> PlusModel:

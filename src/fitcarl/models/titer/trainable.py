@@ -63,10 +63,11 @@ class TiterModel:
     @classmethod
     def load(cls, config: Config, context: GraphContext, artifacts: Artifacts) -> TiterModel:
         assert isinstance(config, TiterConfig)
-        tensors, _ = artifacts.read(_LAGS)
-        expected = context.graph.relations.directed, config.training.lag_bins
-        if "alpha" not in tensors or tuple(tensors["alpha"].shape) != expected:
-            raise InputError("does not fit the names", file=artifacts.path(_LAGS), expected=f"a table of {expected}")
+        shape = context.graph.relations.directed, config.training.lag_bins
+        expected = {"alpha": torch.empty(shape, dtype=torch.float64, device="meta")}
+        tensors, _ = artifacts.read(_LAGS, expected)
+        if (tensors["alpha"] < 0).any():
+            raise InputError("is damaged", file=artifacts.path(_LAGS), expected="numbers from 0")
         with seeded(config.seed):
             return cls(config, context, LagDistribution(tensors["alpha"].numpy()))
 

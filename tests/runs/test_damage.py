@@ -1,0 +1,131 @@
+"""A run folder is untrusted input: damage is named in one line, or the answers are those of the undamaged run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fitcarl.config.schema import CONFIGS
+from fitcarl.training.api import train
+from tests.runs.damage import Case, answers, cases, run_case, run_cases, summary
+from tests.small import SMALL, SMALL_MODELS, SMALL_PAPER
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="cases run in forked processes")
+
+DEFAULT = (
+    "vocabulary.json missing",
+    "calibration.json missing",
+    "calibration.json of another run",
+    "weights.safetensors of another run",
+    "weights.safetensors pipe",
+    "graph/time.npy flipped at 0.6",
+    "entities rotated",
+    "manifest missing",
+    "manifest outside",
+    "added junk tensors",
+)
+"""Cases that only the manifest shows."""
+FORGED = (
+    "statistics.safetensors event_target all 1073741824",
+    "statistics.safetensors event_source middle -500000000",
+    "statistics.safetensors event_relation all 1073741824",
+    "statistics.safetensors event_time reversed",
+    "statistics.safetensors object_entity middle 1073741824",
+    "statistics.safetensors object_offsets middle 1152921504606846976",
+    "statistics.safetensors relation_offsets middle -1099511627776",
+    "statistics.safetensors object_times rolled",
+    "statistics.safetensors object_first middle + 1",
+    "statistics.safetensors rule_slots all 1152921504606846976",
+    "statistics.safetensors pair_rate NaN",
+    "statistics.safetensors embedding another type",
+    "encoder.safetensors 20000 columns",
+    "encoder.safetensors bias NaN",
+    "weights.safetensors device",
+    "snapshot-01.safetensors no tensors",
+    "config.json nested",
+    "graph/graph.json ('relations',) = 2^31",
+    "graph/target.npy middle 1073741824",
+    "graph/time.npy reversed",
+    "graph/relation.npy archive",
+    "graph/offsets.npy nested header",
+    "calendar ticks = [0, 2147483647]",
+    "all entities x",
+    "concepts ids = [2147483648]",
+)
+"""Cases that must be refused although the manifest was written again after the damage."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads do not survive a fork."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FITCARL_THREADS", "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    train(data, out=folder, episodes=2, settings=SMALL)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def other(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "other"
+    train(data, out=folder, episodes=2, settings=SMALL, seed=1)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(run: Path) -> str:
+    return answers(run)
+
+
+@pytest.fixture(scope="module")
+def all_cases(run: Path, other: Path) -> dict[str, Case]:
+    return {case.name: case for case in cases(run, other)}
+
+
+def test_cases_are_many_and_deterministic(all_cases: dict[str, Case], run: Path, other: Path) -> None:
+    assert len(all_cases) > 1400
+    assert [case.name for case in cases(run, other)] == list(all_cases)
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_damage_is_named_by_the_manifest(
+    all_cases: dict[str, Case], run: Path, tmp_path: Path, expected: str, name: str
+) -> None:
+    result = run_case(all_cases[name], run, tmp_path, forged=False, expected=expected)
+    assert result.outcome == "refused", result
+    assert "\n" not in result.message
+    assert str(tmp_path) in result.message
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_damage_behind_a_forged_manifest_is_refused(
+    all_cases: dict[str, Case], run: Path, tmp_path: Path, expected: str, name: str
+) -> None:
+    result = run_case(all_cases[name], run, tmp_path, forged=True, expected=expected)
+    assert result.outcome == "refused", result
+    assert "\n" not in result.message
+    assert str(tmp_path) in result.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [*CONFIGS, "forecast"])
+def test_all_damage_is_refused_or_harmless(model: str, data: Path, tmp_path: Path) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other"
+    train(data, out=other, episodes=2, settings=SMALL, setting="forecast", seed=1)
+    if model == "forecast":
+        train(data, out=folder, episodes=2, settings=SMALL, setting="forecast")
+    else:
+        settings = SMALL_MODELS.get(model) or (SMALL_PAPER if model == "fitcarl" else SMALL)
+        train(data, out=folder, episodes=2, settings=settings, model=model)
+    results = run_cases(folder, other, tmp_path, every=6 if model == "plus" else 20)
+    wrong = [result for result in results if result.wrong]
+    assert not wrong, json.dumps(summary(results)) + "".join(f"\n{result}" for result in wrong[:20])

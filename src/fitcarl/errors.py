@@ -67,7 +67,8 @@ class InputError(FitcarlError):
             line += f"; expected {_cut(expected, 'expected')}"
         if hint:
             line += f"; {_cut(hint, 'hint')}"
-        super().__init__(escape_controls(re.sub(r"\s*[\r\n]+\s*", " ", line)))
+        one_line = re.sub(r"\s*[\r\n]+\s*", " ", line).replace("\t", "\\t")
+        super().__init__(escape_controls(one_line))
 
     def about(self, field: str, expected: str | None = None, hint: str = "") -> InputError:
         """The same error for a field that the user knows under another name.

@@ -380,9 +380,19 @@ def test_line_breaks_in_paths_are_not_ignored(client: TestClient) -> None:
 def test_names_with_invisible_characters_are_refused(client: TestClient, name: str) -> None:
     fact = {**FACTS[0], "subject": name}
     answer = client.post("/v1/observe", json={"facts": [fact]})
-    check_error(answer, 422, "facts.0.subject", "invisible character|visible characters|empty name")
+    check_error(
+        answer,
+        422,
+        "facts.0.subject",
+        "invisible character|visible character|control character|direction of text|empty name",
+    )
     answer = client.post("/v1/predict", json={**QUERY, "facts": [fact]})
-    check_error(answer, 422, "facts.0.subject", "invisible character|visible characters|empty name")
+    check_error(
+        answer,
+        422,
+        "facts.0.subject",
+        "invisible character|visible character|control character|direction of text|empty name",
+    )
 
 
 def test_names_of_all_scripts_are_accepted(client: TestClient) -> None:

@@ -94,7 +94,7 @@ def _read_preset(file: Path) -> Preset:
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError("no such file", file=file, expected="a preset that `fitcarl tune` wrote") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot be read ({error})", file=file, expected=expected) from None
     if not isinstance(found, dict) or not isinstance(found.get("model"), str):
         raise InputError("is not a preset", file=file, expected=expected)

@@ -49,6 +49,10 @@ class StoredColumns:
         return Quadruples(source[real], self.relation[real], self.target[real], self.time[real])
 
 
+_MAX_RELATIONS = 1 << 22
+"""Relations of a stored graph: what is counted for each of them is allocated before the edges are read."""
+
+
 def write_description(folder: Path, relations: int, edges: int, sha256: Mapping[str, str]) -> None:
     """Writes ``graph.json``, the description of stored columns.
 
@@ -84,6 +88,11 @@ def open_columns(folder: Path, *, thorough: bool = False, verified: bool = False
         found = version if type(version) is int else type(version).__name__
         raise InputError("unknown version", file=folder / "graph.json", found=found, expected=str(VERSION))
     edges, relations = (_count(folder / "graph.json", about, key) for key in ("edges", "relations"))
+    if relations > _MAX_RELATIONS:
+        file, expected = folder / "graph.json", f"at most {_MAX_RELATIONS:,}"
+        raise InputError(
+            "too many relations", file=file, field="relations", found=str(relations)[:20], expected=expected
+        )
     columns = {name: _mapped(folder / f"{name}.npy", dtype) for name, dtype in COLUMNS.items()}
     for name in ("relation", "target", "time"):
         length = len(columns[name])

@@ -26,7 +26,7 @@ from fitcarl.serve.tables import (
     prepare_tables,
     space_number,
     without_password,
-    writing,
+    write_transaction,
 )
 
 _COLUMNS = [FACTS.c.id, FACTS.c.subject, FACTS.c.relation, FACTS.c.object, FACTS.c.time]
@@ -137,7 +137,7 @@ class Store:
             name: Name of the space.
             known: What the background of the served run knows; nothing by default.
         """
-        with writing(self._engine) as connection:
+        with write_transaction(self._engine) as connection:
             return FactSpace(self._engine, space_number(connection, name), known or KnownNames())
 
     def count(self) -> int:
@@ -170,7 +170,7 @@ class FactSpace:
             The distinct facts with their ids, and how many of them are new.
         """
         distinct = list(dict.fromkeys(map(StoredFact.from_fact, facts)))
-        with writing(self._engine) as connection:
+        with write_transaction(self._engine) as connection:
             existing = self._existing(connection, [item.id for item in distinct])
             new = [item for item in distinct if item.id not in existing]
             if new:
@@ -248,7 +248,7 @@ class FactSpace:
     def adopt_background(self) -> None:
         """Prepares fast lists and searches: reads the names, and decides which of them the background knows if another
         background was used before."""
-        with writing(self._engine) as connection:
+        with write_transaction(self._engine) as connection:
             if not self._flags_are_valid(connection):
                 mine = NAMES.c.space == self._number
                 connection.execute(sql.update(NAMES).where(mine).values(known=None))
@@ -282,7 +282,7 @@ class FactSpace:
         with self._engine.connect() as connection:
             if not self._flags_are_valid(connection) or connection.execute(undecided.limit(1)).first() is None:
                 return
-        with writing(self._engine) as connection:
+        with write_transaction(self._engine) as connection:
             if not self._flags_are_valid(connection):
                 return
             values = [{"one": name, "flag": self._known.knows(name)} for name in connection.scalars(undecided)]
@@ -297,7 +297,7 @@ class FactSpace:
     def _remove(self, chosen: sql.ColumnElement[bool]) -> int:
         """Deletes facts of this space and their mentions."""
         mine = NAMES.c.space == self._number
-        with writing(self._engine) as connection:
+        with write_transaction(self._engine) as connection:
             fewer = mention_counts(self._mine & chosen).subquery()
             changed = sql.update(NAMES).where(mine, NAMES.c.name == fewer.c.name)
             connection.execute(changed.values(facts=NAMES.c.facts - fewer.c.facts))

@@ -79,7 +79,7 @@ def prepare_tables(engine: sql.Engine) -> None:
     Raises:
         InputError: If a later version of fitcarl has written the store.
     """
-    with writing(engine, lock=False) as connection:
+    with write_transaction(engine, lock=False) as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
         TABLES.create_all(connection)
@@ -148,7 +148,7 @@ def space_number(connection: sql.Connection, name: str) -> int:
 
 
 @contextmanager
-def writing(engine: sql.Engine, lock: bool = True) -> Iterator[sql.Connection]:
+def write_transaction(engine: sql.Engine, lock: bool = True) -> Iterator[sql.Connection]:
     """A transaction that excludes other writers, so that counts are still valid when it writes.
 
     Args:

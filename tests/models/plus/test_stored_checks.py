@@ -97,6 +97,8 @@ def test_other_types_shapes_and_numbers_are_refused(arrays: Arrays, graph: Tempo
             changed.reshape(-1)[-1] = np.nan
             with pytest.raises(ValueError, match="not finite"):
                 check({**arrays, name: changed}, graph)
+        if name == "rule_table_size":  # older runs do not have it
+            continue
         with pytest.raises(KeyError):
             check_layout(
                 layout_of({other: array for other, array in arrays.items() if other != name})

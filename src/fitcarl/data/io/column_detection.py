@@ -276,7 +276,7 @@ class _Sample:
         if len(columns[0]) != len(columns[1]) or not all(re.fullmatch(r"[12][0-9]{3}", v) for c in columns for v in c):
             return False
         gaps = [int(end) - int(start) for start, end in zip(*columns, strict=True)]
-        return min(gaps) >= 0 and max(gaps) > 0
+        return bool(gaps) and min(gaps) >= 0 and max(gaps) > 0
 
     def _other_is_sorted(self, time: int) -> bool:
         """Whether the times are in no order while another column of integers is sorted."""

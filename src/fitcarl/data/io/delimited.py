@@ -144,6 +144,8 @@ def _lay_out(
     if separator == WHITESPACE:
         text = b"\n".join(b"\t".join(_blank_separated(row)) for row in text.split(b"\n"))
     table = table_of_text(path, text, "\t" if separator == WHITESPACE else separator, quoted, first_line=skipped + 1)
+    if not len(table):
+        raise InputError("no facts", file=path, expected="at least one row")
     first, second = table.row(0), table.row(1) if len(table) > 1 else None
     if options.layout is None and (layout := recognized_layout(first)) is not None and options.columns is None:
         options = options.with_layout(layout)

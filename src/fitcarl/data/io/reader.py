@@ -97,6 +97,8 @@ def read_facts(
         *(format, separator, encoding, header, columns, relation, layout, skip_incomplete, intervals, max_expansion)
     )
     table = read_source(source, options)
+    if not len(table.values[_TIME]):
+        raise InputError("no facts", file=table.file, expected="at least one complete row")
     if intervals is not None and table.end is None:
         raise InputError("no intervals", file=table.file, field="intervals", expected="a column for the end")
     mode = None if table.end is None else intervals or "events"

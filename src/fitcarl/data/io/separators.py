@@ -60,7 +60,10 @@ def split_line(line: str, separator: str) -> list[str]:
         return line.split()
     if separator == "\t" or '"' not in line:
         return line.split(separator)
-    return next(csv.reader([line], delimiter=separator), [])
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a carriage return within the line
+        return line.split(separator)
 
 
 def is_quoted(line: str, separator: str) -> bool:

@@ -85,6 +85,8 @@ class Table:
         import polars as pl
 
         distinct = sorted(set(places))
+        if not text.strip(b"\n"):  # blank rows of one column, which polars takes for no data
+            return [pl.Series(str(place), [""] * max(1, text.count(b"\n"))) for place in places]
         frame = pl.read_csv(
             io.BytesIO(text),
             has_header=False,

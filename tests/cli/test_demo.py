@@ -13,7 +13,7 @@ from fitcarl.data.bounds import BENCHMARK_BOUNDS
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.split import split_facts
 from fitcarl.synthetic import World, generate_world
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, Outcome
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +31,15 @@ def example(world: World, dataset: Dataset) -> WorkedExample:
     return find_worked_example(world, dataset)
 
 
+def test_demo_prints_its_answers_and_writes_a_report(process: Command, tmp_path: Path) -> None:
+    check_text(process("demo", "--episodes", 3, "--out", tmp_path / "demo"), tmp_path / "demo")
+
+
+@pytest.mark.slow
 def test_demo_output_is_reproducible(process: Command, fitcarl: Command, tmp_path: Path) -> None:
     """Of the text and the JSON of two demos, so that a third one is not needed."""
     first = process("demo", "--episodes", 3, "--out", tmp_path / "demo")
-    assert first.code == 0
-    assert (tmp_path / "demo" / "data" / "background.tsv").is_file()
-    assert "← the answer" in first.stdout
-    assert first.stdout.rstrip().splitlines()[-1].endswith(f"serve {tmp_path / 'demo' / 'run'}")
-    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
-    for part in ("fitcarl (plus)", "mix", "data:image/svg+xml", "Are the explanations correct?"):
-        assert part in page
+    check_text(first, tmp_path / "demo")
     outcome = fitcarl("demo", "--episodes", 3, "--out", tmp_path / "demo", "--json")
     assert outcome.code == 0
     found = json.loads(outcome.stdout)
@@ -49,6 +48,16 @@ def test_demo_output_is_reproducible(process: Command, fitcarl: Command, tmp_pat
     for case in found["cases"]:
         assert f"{case['answers'][0]['entity']} ({case['answers'][0]['share']:.0%})" in first.stdout
     check_json(found, tmp_path / "demo", fitcarl)
+
+
+def check_text(first: Outcome, folder: Path) -> None:
+    assert first.code == 0
+    assert (folder / "data" / "background.tsv").is_file()
+    assert "← the answer" in first.stdout
+    assert first.stdout.rstrip().splitlines()[-1].endswith(f"serve {folder / 'run'}")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    for part in ("fitcarl (plus)", "mix", "data:image/svg+xml", "Are the explanations correct?"):
+        assert part in page
 
 
 def check_json(found: dict[str, Any], folder: Path, fitcarl: Command) -> None:

@@ -192,9 +192,9 @@ class SupportEncoder(nn.Module):
             RuntimeError: If a tensor has the wrong shape.
         """
         entities, dim = state["entity"].shape
-        with torch.random.fork_rng(devices=[]):
+        with torch.device("meta"):  # weights are neither drawn nor copied
             encoder = cls(EncoderConfig(dim=dim), entities, len(state["relation_affinity"]), state["word_weight"])
-        encoder.load_state_dict(dict(state))
+        encoder.load_state_dict(dict(state), assign=True)
         return encoder.eval().requires_grad_(requires_grad=False)
 
     def matches(self, entities: int, relations: int, names: Names) -> bool:

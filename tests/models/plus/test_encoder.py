@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -149,7 +150,7 @@ def test_untrained_entities_get_the_mean_score_and_absent_ones_none(
 ) -> None:
     """An entity that had no facts in training gets the mean score; one without facts now is never predicted."""
     frequent = int(np.argmax(statistics.degree))
-    untrained = SupportEncoder.from_state(encoder.state_dict())
+    untrained = deepcopy(encoder)
     known = statistics.degree > 0
     known[frequent] = False
     untrained.freeze(known)

@@ -185,7 +185,7 @@ class SupportEncoder(nn.Module):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Tensor]) -> SupportEncoder:
-        """The frozen encoder with these weights.
+        """The frozen encoder with these weights, which are not copied.
 
         Raises:
             KeyError: If a tensor is missing.

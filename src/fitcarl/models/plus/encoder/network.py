@@ -192,8 +192,13 @@ class SupportEncoder(nn.Module):
             RuntimeError: If a tensor has the wrong shape.
         """
         entities, dim = state["entity"].shape
-        with torch.device("meta"):  # weights are neither drawn nor copied
-            encoder = cls(EncoderConfig(dim=dim), entities, len(state["relation_affinity"]), state["word_weight"])
+        expected = {"entity": (entities, dim), "key_embedding": (entities, _KEY_DIM), "bias": (entities,)}
+        if any(state[name].shape != shape for name, shape in expected.items()):
+            raise RuntimeError("tables of different numbers of entities")
+        with torch.random.fork_rng(devices=[]):  # without rows of entities, so that none are drawn
+            encoder = cls(EncoderConfig(dim=dim), 0, len(state["relation_affinity"]), state["word_weight"])
+        for name in expected:
+            setattr(encoder, name, _frozen(state[name]))
         encoder.load_state_dict(dict(state), assign=True)
         return encoder.eval().requires_grad_(requires_grad=False)
 

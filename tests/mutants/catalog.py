@@ -763,6 +763,34 @@ MUTANTS: tuple[Mutant, ...] = (
         "used = base.relation == relation",
         ("predict/test_explanations.py",),
     ),
+    Mutant(
+        "edges of an entity are sorted by relation before time",
+        "graph/edge_order.py",
+        "key = np.int64(moment[edge]) << relation_bits | relation[edge]",
+        "key = np.int64(moment[edge]) | relation[edge]",
+        ("graph/test_edge_order.py",),
+    ),
+    Mutant(
+        "events of a relation start at the pair of another one",
+        "models/plus/event_order.py",
+        "        while pair_offsets[pair] < starts[relation]:\n            pair += 1\n",
+        "",
+        ("models/plus/test_event_order.py",),
+    ),
+    Mutant(
+        "an event of no candidate is copied",
+        "models/plus/encoder/candidate_events.py",
+        "first += column[given.event_target[a]] >= 0",
+        "first += column[given.event_target[a]] >= -1",
+        ("models/plus/test_candidate_events.py",),
+    ),
+    Mutant(
+        "rule tables may have any size",
+        "models/plus/statistics.py",
+        "if size.shape != (1,) or int(size[0]) not in (min(n**3, RULE_SLOTS), RULE_SLOTS):",
+        "if False:",
+        ("models/plus/test_stored_checks.py",),
+    ),
     # cli
     Mutant(
         "control characters of names reach the terminal",

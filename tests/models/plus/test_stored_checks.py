@@ -13,7 +13,7 @@ from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.event_index import EVENT_INDEX, MAX_OBJECTS
-from fitcarl.models.plus.statistics import compute_statistics
+from fitcarl.models.plus.statistics import compute_statistics, rule_table_size
 from fitcarl.models.plus.stored_checks import check_index, check_layout, check_rates, layout_of
 
 ENTITIES, FACTS = MAX_OBJECTS + 500, 3 * MAX_OBJECTS
@@ -117,3 +117,9 @@ def test_index_of_another_graph_is_refused(arrays: Arrays, graph: TemporalGraph)
     )
     with pytest.raises(ValueError, match="than the graph"):
         check_index(arrays, other)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1 << 30])
+def test_rule_tables_of_a_wrong_size_are_refused(arrays: Arrays, size: int) -> None:
+    with pytest.raises(ValueError, match="wrong size"):
+        rule_table_size({**arrays, "rule_table_size": np.array([size])})

@@ -95,6 +95,7 @@ def test_notebook_about_own_events_answers_and_explains(tmp_path: Path, monkeypa
     assert "candidates" in _shown(cells[-1])
 
 
+@pytest.mark.slow
 def test_notebook_about_models_compares_on_validation_and_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = _execute("compare_models.ipynb", tmp_path, monkeypatch)
     for name, split in (("rules", "valid"), ("on_validation", "valid"), ("on_test", "test")):

@@ -108,6 +108,7 @@ def test_unusable_file_is_one_line_and_leaves_no_folder(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_crossvalidation_tests_every_entity_once_and_resumes(facts: Path, fitcarl: Command, tmp_path: Path) -> None:
     small = [*("--set", "encoder.max_updates=20"), *("--set", "encoder.min_updates=1"), *("--set", "encoder.dim=16")]
     chosen = ("--folds", 3, "--low", 12, "--high", 12, "--episodes", 1, *small, "--out", tmp_path / "folds")

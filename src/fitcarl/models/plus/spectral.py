@@ -27,7 +27,8 @@ def entity_embedding(graph: TemporalGraph) -> NDArray[np.float32]:
         float32 [entities, 64], rows of length 1; 0 for entities without edges.
     """
     entities = graph.entities
-    offsets, other, times = _neighbours(*graph.base.columns[:3])
+    columns = graph.base.columns
+    offsets, other, times = _neighbours(columns.offsets, columns.target)
     one = np.repeat(np.arange(entities, dtype=np.int32), np.diff(offsets))
     strength = np.log1p(times).astype(np.float32)
     total = np.bincount(one, weights=strength, minlength=entities)
@@ -79,9 +80,7 @@ class _SparseMatrix:
 
 @array_function()
 def _neighbours(
-    offsets: NDArray[np.int64],
-    relation: NDArray[np.int32],  # noqa: ARG001 - columns of the graph
-    target: NDArray[np.int32],
+    offsets: NDArray[np.int64], target: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     """The distinct targets of every entity, ascending: their offsets, the targets, and the number of edges of each."""
     starts = np.zeros_like(offsets)

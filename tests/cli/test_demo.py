@@ -37,6 +37,7 @@ def test_demo_prints_its_answers_and_writes_a_report(
 ) -> None:
     monkeypatch.setattr(PretrainedSection, "updates", lambda _, edges: min(edges, 20))
     check_text(fitcarl("demo", "--episodes", 3, "--out", tmp_path / "demo"), tmp_path / "demo")
+    assert fitcarl("verify", tmp_path / "demo" / "run").code == 0  # what the last lines suggest can be done
 
 
 @pytest.mark.slow
@@ -52,6 +53,7 @@ def test_demo_output_is_reproducible(process: Command, fitcarl: Command, tmp_pat
     for case in found["cases"]:
         assert f"{case['answers'][0]['entity']} ({case['answers'][0]['share']:.0%})" in first.stdout
     check_json(found, tmp_path / "demo", fitcarl)
+    assert fitcarl("verify", tmp_path / "demo" / "run").code == 0
 
 
 def check_text(first: Outcome, folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from fitcarl.cli import run as fitcarl
 from fitcarl.data.facts import named_facts
 from fitcarl.errors import InputError
+from fitcarl.predict import Predictor
 from fitcarl.runs.identity import run_identity
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.manifest import read_manifest, verified_manifest, withdraw_manifest
@@ -45,6 +46,14 @@ def outcome(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
     code = fitcarl([str(argument) for argument in arguments])
     found = capsys.readouterr()
     return code, found.out, found.err
+
+
+def test_replaced_example_belongs_to_the_run(run: Path) -> None:
+    example = json.loads((run / "example.json").read_text(encoding="utf-8"))
+    RunFolder(run).replace_example({**example, "facts": example["facts"][:1]})
+    found = Predictor.load(run).example()
+    assert found is not None
+    assert len(found.facts) == 1
 
 
 def test_manifest_lists_what_answers_depend_on(run: Path) -> None:

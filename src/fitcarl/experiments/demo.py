@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fitcarl.core.files import write_atomically, write_json
+from fitcarl.core.files import write_atomically
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import named_facts
 from fitcarl.evaluation.protocol import evaluate_scorer
@@ -184,7 +184,7 @@ def _example(run: Run, confirmed: list[DemoCase]) -> DemoCase | None:
             path=best.paths[0] if best.paths else None,
         )
         if reevaluated.confirmed:
-            write_json(run.folder.example, Example(facts, query).to_json())
+            run.folder.replace_example(Example(facts, query).to_json())
             return reevaluated
     return None
 

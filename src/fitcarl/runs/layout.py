@@ -253,6 +253,15 @@ class RunFolder:
             folder = self.path / history.current
             make_manifest(self.path, history.current, len(history.updates)).write(folder)
 
+    def replace_example(self, example: dict[str, Any]) -> None:
+        """Stores another example query in a finished run.
+
+        Args:
+            example: Facts and query by name.
+        """
+        write_json(self.example, example)
+        self.write_manifest()
+
     def save_weights(self, module: nn.Module) -> None:
         write_tensors(self.weights, dict(module.named_parameters()))
 

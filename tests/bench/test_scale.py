@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fitcarl.bench.scale import MeasuredSize, MeasuredStage, ScaleTimes, _whole_training, _with_growth
+from fitcarl.bench.scale import MeasuredSize, MeasuredStage, ScaleTimes, _with_growth, whole_training
 from fitcarl.bench.scale_stages import AnswerCost
 from fitcarl.core.stages import StageCost
 from fitcarl.reporting.scale_table import plot_growth, scale_table
@@ -41,8 +41,8 @@ def test_a_whole_training_is_computed_from_the_cost_per_unit() -> None:
     costs["validation"] = StageCost(7, 4)
     units = {"encoder updates": (100, 4000), "episodes": (3, 300), "validations": (1, 6)}
     stages = ["encoder", "episodes", "validation", "index"]
-    assert _whole_training(costs, stages, units, "cpu") == 10 * 40 + 6 * 100 + 7 * 6 + 2
-    assert _whole_training(costs, stages, units, "wall") == 5 * 40 + 3 * 100 + 4 * 6 + 2
+    assert whole_training(costs, stages, units, "cpu") == 10 * 40 + 6 * 100 + 7 * 6 + 2
+    assert whole_training(costs, stages, units, "wall") == 5 * 40 + 3 * 100 + 4 * 6 + 2
 
 
 def test_table_and_picture_show_every_stage(tmp_path: Path) -> None:

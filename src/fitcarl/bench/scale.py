@@ -96,11 +96,7 @@ def measure_scale(
 def _measure_size(facts: int, options: ScaleOptions, folder: Path, on_progress: OnProgress) -> MeasuredSize:
     costs: dict[str, StageCost] = {}
     found: dict[str, Any] = {}
-    environment = {
-        "FITCARL_HOME": str(folder / "cache"),  # encoders of earlier calls are not used
-        "FITCARL_THREADS": str(options.threads),
-        "OMP_NUM_THREADS": str(options.threads),
-    }
+    environment = thread_environment(folder / "cache", options.threads)
     steps: tuple[tuple[str, Callable[..., Any]], ...] = (
         ("generating", step_generate),
         ("training on", step_train),
@@ -113,7 +109,7 @@ def _measure_size(facts: int, options: ScaleOptions, folder: Path, on_progress: 
         costs |= measured
     stages = {name: MeasuredStage(cost.cpu_seconds, cost.wall_seconds, cost.peak_mb) for name, cost in costs.items()}
     training = found["training on"]
-    cpu, wall = (_whole_training(costs, training["stages"], training["units"], kind) for kind in ("cpu", "wall"))
+    cpu, wall = (whole_training(costs, training["stages"], training["units"], kind) for kind in ("cpu", "wall"))
     return MeasuredSize(
         facts=facts,
         entities=found["generating"],
@@ -126,10 +122,27 @@ def _measure_size(facts: int, options: ScaleOptions, folder: Path, on_progress: 
     )
 
 
-def _whole_training(
+def thread_environment(home: Path, threads: int) -> dict[str, str]:
+    """Environment variables of a measured process.
+
+    Args:
+        home: Folder of the cache; a new one, so that encoders of earlier calls are not used.
+        threads: Threads of compiled loops and of PyTorch.
+    """
+    return {"FITCARL_HOME": str(home), "FITCARL_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+
+
+def whole_training(
     costs: dict[str, StageCost], stages: Sequence[str], units: dict[str, tuple[int, int]], kind: str
 ) -> float:
-    """Seconds of a complete training; ``units`` are those that were measured and those of a complete training."""
+    """Seconds of a complete training.
+
+    Args:
+        costs: Cost of every stage.
+        stages: The stages of the training.
+        units: Updates, episodes and validations that were measured, and those of a complete training.
+        kind: ``cpu`` or ``wall``.
+    """
     total = 0.0
     for name in stages:
         done, whole = units.get(_TRAINING.get(name, name), (1, 1))

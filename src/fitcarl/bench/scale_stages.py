@@ -131,6 +131,19 @@ def step_ask(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, An
     return recorder.costs, answers
 
 
+def step_bulk(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, int]:  # noqa: ARG001
+    """Asks a table of queries on all threads; returns the number of queries."""
+    from fitcarl.bench.batch import many_queries
+    from fitcarl.predict import Predictor
+
+    predictor = Predictor.load(folder / _RUN)
+    known, queries = many_queries(predictor.run, options.bulk, max(1, options.bulk // 10), 10, 1, 0)
+    predictor.ask_many(queries[:_WARM_UP_QUESTIONS], facts=known)
+    with recorded_stages() as recorder, stage("bulk prediction"):
+        predictor.ask_many(queries, facts=known).to_frame()
+    return recorder.costs, options.bulk
+
+
 def _validations(config: PlusConfig) -> int:
     return -(-config.training.episodes // config.training.validate_every)
 

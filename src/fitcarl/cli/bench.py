@@ -32,6 +32,7 @@ def build() -> typer.Typer:
     app.command("serve")(benchmark_serve)
     app.command("update")(benchmark_update)
     app.command("scale")(benchmark_scale)
+    app.command("threads")(benchmark_threads)
     return app
 
 
@@ -260,6 +261,35 @@ def benchmark_scale(
         console.show_json(result)
     else:
         console.show(*scale_table(result))
+
+
+def benchmark_threads(
+    facts: Annotated[int, typer.Option("--facts", min=10_000, help="Number of generated facts.")] = 100_000,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=2, help="Threads to compare with one; by default all cores.")
+    ] = None,
+    updates: Annotated[int, typer.Option("--updates", min=1, help="Updates of the encoder.")] = 200,
+    episodes: Annotated[int, typer.Option("--episodes", min=1, help="Training episodes.")] = 20,
+    questions: Annotated[int, typer.Option("--questions", metavar="N", min=1, help="Queries of the table.")] = 2_000,
+    json: Json = False,
+) -> None:
+    """Compare one thread with several: training, evaluation and bulk prediction on generated facts."""
+    from fitcarl.core.parallel import usable_cores
+
+    several = threads or usable_cores()
+    if several < 2:
+        raise InputError("nothing to compare", field="--threads", found="one core", expected="2 or more threads")
+    from fitcarl.bench.scale_stages import ScaleOptions
+    from fitcarl.bench.threads import measure_threads
+    from fitcarl.reporting.scale_table import thread_table
+
+    options = ScaleOptions(updates=updates, episodes=episodes, bulk=questions)
+    with console.progress() as bar:
+        result = measure_threads(facts, (1, several), options, on_progress=bar).to_json()
+    if json:
+        console.show_json(result)
+    else:
+        console.show(*thread_table(result))
 
 
 _LEAST_FACTS = 10_000

@@ -1,4 +1,4 @@
-"""The growth table of ``fitcarl benchmark scale`` as text and as a picture."""
+"""The tables of ``fitcarl benchmark scale`` and ``threads`` as text, and growth as a picture."""
 
 from __future__ import annotations
 
@@ -41,6 +41,24 @@ def scale_table(result: Mapping[str, Any]) -> list[str]:
     if not result["whole"]:
         notes += ["Encoder and episodes were shortened; a whole training is computed from their cost per unit."]
     return [*lines, *notes]
+
+
+def thread_table(result: Mapping[str, Any]) -> list[str]:
+    """Lines of ``fitcarl benchmark threads``: wall-clock seconds of every stage by threads, and the speed-up."""
+    times: Sequence[Mapping[str, Any]] = result["times"]
+    head = ["wall-clock seconds", *map(_threads, times), "speed-up"]
+    last = times[-1]
+    rows = [
+        [name, *(_number(one["wall_seconds"][name]) for one in times), _number(last["speedup"][name])]
+        for name in last["wall_seconds"]
+    ]
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    lines = ["  ".join(_cells(row, widths)) for row in [head, *rows]]
+    return [*lines, f"{result['facts']:,} generated facts, setting {result['setting']}; other work lowers the speed-up"]
+
+
+def _threads(times: Mapping[str, Any]) -> str:
+    return f"{times['threads']} thread" + "s" * (times["threads"] > 1)
 
 
 def plot_growth(result: Mapping[str, Any], file: Path) -> None:

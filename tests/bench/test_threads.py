@@ -18,8 +18,12 @@ def test_speedup_is_the_wall_clock_of_the_first_over_the_second() -> None:
 
 
 def test_table_shows_both_numbers_of_threads_and_the_speedup() -> None:
-    one = ThreadTimes(1, {"encoder": 6.0, "empty": 0.0}, {"encoder": 6.0, "empty": 0.0}, {"encoder": 1.0, "empty": None})
-    two = ThreadTimes(2, {"encoder": 4.0, "empty": 0.0}, {"encoder": 7.0, "empty": 0.0}, {"encoder": 1.5, "empty": None})
+    one = ThreadTimes(
+        1, {"encoder": 6.0, "empty": 0.0}, {"encoder": 6.0, "empty": 0.0}, {"encoder": 1.0, "empty": None}
+    )
+    two = ThreadTimes(
+        2, {"encoder": 4.0, "empty": 0.0}, {"encoder": 7.0, "empty": 0.0}, {"encoder": 1.5, "empty": None}
+    )
     lines = thread_table(ThreadScaling(20_000, "completion", [one, two]).to_json())
     assert lines[0].split() == ["wall-clock", "seconds", "1", "thread", "2", "threads", "speed-up"]
     assert lines[1].split() == ["encoder", "6.00", "4.00", "1.50"]

@@ -23,7 +23,7 @@ class ThreadTimes:
     """By stage, and of the whole training (computed from the cost per update and episode)."""
     cpu_seconds: dict[str, float]
     speedup: dict[str, float | None]
-    """Wall-clock seconds with the smallest number of threads over those with this one; None for stages that do nothing."""
+    """Wall-clock seconds with the fewest threads over those with this number; None for stages that do nothing."""
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,38 @@
-"""Compiled loops on several threads; the loops release the GIL, so plain threads suffice."""
+"""Work on several threads: compiled loops and tensor operations release the GIL, so plain threads suffice."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from itertools import chain, islice
+from typing import TypeVar
 
 from fitcarl.core.distributed import local_processes
 
 _MIN_ITEMS_PER_THREAD = 64
+_AHEAD = 2
+"""Items per thread that ``parallel_map`` has begun or finished before the caller takes their results."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_local = threading.local()
 
 
 def thread_count() -> int:
     """Threads of the compiled loops: ``FITCARL_THREADS``, or the cores this process may use.
 
-    The ranks of a distributed training that run on the same machine divide its cores among them.
+    The ranks of a distributed training that run on the same machine divide its cores among them. One inside
+    ``parallel_map``, whose items are computed on all threads already.
 
     Non-numeric values are ignored; ``fitcarl doctor`` reports them.
     """
+    if getattr(_local, "maps", False):
+        return 1
     value = os.environ.get("FITCARL_THREADS", "")
     return max(1, int(value)) if is_number(value) else max(1, usable_cores() // local_processes())
 
@@ -54,6 +68,56 @@ def parallel_for(ranges: list[tuple[int, int]], work: Callable[[int, int, int], 
     started = [_pool(len(ranges)).submit(work, part, low, high) for part, (low, high) in enumerate(ranges)]
     for finished in started:
         finished.result()
+
+
+def parallel_map(items: Iterable[Item], work: Callable[[Item], Result]) -> Iterator[Result]:
+    """``work(item)`` of every item, in order; items are computed on all threads, each on one.
+
+    Better than threads within each loop and tensor operation where an item needs many short ones. A single item is
+    computed by the calling thread, which uses all threads within it.
+
+    Args:
+        items: Taken by the calling thread, a few at a time, which bounds the memory of results that are not taken yet.
+        work: A function that changes nothing that another call of it reads.
+    """
+    waiting = iter(items)
+    first = list(islice(waiting, 2))
+    threads = thread_count()
+    if len(first) < 2 or threads == 1:
+        yield from map(work, chain(first, waiting))
+        return
+    pool, started = _map_pool(threads), deque[Future[Result]]()
+    try:
+        for item in chain(first, waiting):
+            started.append(pool.submit(work, item))
+            if len(started) >= _AHEAD * threads:
+                yield started.popleft().result()
+        while started:
+            yield started.popleft().result()
+    finally:
+        for left in started:
+            left.cancel()
+
+
+@cache
+def _map_pool(size: int) -> ThreadPoolExecutor:
+    """Threads on which loops and PyTorch start no others."""
+    import torch
+
+    ready = threading.Barrier(size + 1)
+
+    def begin() -> None:
+        _local.maps = True
+        torch.set_num_threads(1)
+        ready.wait()
+
+    within = torch.get_num_threads()
+    pool = ThreadPoolExecutor(size, thread_name_prefix="fitcarl-map", initializer=begin)
+    for _ in range(size):
+        pool.submit(int)
+    ready.wait()
+    torch.set_num_threads(within)  # a thread's own number, but also the one that threads of others begin with
+    return pool
 
 
 @cache

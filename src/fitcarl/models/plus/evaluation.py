@@ -40,16 +40,25 @@ class EvaluatedQueries:
     queries: Queries
     actions: ActionFeatures
     log_probs: LogProbs
+    outcomes: Outcomes
+    """The outcomes of all queries."""
+    scores: Scores
+    """Every entity at which a path or a candidate ends, with the log of its total probability."""
 
-    @cached_property
-    def outcomes(self) -> Outcomes:
-        """The outcomes of all queries."""
-        return Outcomes.from_policy(self.actions, self.log_probs)
-
-    @cached_property
-    def scores(self) -> Scores:
-        """Every entity at which a path or a candidate ends, with the log of its total probability."""
-        return self.outcomes.summed(len(self.queries), self.graph.entities)
+    @classmethod
+    def of(
+        cls,
+        graph: TemporalGraph,
+        statistics: GraphStatistics,
+        support: SupportFacts,
+        queries: Queries,
+        actions: ActionFeatures,
+        log_probs: LogProbs,
+    ) -> EvaluatedQueries:
+        """The queries with their outcomes and scores."""
+        outcomes = Outcomes.from_policy(actions, log_probs)
+        scores = outcomes.summed(len(queries), graph.entities)
+        return cls(graph, statistics, support, queries, actions, log_probs, outcomes, scores)
 
     def explain(
         self, row: int, entities: Sequence[int], vocabulary: Vocabulary, calendar: Calendar, limit: int

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from fitcarl.core.arrays import Positions, batches
+from fitcarl.core.parallel import parallel_map
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.vocabulary import Vocabulary
@@ -32,8 +34,8 @@ from fitcarl.scoring.path import ExplanationPath
 from fitcarl.scoring.scores import Scores
 from fitcarl.tasks.task import Queries, Task
 
-_MAX_ROWS = 300_000
-"""Actions and candidates whose features are held at once, about 600 bytes each; bounds memory."""
+_MAX_ROWS = 32_768
+"""Actions and candidates of a batch of queries, about 600 bytes each; a few batches per thread are held at once."""
 _MAX_VARIANTS = 32
 """Counterfactuals that are scored at once."""
 
@@ -78,8 +80,9 @@ class PlusScorer:
         """Every entity at which a path or a candidate ends, with the log of its total probability."""
         if len(queries) == 1:
             return self._evaluate(task.support, queries).scores
-        facts = SupportFacts.of_queries(task.support, queries, self._background.relations)
-        scored = [(rows, found.scores) for rows, found in self._evaluate_all(self._graph(task.support), facts, queries)]
+        graph = self._graph(task.support)
+        parts = self._parts(SupportFacts.of_queries(task.support, queries, self._background.relations), queries)
+        scored = list(parallel_map(parts, lambda part: (part.rows, self._evaluated(graph, part).scores)))
         if not scored:
             return Scores.empty(0)
         return Scores.concat([scores for _, scores in scored]).reordered(np.concatenate([rows for rows, _ in scored]))
@@ -91,17 +94,16 @@ class PlusScorer:
             support: One row per query. The graph of the scorer has these facts.
             queries: The queries; each has its own limit.
         """
-        return self._evaluate_all(self._background, support, queries)
+        graph, parts = self._background, self._parts(support, queries)
+        return parallel_map(parts, lambda part: (part.rows, self._evaluated(graph, part)))
 
-    def _evaluate_all(
-        self, graph: TemporalGraph, support: SupportFacts, queries: Queries
-    ) -> Iterator[tuple[Positions, EvaluatedQueries]]:
+    def _parts(self, support: SupportFacts, queries: Queries) -> Iterator[_Part]:
         """Batches of queries that use the same statistics and have about as many support facts."""
         for statistics, chosen in self._timeline.groups(queries):
             rows = chosen[np.argsort(support.counts[chosen], kind="stable")]
             for piece in batches(self._cost(support.counts[rows]), _MAX_ROWS):
                 part = rows[piece]
-                yield part, self._evaluated(graph, statistics, support.take(part), queries.take(part))
+                yield _Part(part, statistics, support.take(part), queries.take(part))
 
     def _cost(self, facts: Positions) -> Positions:
         """Rows of features of queries with so many support facts, at most; the scores of the encoder count as well."""
@@ -175,15 +177,28 @@ class PlusScorer:
         if last is not None and last[0] is support and last[1].queries.asks_the_same(query):
             return last[1]
         facts = SupportFacts.of_queries(support, query, self._background.relations)
-        [(_, found)] = self._evaluate_all(self._graph(support), facts, query)
+        [part] = self._parts(facts, query)
+        found = self._evaluated(self._graph(support), part)
         self._last_query = support, found
         return found
 
-    def _evaluated(
-        self, graph: TemporalGraph, statistics: GraphStatistics, support: SupportFacts, queries: Queries
-    ) -> EvaluatedQueries:
-        """A batch of queries that use the same statistics."""
-        arguments = statistics, queries, self._action_count, self._shortlist, self._encoder_scorer, self._reach
-        actions = action_features(graph, support, *arguments)
+    def _evaluated(self, graph: TemporalGraph, part: _Part) -> EvaluatedQueries:
+        """A batch of queries on a graph; changes nothing, so that batches can be evaluated at the same time."""
+        given = part.statistics, part.queries
+        options = self._action_count, self._shortlist, self._encoder_scorer, self._reach
+        actions = action_features(graph, part.support, *given, *options)
         with torch.no_grad():
-            return EvaluatedQueries(graph, statistics, support, queries, actions, self._policy(actions))
+            log_probs = self._policy(actions)
+        return EvaluatedQueries.of(graph, part.statistics, part.support, part.queries, actions, log_probs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A batch of queries that use the same statistics."""
+
+    rows: Positions
+    """Their positions among all queries."""
+    statistics: GraphStatistics
+    support: SupportFacts
+    """One row per query."""
+    queries: Queries

@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -214,6 +215,26 @@ class ProcessGroup:
             time.sleep(0.2)
 
 
+class SharedNumbers:
+    """Random numbers of a batch that are drawn once, by the first of several threads that needs them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._drawn: list[Tensor] = []
+
+    def get(self, index: int, draw: Callable[[], Tensor]) -> Tensor:
+        """The numbers with an index; every thread asks for 0, 1, 2, … in this order.
+
+        Args:
+            index: How many numbers this thread has asked for before.
+            draw: Draws the numbers of the whole batch.
+        """
+        with self._lock:
+            if index == len(self._drawn):
+                self._drawn.append(draw())
+            return self._drawn[index]
+
+
 class ShardDropout(TorchFunctionMode):
     """Within this context, dropout of a shard draws the random numbers of the whole batch and uses its own rows.
 
@@ -221,9 +242,15 @@ class ShardDropout(TorchFunctionMode):
     CPU.
     """
 
-    def __init__(self, shard: BatchShard) -> None:
+    def __init__(self, shard: BatchShard, numbers: SharedNumbers | None = None) -> None:
+        """Creates the context.
+
+        Args:
+            shard: The rows that are computed.
+            numbers: Shared by the threads that compute the other rows of the process.
+        """
         super().__init__()
-        self._shard = shard
+        self._shard, self._numbers, self._calls = shard, numbers or SharedNumbers(), count()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -232,7 +259,9 @@ class ShardDropout(TorchFunctionMode):
     def _dropout(self, values: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:  # noqa: ARG002
         if not training or not p:
             return values
-        kept = values.new_empty(self._shard.total, *values.shape[1:]).uniform_()[self._shard.rows] >= p
+        shape = self._shard.total, *values.shape[1:]
+        drawn = self._numbers.get(next(self._calls), lambda: values.new_empty(shape).uniform_())
+        kept = drawn[self._shard.rows] >= p
         return values * (kept.to(values.dtype) / (1 - p))
 
 

@@ -11,8 +11,10 @@ import torch
 
 from fitcarl.config.schema import EncoderConfig
 from fitcarl.config.settings import configure
+from fitcarl.core.process_group import ONE_PROCESS, BatchShard
 from fitcarl.core.progress import Progress
 from fitcarl.core.storage import Artifacts
+from fitcarl.core.thread_shards import thread_shards
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.dataset_folder import write_dataset
 from fitcarl.data.quadruples import Quadruples
@@ -22,7 +24,12 @@ from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, Preparation
 from fitcarl.models.plus import parts
 from fitcarl.models.plus.encoder.network import SupportEncoder
-from fitcarl.models.plus.encoder.training import EncoderBatches, load_or_train_encoder, train_encoder
+from fitcarl.models.plus.encoder.training import (
+    EncoderBatches,
+    EncoderOptimizer,
+    load_or_train_encoder,
+    train_encoder,
+)
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.runs.layout import RunFolder
@@ -160,16 +167,64 @@ def test_support_excludes_self_loops_and_the_query_fact() -> None:
 
 
 def test_name_dropout_is_the_share_of_queries_without_name() -> None:
-    texts = [f"Police {i % 2}" for i in range(50)]
-    ring = Quadruples(*np.array([(i, 0, (i + 1) % 50, i) for i in range(50)], dtype=np.int32).T)
-    graph = TemporalGraph.from_facts(ring, 50, RelationIds(1))
-    names, subjects = Names.from_texts(texts, graph), np.arange(50).repeat(20)
+    graph, names = ring_of_police()
     for dropout, share in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0)):
-        config = EncoderConfig(dim=4, name_dropout=dropout)
-        batches = EncoderBatches(graph, 1.0, names, config, shots=3)
-        encoder = SupportEncoder(config, 50, 2, torch.from_numpy(batches.word_weight))
-        embedding = batches._names(encoder, subjects, np.random.default_rng(0)).detach()
-        assert float((embedding != 0).any(1).float().mean()) == pytest.approx(share, abs=0.05)
+        batches = EncoderBatches(graph, 1.0, names, EncoderConfig(dim=4, name_dropout=dropout), shots=3)
+        named = batches._draw_named(1000, np.random.default_rng(0))
+        assert float(named.mean()) == pytest.approx(share, abs=0.05)
+
+
+def test_queries_without_name_do_not_depend_on_it() -> None:
+    graph, names = ring_of_police()
+    config = EncoderConfig(dim=4, dropout=0.0, name_dropout=0.5)
+    batches = EncoderBatches(graph, 1.0, names, config, shots=3)
+    encoder = SupportEncoder(config, 50, 2, torch.from_numpy(batches.word_weight))
+    batch = batches.draw(encoder, np.random.default_rng(0))
+    assert batch is not None
+    assert batch.named.any()
+    assert not batch.named.all()
+    for named in (True, False):
+        (rows,) = np.nonzero(batch.named == named)
+        one = ONE_PROCESS.shard(len(batch.edge))
+        shard = BatchShard(slice(int(rows[0]), int(rows[0]) + 1), 1 / len(batch.edge), one.total)
+        (gradient,) = torch.autograd.grad(batches.loss(encoder, batch, shard), [encoder.word_input])
+        assert bool((gradient != 0).any()) == named
+
+
+def ring_of_police() -> tuple[TemporalGraph, Names]:
+    """50 entities in a ring, each with facts with four others, and names of two words that many share."""
+    facts = [(i, 0, (i + step) % 50, i + step) for i in range(50) for step in (1, 3)]
+    ring = Quadruples(*np.array(facts, dtype=np.int32).T)
+    graph = TemporalGraph.from_facts(ring, 50, RelationIds(1))
+    return graph, Names.from_texts([f"Police {i % 2}" for i in range(50)], graph)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_shards_add_up_to_the_loss_and_gradients_of_the_batch(parts: int) -> None:
+    graph, names = ring_of_police()
+    config = EncoderConfig(dim=8, dropout=0.3)
+    batches = EncoderBatches(graph, 1.0, names, config, shots=3)
+    torch.manual_seed(1)
+    encoder = SupportEncoder(config, 50, 2, torch.from_numpy(batches.word_weight))
+    optimizer = EncoderOptimizer(encoder)
+
+    def computed(parts: int, monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
+        monkeypatch.setenv("FITCARL_THREADS", str(parts))
+        torch.manual_seed(2)
+        batch = batches.draw(encoder, np.random.default_rng(3))
+        assert batch is not None
+        shards = thread_shards(ONE_PROCESS.shard(len(batch.edge)), torch.device("cpu"))
+        assert len(shards) == parts
+        loss = optimizer.differentiate(shards, lambda shard: batches.loss(encoder, batch, shard))
+        assert encoder.selected is not None
+        gradients = [part.grad for part in (*encoder.parameters(), encoder.selected.rows) if part.grad is not None]
+        return [loss, *gradients]
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        expected, found = computed(1, monkeypatch), computed(parts, monkeypatch)
+    assert len(found) == len(expected) > 20
+    for one, other in zip(expected, found, strict=True):
+        assert torch.allclose(one, other, atol=1e-6, rtol=1e-4)
 
 
 def test_encoder_with_non_finite_loss_is_not_cached(context: GraphContext, tmp_path: Path) -> None:

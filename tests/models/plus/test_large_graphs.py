@@ -14,6 +14,7 @@ import torch
 
 from fitcarl.config.base import Setting
 from fitcarl.config.plus import EncoderConfig
+from fitcarl.core.process_group import ONE_PROCESS
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.pseudo_unseen import hold_out_entities, select_pseudo_unseen
 from fitcarl.data.quadruples import Quadruples
@@ -159,6 +160,16 @@ def test_row_updates_leave_other_rows_unchanged() -> None:
     assert changed.tolist() == [False, True, False, False, True, False]
 
 
+def mean_loss(batches: training.EncoderBatches, encoder: SupportEncoder) -> float:
+    rng, found = np.random.default_rng(5), []
+    for _ in range(10):
+        batch = batches.draw(encoder, rng)
+        assert batch is not None
+        with torch.no_grad():
+            found.append(float(batches.loss(encoder, batch, ONE_PROCESS.shard(len(batch.edge)))))
+    return float(np.mean(found))
+
+
 def test_row_wise_training_learns_like_dense_training(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, _, _ = world("completion")
     config = EncoderConfig(dim=16, max_updates=60, min_updates=60, batch_size=64)
@@ -167,10 +178,7 @@ def test_row_wise_training_learns_like_dense_training(monkeypatch: pytest.Monkey
         monkeypatch.setattr(training, "ROW_WISE_FROM", limit)
         batches = training.EncoderBatches(graph, 1.0, Names.empty(graph.entities), config, 3)
         encoder = training.train_encoder(graph, 1.0, Names.empty(graph.entities), config, seed=0)
-        rng = np.random.default_rng(5)
-        with torch.no_grad():
-            losses.append(float(np.mean([batches.loss(encoder, rng) for _ in range(10)])))
+        losses.append(mean_loss(batches, encoder))
     untrained = SupportEncoder(config, graph.entities, graph.relations.directed).eval()
-    with torch.no_grad():
-        start = float(np.mean([batches.loss(untrained, np.random.default_rng(5)) for _ in range(10)]))
+    start = mean_loss(batches, untrained)
     assert abs(losses[0] - losses[1]) < 0.15 * (start - losses[0])

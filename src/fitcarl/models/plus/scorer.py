@@ -184,9 +184,15 @@ class PlusScorer:
 
     def _evaluated(self, graph: TemporalGraph, part: _Part) -> EvaluatedQueries:
         """A batch of queries on a graph; changes nothing, so that batches can be evaluated at the same time."""
-        given = part.statistics, part.queries
-        options = self._action_count, self._shortlist, self._encoder_scorer, self._reach
-        actions = action_features(graph, part.support, *given, *options)
+        arguments = (
+            part.statistics,
+            part.queries,
+            self._action_count,
+            self._shortlist,
+            self._encoder_scorer,
+            self._reach,
+        )
+        actions = action_features(graph, part.support, *arguments)
         with torch.no_grad():
             log_probs = self._policy(actions)
         return EvaluatedQueries.of(graph, part.statistics, part.support, part.queries, actions, log_probs)

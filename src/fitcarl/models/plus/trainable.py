@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fitcarl.config.schema import Config, PlusConfig
+from fitcarl.core.parallel import parallel_map, split_range
 from fitcarl.core.stages import stage
 from fitcarl.core.storage import Artifacts
 from fitcarl.core.tensors import array_of
@@ -46,15 +48,12 @@ from fitcarl.models.plus.snapshots import Snapshots, StoredSnapshots
 from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
 from fitcarl.models.plus.stored_checks import Layout, check_layout, check_rates
 from fitcarl.models.plus.timeline import Timeline
-from fitcarl.tasks.task import NO_LIMIT
+from fitcarl.tasks.task import NO_LIMIT, Queries
 
-_LOG_EVERY = 15.0
-"""Seconds between two log messages about pre-training."""
+_QUERIES_PER_THREAD = 16
+"""Training queries for which another thread is used."""
 _HALF = -0.7
 """About log(1/2)."""
-_OF_THIS_VERSION = "a run of this version of fitcarl; train it again"
-
-_log = logging.getLogger(__name__)
 
 
 class PlusModel:
@@ -159,24 +158,31 @@ class PlusModel:
         order = np.random.default_rng(seed).permutation(len(task.queries))
         queries = task.queries.take(np.sort(order[: self._config.queries_per_episode]))
         graph = self._background.with_facts(task.support.facts)
-        size, parts, shard = self._config.action_space, [], episode.processes.shard(len(queries))
-        for statistics, group in self.timeline.groups(queries):
-            low, high = np.searchsorted(group, (shard.rows.start, shard.rows.stop))
-            if low == high:
-                continue
-            part = queries.take(group[low:high])
+        size, shard = self._config.action_space, episode.processes.shard(len(queries))
+
+        def evaluate(part: _TrainingPart) -> tuple[Tensor, Tensor]:
             # Candidates are sampled by the position of the query in its group, whatever the shard.
             sampled = self._config.train_candidates // 2
-            shortlist = Shortlist(self._config.train_candidates, sampled, seed + int(low))
-            arguments = statistics, part, size, shortlist, self._encoder_scorer, self.reach
+            shortlist = Shortlist(self._config.train_candidates, sampled, seed + part.first)
+            arguments = part.statistics, part.queries, size, shortlist, self._encoder_scorer, self.reach
             actions = action_features(graph, task.support, *arguments)
-            parts.append(log_likelihood(self.module(actions), actions, part.answer))
+            return log_likelihood(self.module(actions), actions, part.queries.answer)
+
+        parts = parallel_map(self._training_parts(queries, shard.rows), evaluate)
         total, by_path = (torch.cat(values) for values in zip(*parts, strict=True))
         # A separate loss term for paths: they should also explain answers that the candidates find without a path.
         loss = -total.mean() - self._config.path_loss_weight * by_path.mean()
         found = total.detach()
         metrics = {"answer_probability": found.exp().mean(), "majority_rate": (found > _HALF).float().mean()}
         return EpisodeResult(loss, {name: float(value) for name, value in metrics.items()}, shard.share)
+
+    def _training_parts(self, queries: Queries, rows: slice) -> Iterator[_TrainingPart]:
+        """The queries of a shard that use the same statistics, divided among threads."""
+        for statistics, group in self.timeline.groups(queries):
+            first, end = np.searchsorted(group, (rows.start, rows.stop)).tolist()
+            for low, high in split_range(end - first, _QUERIES_PER_THREAD) if first < end else []:
+                chosen = slice(first + low, first + high)
+                yield _TrainingPart(statistics, queries.take(group[chosen]), chosen.start)
 
     def scorer(self, max_delta: int = 0, names: Mapping[int, str] | None = None) -> PlusScorer:  # noqa: ARG002
         size, shortlist = self._config.action_space, self._config.shortlist
@@ -296,3 +302,13 @@ class PlusModel:
         if statistics is not self.statistics or encoder is not self.encoder:
             other._encoder_scorer = EncoderScorer.optional(encoder, statistics)
         return other
+
+
+@dataclass(frozen=True, eq=False)
+class _TrainingPart:
+    """Some of the queries of an episode."""
+
+    statistics: GraphStatistics
+    queries: Queries
+    first: int
+    """The position of the first of them among all queries that use the same statistics."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -23,18 +25,19 @@ from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
 from fitcarl.core.device import CPU, seeded_devices
-from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup, ShardDropout
+from fitcarl.core.process_group import ONE_PROCESS, BatchShard, ProcessGroup, ShardDropout, SharedNumbers
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.stages import stage
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.core.tensors import long_tensor, tensor_of
+from fitcarl.core.thread_shards import parallel_gradients, thread_shards
 from fitcarl.data.quadruples import Ids
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.encoder.candidate_events import candidate_events
 from fitcarl.models.plus.encoder.network import EncoderInput, SupportEncoder, Words, shared_word_weights
 from fitcarl.models.plus.encoder.row_updates import ROW_WISE_FROM, RowAdam
-from fitcarl.models.plus.encoder.temporal_memory import event_mass, event_window
+from fitcarl.models.plus.encoder.temporal_memory import EventWindow, event_mass, event_window
 from fitcarl.models.plus.event_index import events_by_time
 from fitcarl.models.plus.names import Names
 
@@ -157,14 +160,16 @@ def train_encoder(
         optimizer = EncoderOptimizer(encoder)
         with stage("encoder"):
             for update in range(0 if batches.empty else updates):
-                loss = batches.loss(encoder, rng, processes)
-                if loss is not None:
+                batch = batches.draw(encoder, rng)
+                if batch is not None:
+                    shards = thread_shards(processes.shard(len(batch.edge)), device)
+                    loss = optimizer.differentiate(shards, partial(batches.loss, encoder, batch))
                     if not torch.isfinite(processes.sum(loss)):
                         raise FitcarlError(
                             f"the encoder's loss at update {update + 1} is not finite; "
                             "try a smaller encoder.learning_rate"
                         )
-                    optimizer.step(loss, config.learning_rate * _lr_factor(update, updates), processes)
+                    optimizer.step(config.learning_rate * _lr_factor(update, updates), processes)
                 if on_progress is not None:
                     on_progress(Progress("encoder", update + 1, updates, "updates"))
     encoder.selected = None
@@ -189,20 +194,28 @@ class EncoderOptimizer:
         self._shared = [part for part in parameters if part is not encoder.entity]
         self._adam = torch.optim.AdamW(parameters, weight_decay=_WEIGHT_DECAY, fused=True)
 
-    def step(self, loss: Tensor, learning_rate: float, processes: ProcessGroup = ONE_PROCESS) -> None:
-        """Updates all weights along the gradient of a loss.
+    def differentiate(self, shards: Sequence[BatchShard], loss: Callable[[BatchShard], Tensor]) -> Tensor:
+        """The loss of a batch; its gradients are kept for ``step``.
 
         Args:
-            loss: The loss, or the part of this process.
+            shards: The rows of this process, by threads.
+            loss: The loss of a shard.
+        """
+        selected = self._encoder.selected
+        assert selected is not None, "EncoderBatches.draw selects the rows of the batch"
+        return parallel_gradients(shards, loss, [*self._shared, selected.rows])
+
+    def step(self, learning_rate: float, processes: ProcessGroup = ONE_PROCESS) -> None:
+        """Updates all weights along the gradients of the last loss.
+
+        Args:
             learning_rate: The learning rate of this update.
             processes: The processes that train together.
         """
         for group in self._adam.param_groups:
             group["lr"] = learning_rate
-        self._adam.zero_grad(set_to_none=True)
-        loss.backward()
         selected = self._encoder.selected
-        assert selected is not None, "EncoderBatches.loss selects the rows of the batch"
+        assert selected is not None, "differentiate was called"
         processes.sum_gradients([*self._shared, selected.rows])
         gradient = selected.rows.grad
         assert gradient is not None
@@ -225,6 +238,32 @@ def _lr_factor(update: int, updates: int) -> float:
     if update < up:
         return _INITIAL_RATE + (1 - _INITIAL_RATE) * (1 - math.cos(math.pi * update / up)) / 2
     return (1 + math.cos(math.pi * (update - up) / max(updates - up, 1.0))) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderBatch:
+    """Background facts as queries, with everything that is random; the same in every process."""
+
+    edge: NDArray[np.int64]
+    """[batch], the facts."""
+    support: NDArray[np.int64]
+    """[batch, K], facts of the same subjects."""
+    known: NDArray[np.bool_]
+    """[batch, K], false for support facts that are not used."""
+    subject: NDArray[np.int64]
+    """[batch], the entities that are treated as unseen."""
+    answer: NDArray[np.int64]
+    """[batch], entities."""
+    named: NDArray[np.bool_]
+    """[batch], whether the name of the subject is used."""
+    listed: NDArray[np.int64]
+    """[candidates], the entities of the softmax."""
+    log_weight: NDArray[np.float32]
+    """[candidates], the log of how many entities each represents."""
+    window: EventWindow
+    """The events around the queries; its columns are the candidates."""
+    numbers: SharedNumbers
+    """Random numbers of dropout."""
 
 
 class EncoderBatches:
@@ -252,19 +291,13 @@ class EncoderBatches:
         self._words = Words.from_names(names, self.word_weight)
         self.empty = not probability.any()
 
-    def loss(
-        self, encoder: SupportEncoder, rng: np.random.Generator, processes: ProcessGroup = ONE_PROCESS
-    ) -> Tensor | None:
-        """-log p(answer), averaged over a batch; None if no fact of the batch is a valid query.
-
-        Of several processes, each computes the part of some rows; the sum of the parts is the loss of the batch.
-        """
+    def draw(self, encoder: SupportEncoder, rng: np.random.Generator) -> EncoderBatch | None:
+        """The next batch; None if no fact of it is a valid query. The encoder reads the rows of its entities only."""
         edge, support, known = self._draw(rng)
         if not len(edge):
             return None
         base, subject, answers = self._base, self._subject[edge], self._base.target[edge].astype(np.int64)
-        shard, device = processes.shard(len(edge)), encoder.entity.device
-        name = self._names(encoder, subject, rng, shard.rows)
+        named = self._draw_named(len(edge), rng)
         listed, log_weight = self._sample_candidates(answers, rng)
         column = np.full(len(self._degree), -1)
         column[listed] = np.arange(len(listed))
@@ -272,28 +305,33 @@ class EncoderBatches:
         before = base.time[edge] if self._past_only else None
         events, most = self._events_of(column)
         window = event_window(events, self._units_per_tick, *queries, column, most, rng, before)
-        # The same rows in every process.
-        encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), device))
-        # Everything random is drawn for the whole batch; what follows is computed for the shard.
-        window = window._replace(**{name: getattr(window, name)[shard.rows] for name in _QUERY_COLUMNS})
-        edge, subject, answer = edge[shard.rows], subject[shard.rows], answers[shard.rows]
-        support, known, time = support[shard.rows], known[shard.rows], base.time[edge]
-        gap = (time[:, None] - base.time[support]) * self._units_per_tick
+        encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), encoder.entity.device))
+        facts = edge, support, known, subject, answers, named
+        return EncoderBatch(*facts, listed, log_weight, window, SharedNumbers())
+
+    def loss(self, encoder: SupportEncoder, batch: EncoderBatch, shard: BatchShard) -> Tensor:
+        """-log p(answer), averaged over the batch, or the part of a shard; the parts of all shards add up to it."""
+        base, device, rows = self._base, encoder.entity.device, shard.rows
+        window = batch.window._replace(**{name: getattr(batch.window, name)[rows] for name in _QUERY_COLUMNS})
+        edge, support = batch.edge[rows], batch.support[rows]
+        gap = (base.time[edge][:, None] - base.time[support]) * self._units_per_tick
+        name = encoder.name_embedding(self._words, batch.subject[rows])
         inputs = EncoderInput(
             relation=long_tensor(base.relation[edge], device),
-            known=tensor_of(known, device),
+            known=tensor_of(batch.known[rows], device),
             support_entity=long_tensor(base.target[support], device),
             support_relation=long_tensor(base.relation[support], device),
             gap=tensor_of(gap.astype(np.float32), device),
-            name=name,
+            name=name * tensor_of(batch.named[rows].astype(np.float32), device)[:, None],
         )
-        with ShardDropout(shard):
+        with ShardDropout(shard, batch.numbers):
             vector, key = encoder(inputs)
-        bias = encoder.bias.index_select(0, long_tensor(listed, device))
-        score = vector @ encoder.answer_rows(self._words, listed).T + bias
+        bias = encoder.bias.index_select(0, long_tensor(batch.listed, device))
+        score = vector @ encoder.answer_rows(self._words, batch.listed).T + bias
         mass = event_mass(window, key, encoder.key_embedding, encoder.relation_affinity, encoder.time_decay)
-        score = score + mass.log1p() + tensor_of(log_weight, device)
-        return torch.nn.functional.cross_entropy(score, long_tensor(column[answer], device)) * shard.share
+        score = score + mass.log1p() + tensor_of(batch.log_weight, device)
+        answer = long_tensor(window.column[batch.answer[rows]], device)
+        return torch.nn.functional.cross_entropy(score, answer) * shard.share
 
     def _events_of(self, column: NDArray[np.int64]) -> tuple[Mapping[str, Ids], int]:
         """Events whose objects are candidates, and how many of them are read per query.
@@ -323,17 +361,9 @@ class EncoderBatches:
         valid = novel & known.any(1) & (base.target[edge] != subject)
         return edge[valid], support[valid], known[valid]
 
-    def _names(
-        self,
-        encoder: SupportEncoder,
-        subject: NDArray[np.int64],
-        rng: np.random.Generator,
-        rows: slice = slice(None),
-    ) -> Tensor:
-        """Name embeddings of some of the subjects; of all subjects some are dropped."""
-        kept = rng.random(len(subject)) >= self._config.name_dropout
-        embedding = encoder.name_embedding(self._words, subject[rows])
-        return embedding * tensor_of(kept[rows].astype(np.float32), embedding.device)[:, None]
+    def _draw_named(self, queries: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """bool [queries]: whether the name of the subject is used."""
+        return rng.random(queries) >= self._config.name_dropout
 
     def _sample_candidates(
         self, answer: NDArray[np.int64], rng: np.random.Generator

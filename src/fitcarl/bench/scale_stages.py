@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _WARM_UP_FACTS = 5000
 _FACTS, _RUN = "facts.parquet", "run"
 _WARM_UP_QUESTIONS = 5
+_CONTROL_ITEMS, _CONTROL_PRODUCTS, _CONTROL_SIZE = 24, 100, 256
 
 Costs = dict[str, StageCost]
 
@@ -142,6 +143,26 @@ def step_bulk(facts: int, options: ScaleOptions, folder: Path) -> tuple[Costs, i
     with recorded_stages() as recorder, stage("bulk prediction"):
         predictor.ask_many(queries, facts=known).to_frame()
     return recorder.costs, options.bulk
+
+
+def step_independent() -> Costs:
+    """Matrix products that share nothing, on all threads: the speed-up that the machine has to give at the moment."""
+    import torch
+
+    from fitcarl.core.parallel import parallel_map
+
+    matrix = torch.rand(_CONTROL_SIZE, _CONTROL_SIZE, generator=torch.Generator().manual_seed(0))
+
+    def multiply(_: int) -> float:
+        value = matrix
+        for _ in range(_CONTROL_PRODUCTS):
+            value = (value @ matrix) / _CONTROL_SIZE
+        return float(value[0, 0])
+
+    list(parallel_map(range(2), multiply))
+    with recorded_stages() as recorder, stage("independent work"):
+        list(parallel_map(range(_CONTROL_ITEMS), multiply))
+    return recorder.costs
 
 
 def _validations(config: PlusConfig) -> int:

@@ -10,7 +10,14 @@ from typing import Any
 
 from fitcarl.bench.own_process import in_own_process
 from fitcarl.bench.scale import thread_environment, whole_training
-from fitcarl.bench.scale_stages import ScaleOptions, step_bulk, step_evaluate, step_generate, step_train
+from fitcarl.bench.scale_stages import (
+    ScaleOptions,
+    step_bulk,
+    step_evaluate,
+    step_generate,
+    step_independent,
+    step_train,
+)
 from fitcarl.core.progress import OnProgress, Progress
 
 
@@ -77,6 +84,7 @@ def _seconds(
     whole = [whole_training(costs, training["stages"], training["units"], kind) for kind in ("wall", "cpu")]
     for step in (step_evaluate, step_bulk):
         costs |= in_own_process(step, facts, options, folder, environment=environment)[0]
+    costs |= in_own_process(step_independent, environment=environment)
     wall = {name: cost.wall_seconds for name, cost in costs.items()}
     cpu = {name: cost.cpu_seconds for name, cost in costs.items()}
     return {**wall, "whole training": whole[0]}, {**cpu, "whole training": whole[1]}

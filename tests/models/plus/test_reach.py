@@ -11,6 +11,7 @@ import torch
 
 from fitcarl.config.schema import PlusConfig, ReachConfig
 from fitcarl.config.settings import configure
+from fitcarl.core.process_group import ONE_PROCESS
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
@@ -206,8 +207,11 @@ def test_training_learns_to_find_answers(context: GraphContext) -> None:
         for n in (1, 150)
     )
     batches = ReachBatches(context.graph, 2000, 3)
-    before, after = (float(batches.loss(network, 1.0, np.random.default_rng(5))) for network in (short, long))  # type: ignore[arg-type]
-    assert after < before - 0.3
+    inputs, answers = batches.draw(np.random.default_rng(5))
+    given = inputs, answers, ONE_PROCESS.shard(len(answers))
+    (before, reached), (after, again) = (batches.loss_sum(network, 1.0, *given) for network in (short, long))
+    assert reached == again > 0
+    assert after / reached < before / reached - 0.3
 
 
 def test_training_on_a_graph_without_earlier_facts_changes_nothing() -> None:
@@ -286,3 +290,20 @@ def test_a_run_for_forecast_trains_its_reach_network_by_default() -> None:
     assert isinstance(config, PlusConfig)
     assert config.reach.used
     assert config.encoder.contexts == "any"
+
+
+def test_threads_do_not_change_the_gradients(context: GraphContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = ReachBatches(context.graph, 300, 3)
+    torch.manual_seed(0)
+    network = ReachNetwork(8, context.graph.entities, context.graph.relations.directed)
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("FITCARL_THREADS", threads)
+        loss = batches.differentiate(network, 1.0, np.random.default_rng(1))
+        gradients = [parameter.grad for parameter in network.parameters()]
+        assert all(gradient is not None for gradient in gradients)
+        found.append([loss, *gradients])
+    for one, other in zip(*found, strict=True):
+        assert one is not None
+        assert other is not None
+        assert torch.allclose(one, other, atol=1e-6, rtol=1e-4)

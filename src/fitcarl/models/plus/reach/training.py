@@ -10,14 +10,16 @@ import math
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.schema import ReachConfig
 from fitcarl.core.device import CPU, seeded_devices
-from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
+from fitcarl.core.process_group import ONE_PROCESS, BatchShard, ProcessGroup
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.stages import stage
 from fitcarl.core.tensors import tensor_of
+from fitcarl.core.thread_shards import parallel_gradients, thread_shards
 from fitcarl.errors import FitcarlError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.reach.network import ReachInput, ReachNetwork
@@ -65,15 +67,13 @@ def train_reach(
             for update in range(0 if batches.empty else updates):
                 for group in optimizer.param_groups:
                     group["lr"] = config.learning_rate * _lr_factor(update, updates)
-                loss = batches.loss(network, units_per_tick, rng, processes)
+                loss = batches.differentiate(network, units_per_tick, rng, processes)
                 if loss is not None:
                     if not torch.isfinite(processes.sum(loss)):
                         raise FitcarlError(
                             f"the loss of the reach network at update {update + 1} is not finite; "
                             "try a smaller reach.learning_rate"
                         )
-                    optimizer.zero_grad(set_to_none=True)
-                    loss.backward()
                     processes.sum_gradients(network.parameters())
                     optimizer.step()
                 if on_progress is not None:
@@ -93,29 +93,55 @@ class ReachBatches:
         self._cumulative = np.cumsum(np.where(own > 1, own**-_DEGREE_EXPONENT, 0))
         self.empty = not len(own) or self._cumulative[-1] == 0
 
-    def loss(
+    def differentiate(
         self,
         network: ReachNetwork,
         units_per_tick: float,
         rng: np.random.Generator,
         processes: ProcessGroup = ONE_PROCESS,
     ) -> Tensor | None:
-        """-log p(answer), averaged over the answers of a batch that are reached; None if there are none.
+        """-log p(answer), averaged over the answers of a batch that are reached, with the gradients of the parameters.
 
         Of several processes, each computes the part of some rows; the sum of the parts is the loss of the batch.
+
+        Returns:
+            The loss, or the part of this process; None if no answer is reached.
         """
         inputs, answers = self.draw(rng)
         if not len(answers):
             return None
-        shard = processes.shard(len(answers))
-        inputs, answer = inputs.take(shard.rows), answers[shard.rows]
-        reached = network(self._base.columns, inputs, units_per_tick)
-        hit = np.flatnonzero(reached.entity == answer[reached.query]) if shard.share else np.empty(0, np.int64)
-        total = int(processes.sum(torch.tensor(len(hit))))
-        if not total:
+        reached: list[int] = []
+        parameters = list(network.parameters())
+        shards = thread_shards(processes.shard(len(answers)), parameters[0].device)
+
+        def loss_sum(shard: BatchShard) -> Tensor:
+            total, count = self.loss_sum(network, units_per_tick, inputs, answers, shard)
+            reached.append(count)
+            return total
+
+        loss = parallel_gradients(shards, loss_sum, parameters)
+        count = int(processes.sum(torch.tensor(sum(reached))))
+        if not count:
             return None
-        found = tensor_of(hit, reached.score.device)
-        return -reached.log_probability(len(answer)).index_select(0, found).sum() / total
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad /= count
+        return loss / count
+
+    def loss_sum(
+        self,
+        network: ReachNetwork,
+        units_per_tick: float,
+        inputs: ReachInput,
+        answers: NDArray[np.int64],
+        shard: BatchShard,
+    ) -> tuple[Tensor, int]:
+        """-log p(answer), summed over the answers of a shard that are reached, and their number."""
+        answer = answers[shard.rows]
+        found = network(self._base.columns, inputs.take(shard.rows), units_per_tick)
+        hit = np.flatnonzero(found.entity == answer[found.query]) if shard.share else np.empty(0, np.int64)
+        log_probability = found.log_probability(len(answer))
+        return -log_probability.index_select(0, tensor_of(hit, log_probability.device)).sum(), len(hit)
 
     def draw(self, rng: np.random.Generator) -> tuple[ReachInput, np.ndarray[tuple[int], np.dtype[np.int64]]]:
         """Queries with an earlier fact of their subject, and their answers."""

@@ -54,11 +54,8 @@ def thread_table(result: Mapping[str, Any]) -> list[str]:
     ]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     lines = ["  ".join(_cells(row, widths)) for row in [head, *rows]]
-    return [
-        *lines,
-        f"{result['facts']:,} generated facts, setting {result['setting']}; "
-        "independent work shares nothing, so that its speed-up is the limit of the machine at that moment",
-    ]
+    world = f"{result['facts']:,} generated facts, setting {result['setting']}"
+    return [*lines, world, "Independent work shares nothing: its speed-up is the limit of the machine at that time."]
 
 
 def _threads(times: Mapping[str, Any]) -> str:

@@ -223,6 +223,7 @@ def test_formats_give_the_same_queries(tmp_path: Path) -> None:
     [
         ("q.csv", "", "an empty file"),
         ("q.csv", "who,what\na,b\n", "no known column"),
+        ("q.csv", "\ufeff\ufeff\na\n", "no known column"),
         ("q.csv", "relation,at\nr,2014-01-01\n", "no column for the entity"),
         ("q.csv", "subject,relation\na,r\n", "no column for the time"),
         ("q.csv", "subject,at,time\na,1,2\n", "two columns for one field"),

@@ -76,6 +76,8 @@ def test_damaged_file_is_read_or_rejected_in_one_line(
             "a time out of range; found '2147483647'",
         ),
         ("f.tsv", "a\tr\tb\t0001-01-01T00:00+01:00\n", 1, "time", "no such date"),
+        ("f.csv", "# comment\n\ufeff", 1, None, "too few columns; found 1"),
+        ("f.tsv", GOOD + "\ufeff\tr\tb\t2014-01-01\n", 2, "subject", "a name without a visible character"),
         ("f.csv", 'a,r,b,1\na,r,b"c,2\n', 2, None, "a quotation mark inside an unquoted field"),
         ("f.csv", 'a,r,b,1\na,r,"b,2\na,r,"c",3\n', 2, None, "an unterminated quoted field"),
         ("f.csv", 'a,r,b,1\n"a\nb",r,b,2\n', 2, "subject", "a name with a tab or a line break"),

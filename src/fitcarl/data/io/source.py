@@ -17,7 +17,8 @@ from fitcarl.errors import InputError
 
 STDIN = "-"
 """The path that stands for standard input."""
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""The byte-order mark of UTF-8."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -158,7 +159,7 @@ def read_text(path: Path, separator: str | None = None, encoding: str | None = N
             found=f"byte 0x{content[bad]:02x}",
             expected="UTF-8 without NUL bytes, or another encoding named by --encoding, such as latin-1",
         )
-    content = content.removeprefix(_BOM).replace(b"\r\n", b"\n")
+    content = content.removeprefix(BOM).replace(b"\r\n", b"\n")
     if b"\n" not in content:
         content = content.replace(b"\r", b"\n")
     return content.rstrip(b"\r\n")

@@ -230,6 +230,7 @@ def test_formats_give_the_same_queries(tmp_path: Path) -> None:
         ("q.csv", "id,question,subject,at\n1,2,a,1\n", "two columns of ids"),
         ("q.csv", "subject,at\na\n", "row 2: too few fields"),
         ("q.jsonl", '{"subject": "a", "at": "1"}\n[1]\n', "row 2: not a JSON object"),
+        ("q.jsonl", '{"subject": "a", "at": "1", "id": "\\ud800"}\n', "row 1, field id: an unpaired surrogate"),
         ("q.jsonl", '{"subject": 1.5, "at": "1"}\n', "row 1, field subject: a value of the wrong type"),
         ("q.parquet", "text", "not a Parquet file"),
         ("q.xlsx", "text", "unknown format"),

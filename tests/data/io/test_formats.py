@@ -94,6 +94,8 @@ def test_damaged_file_is_read_or_rejected_in_one_line(
         ("f.jsonl", '["a","r","b",1]\n["a","r","b",1.5]', 2, "time", "not a time; found '1.5'; expected an integer"),
         ("f.jsonl", '["a","r","b",1]\n["a","r",1.5,1]', 2, "object", "found '1.5'; expected text or an integer"),
         ("f.jsonl", '["a","r","b",1]\n["\\ud800","r","b",1]', 2, "subject", "an unpaired surrogate"),
+        ("f.jsonl", '{"s":"a","r":"r","o":"b","t":1,"\\ud800":1}', 1, None, "found '\\ud800'; expected Unicode text"),
+        ("f.jsonl", '{"\\ud800":"a","r":"r","o":"b","t":1}', 1, None, "a name of a column with an unpaired surrogate"),
         ("f.jsonl", "[" * 100_000, 1, None, "not JSON"),
         ("f.parquet", b"", None, None, "not a Parquet file"),
         ("f.parquet", GOOD, None, None, "not a Parquet file"),

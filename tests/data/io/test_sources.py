@@ -121,6 +121,12 @@ def test_hashtag_in_the_first_row_is_a_fact(tmp_path: Path) -> None:
     assert names(read(tmp_path, "f.tsv", text("\t", rows))) == rows
 
 
+@pytest.mark.parametrize("relation", [" ", "\ud800", "a\tb"])
+def test_constant_relation_is_a_valid_name(tmp_path: Path, relation: str) -> None:
+    with pytest.raises(InputError, match=r"^field relation: .* name.*; expected a name of the relation"):
+        read(tmp_path, "f.csv", "Ann,Bob,2014-01-03\n", relation=relation)
+
+
 def test_constant_relation_needs_three_columns(tmp_path: Path) -> None:
     facts = read(tmp_path, "f.csv", "sender,recipient,sent\nAnn,Bob,2014-01-03\n", relation="writes to")
     assert names(facts) == [("Ann", "writes to", "Bob", "2014-01-03")]

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Characters that a terminal may obey, or that change the order of text: C0 but tabs and line breaks, DEL, C1, line and
-paragraph separators, and controls of text direction."""
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal may obey, that change the order of text, or that cannot be written as UTF-8: C0 but tabs
+and line breaks, DEL, C1, line and paragraph separators, controls of text direction, and unpaired surrogates, which also
+stand for the bytes of a file name that is not UTF-8."""
 _LONGEST = {"found": 80, "field": 120, "problem": 500, "expected": 500, "hint": 500}
 """Characters of the parts of a message; longer ones are cut."""
 _LISTED = 8

@@ -6,6 +6,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from fitcarl.data.name_rules import is_unicode
 from fitcarl.errors import InputError
 
 MAX_MESSAGE = 4000
@@ -38,6 +39,8 @@ def judge(error: BaseException) -> Fault | None:
         return fault_of(error, "LongMessage")
     if any(ord(letter) < 32 or 0x7F <= ord(letter) < 0xA0 for letter in text):
         return fault_of(error, "ControlCharacterInMessage")
+    if not is_unicode(text):
+        return fault_of(error, "SurrogateInMessage")
     return None
 
 

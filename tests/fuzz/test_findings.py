@@ -41,6 +41,9 @@ def test_long_and_unprintable_messages_are_faults() -> None:
     assert long.kind == "LongMessage"
     assert unprintable is not None
     assert unprintable.kind == "ControlCharacterInMessage"
+    surrogate = judge(error_of("\udcff.csv"))
+    assert surrogate is not None
+    assert surrogate.kind == "SurrogateInMessage"
 
 
 def test_other_exceptions_are_faults_of_their_place_in_the_package() -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fitcarl.config.schema import CONFIGS
+from fitcarl.core.storage import read_tensors, write_tensors
+from fitcarl.errors import InputError
+from fitcarl.predict import Predictor
+from fitcarl.runs.evaluate import evaluate
+from fitcarl.runs.manifest import make_manifest
 from fitcarl.training.api import train
 from tests.runs.damage import Case, answers, cases, run_case, run_cases, summary
 from tests.small import SMALL, SMALL_MODELS, SMALL_PAPER
@@ -104,6 +111,24 @@ def test_damage_is_named_by_the_manifest(
     assert result.outcome == "refused", result
     assert "\n" not in result.message
     assert str(tmp_path) in result.message
+
+
+def test_weights_too_large_for_finite_scores_are_an_error_of_the_run(run: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "changed"
+    shutil.copytree(run, changed)
+    weights, about = read_tensors(changed / "weights.safetensors")
+    write_tensors(changed / "weights.safetensors", {**weights, "gate.0.weight": weights["gate.0.weight"] + 3e38}, about)
+    make_manifest(changed).write(changed)
+    predictor = Predictor.load(changed)
+    example = predictor.example()
+    assert example is not None
+    match = f"^{re.escape(str(changed))}: the model gives scores that are not finite; expected the weights that"
+    with pytest.raises(InputError, match=match):
+        predictor.answer([example.query], example.facts)
+    with pytest.raises(InputError, match=match):
+        predictor.explain(example.query, next(iter(predictor.entities)), example.facts)
+    with pytest.raises(InputError, match=match):
+        evaluate(changed)
 
 
 @pytest.mark.parametrize("name", FORGED)

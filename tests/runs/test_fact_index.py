@@ -159,6 +159,7 @@ def test_what_cannot_be_read_in_chunks_is_refused(tmp_path: Path) -> None:
         "facts.jsonl": b"{}",
         "utf16.csv": "a,b,c,2024-01-01\n".encode("utf-16"),
         "padded.csv": b"a, b, c, 2024-01-01\nd, e, f, 2024-01-02\n",
+        "marked.csv": b"s,r,o,t\n\xef\xbb\xbfa,b,c,2024-01-01\n",
         "ragged.csv": b"a,b,c,2024-01-01\n" * 3 + b"a,b,c,2024-01-01,x\n",
         "damaged.parquet": b"PAR1 and nothing else",
         "other.parquet": b"text",

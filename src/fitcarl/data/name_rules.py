@@ -22,6 +22,15 @@ SUSPECT_NAME = (
 """Regular expression of polars that matches every name with a problem but a too long one, and few others."""
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8: it has no unpaired surrogate, which an escape of JSON can stand for.
+
+    Args:
+        text: The text.
+    """
+    return text.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in text)
+
+
 def name_problem(name: str) -> str | None:
     """Why a text is not a valid name, or None.
 
@@ -40,7 +49,7 @@ def name_problem(name: str) -> str | None:
     if any(mark in name for mark in _TABLE_MARKS):
         return "a name with a tab or a line break"
     categories = [unicodedata.category(mark) for mark in name]
-    if "Cs" in categories:
+    if not is_unicode(name):
         return "a name with an unpaired surrogate"
     if any(category in _CONTROLS for category in categories):
         return "a name with a control character"

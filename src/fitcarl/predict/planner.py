@@ -100,7 +100,8 @@ class QueryPlanner:
 
         def score(variants: Sequence[Counterfactual]) -> Scores:
             if isinstance(scorer, CounterfactualScorer):
-                return scorer.score_counterfactuals(task, asked, variants)
+                with self.run.named_in_errors():
+                    return scorer.score_counterfactuals(task, asked, variants)
             return Scores.concat([self._score_without(visible, ids, query, variant.hidden) for variant in variants])
 
         answers = Counterfactuals(score, support_without, ids.entity, entity, batch.calibration)
@@ -187,8 +188,9 @@ class QueryPlanner:
             ) -> list[list[ExplanationPath]]:
                 return found.explain(row, entities, *names, limit)
 
-            found = asked.take(rows), evaluated.scores, setting
-            yield AnsweredBatch(self.run, self.entities, indices, *found, paths)
+            with self.run.named_in_errors():
+                scores = evaluated.scores
+            yield AnsweredBatch(self.run, self.entities, indices, asked.take(rows), scores, setting, paths)
 
     def _score(
         self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query], keep: bool = True
@@ -198,7 +200,8 @@ class QueryPlanner:
         view, graph, support = self.prepare(visible, batch, queries, keep)
         task = Task(support, query_columns(batch, visible.before))
         scorer = view.model.with_graph(graph).scorer(_max_delta(graph, task.queries), self._new_names)
-        return _ScoredTask(graph, task, scorer, scorer.score(task, task.queries))
+        with self.run.named_in_errors():
+            return _ScoredTask(graph, task, scorer, scorer.score(task, task.queries))
 
     def _answered(self, visible: VisibleFacts, batch: list[EncodedQuery], scored: _ScoredTask) -> AnsweredBatch:
         task, names = scored.task, (self.entities.vocabulary, self.run.calendar)

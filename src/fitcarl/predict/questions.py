@@ -20,7 +20,7 @@ from fitcarl.data.io.separators import OWN, WHITESPACE, likely_separators
 from fitcarl.data.io.source import read_bytes, read_text
 from fitcarl.data.io.table import table_of_text
 from fitcarl.data.moments import time_text
-from fitcarl.data.name_rules import name_problem
+from fitcarl.data.name_rules import is_unicode, name_problem
 from fitcarl.errors import InputError, did_you_mean
 from fitcarl.predict.query import Query
 
@@ -229,6 +229,9 @@ def _from_records(records: Sequence[Mapping[Any, Any]], known: Sequence[str], fi
 
 
 def _cell(value: Any, column: str, file: Path | None, row: int) -> Cell:
+    if isinstance(value, str) and not is_unicode(value):
+        problem, expected = "an unpaired surrogate", "Unicode text"
+        raise InputError(problem, file=file, row=row + 1, field=column, found=value, expected=expected)
     if value is None or (isinstance(value, str | int) and not isinstance(value, bool)):
         return None if value == "" else value
     if column in ("at", "as_of"):

@@ -82,7 +82,7 @@ def evaluate(
     split = default_split(dataset) if split is None else split
     shots = run.config.shots if shots is None else shots
     setting = run.config.setting if setting is None else setting
-    with reporting(on_progress) as show_update:
+    with reporting(on_progress) as show_update, run.named_in_errors():
         report = evaluate_scorer(
             run.scorer_for(dataset),
             dataset,
@@ -208,7 +208,8 @@ def validation_shares(run: Run, setting: Setting, max_queries: int = _OTHER_QUER
         problem = f"meta-validation has no queries in the setting {setting}"
         raise InputError(problem, file=run.source, expected="a dataset with such queries")
     arguments = dataset, shots, setting, 0, run.config.seed, max_queries
-    scores, answer = _validation_scores(run.scorer_for(dataset), *arguments)
+    with run.named_in_errors():
+        scores, answer = _validation_scores(run.scorer_for(dataset), *arguments)
     shares = (run.calibration_for(setting) or UNCALIBRATED).shares(scores)
     correct = shares.entity == answer[shares.query]
     found = np.bincount(shares.query[correct], weights=shares.score[correct], minlength=len(answer))

@@ -74,7 +74,8 @@ def evaluate_open_relation(
     total, done = sum(len(task.queries) for task in tasks), 0
     for task in tasks:
         for part in _parts(task, index.graph.relations):
-            parts.append(_evaluate_part(run, scorer, index, known, task, *part, entities))
+            with run.named_in_errors():
+                parts.append(_evaluate_part(run, scorer, index, known, task, *part, entities))
             done += len(part[1])
             if on_progress is not None:
                 on_progress(Progress("evaluation", done, total, "queries"))

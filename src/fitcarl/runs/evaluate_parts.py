@@ -79,7 +79,8 @@ def evaluate_part(
         return file, False
     calibration = run.calibration_for(plan.setting)
     scorer = run.scorer_for(plan.dataset)
-    part = rank_part(scorer, plan, shard, calibration=calibration, on_progress=on_progress)
+    with run.named_in_errors():
+        part = rank_part(scorer, plan, shard, calibration=calibration, on_progress=on_progress)
     out.mkdir(parents=True, exist_ok=True)
     _write(file, part, record)
     return file, True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +38,7 @@ from fitcarl.runs.history import UpdateRecord, read_history
 from fitcarl.runs.layout import Origin, RunFolder
 from fitcarl.runs.manifest import answer_files, manifest_file, verified_manifest
 from fitcarl.scoring.scorer import Scorer
+from fitcarl.scoring.scores import NotFiniteError
 
 _TENSORS = ".safetensors"
 _SMALL_TENSOR = 1 << 22
@@ -248,6 +250,15 @@ class Run:
                 expected=self.digest[:12],
             )
         return replace(found, name=self.origin.name) if self.keep_all_facts else found
+
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Names the run if its model gives scores that are not finite, as weights that were changed may do."""
+        try:
+            yield
+        except NotFiniteError:
+            problem, expected = "the model gives scores that are not finite", "the weights that training wrote"
+            raise InputError(problem, file=self.folder.path, expected=expected) from None
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
         """The model on the background of ``dataset``, which may be another one than it was trained on."""

@@ -10,6 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from fitcarl.core.arrays import Positions, offsets_of, spans
 from fitcarl.data.quadruples import Ids
+from fitcarl.errors import InputError
+
+
+class NotFiniteError(InputError, ValueError):
+    """Scores that are NaN or infinite: of a custom scorer, or of a model whose weights have no such numbers themselves,
+    but are so large that sums of them have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +38,7 @@ class Scores:
         if self.offsets[0] != 0 or np.any(np.diff(self.offsets) < 0):
             raise ValueError("offsets must start at 0 and must not decrease")
         if not np.all(np.isfinite(self.score)):
-            raise ValueError("scores must be finite: do not list impossible entities")
+            raise NotFiniteError("scores must be finite: do not list impossible entities")
 
     @classmethod
     def empty(cls, queries: int) -> Scores:

@@ -84,6 +84,14 @@ def test_errors_name_row_and_column_of_a_frame() -> None:
         read_facts(FRAME.clear())
 
 
+def test_unpaired_surrogates_of_a_frame_are_refused() -> None:
+    for values in (["Ann", "\ud800"], [1, "\ud800"]):
+        with pytest.raises(InputError, match=r"row 2, field who: an unpaired surrogate; found '\\ud800'"):
+            to_polars(pd.DataFrame({"who": pd.Series(values, dtype=object)}))
+    with pytest.raises(InputError, match="a name of a column with an unpaired surrogate"):
+        to_polars(pd.DataFrame([[1]], columns=pd.Index(["\ud800"], dtype=object)))
+
+
 @pytest.mark.parametrize("value", [5, None, [("a", "r", "b", "2014-01-01")], {"a": 1}])
 def test_other_objects_are_no_source(value: object) -> None:
     with pytest.raises(

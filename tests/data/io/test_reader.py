@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fitcarl.data.io.reader import read_concepts, read_facts
+from fitcarl.data.io.table import table_of_text
 from fitcarl.errors import InputError
 from tests.data.files import ROWS, WRITERS, Row, names, read, tsv
 
@@ -75,6 +76,21 @@ def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path, end: str, 
     line = "\r\n" if end == "\r\n" else "\n"
     facts = read(tmp_path, "f.tsv", mark + "a\tr\tb\t2014-01-01" + line + "b\tr\ta\t2014-01-02" + end)
     assert names(facts) == [("a", "r", "b", "2014-01-01"), ("b", "r", "a", "2014-01-02")]
+
+
+@pytest.mark.parametrize("above", ["", "subject,relation,object,time\n", "# comment\n"])
+def test_later_byte_order_mark_is_part_of_a_name(tmp_path: Path, above: str) -> None:
+    first = "Ann,visits,Bob,2014-01-01\n" if not above else ""
+    facts = read(tmp_path, "f.csv", f"{above}{first}\ufeffBob,visits,Ann,2014-01-02\n")
+    assert "\ufeffBob" in facts.vocabulary.entities
+
+
+def test_table_has_every_byte_order_mark_and_blank_row(tmp_path: Path) -> None:
+    table = table_of_text(tmp_path, b"\n\n\n\xef\xbb\xbf\n\xef\xbb\xbfa", "\t", quoted=False)
+    assert [table.row(row) for row in range(len(table))] == [[""], [""], [""], ["\ufeff"], ["\ufeffa"]]
+    assert table.head(2) == [["", ""]]
+    assert table.head(2, skip=3) == [["\ufeff", "\ufeffa"]]
+    assert table.columns([0], skip=3)[0].to_list() == ["\ufeff", "\ufeffa"]
 
 
 def test_quoted_field_at_the_end_of_a_crlf_line_is_read(tmp_path: Path) -> None:

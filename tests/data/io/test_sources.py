@@ -81,8 +81,26 @@ def test_other_encodings_are_read(tmp_path: Path, encoding: str) -> None:
     else:
         with pytest.raises(InputError, match=r"not UTF-8 text; .* such as latin-1"):
             read(tmp_path, "f.csv", content)
-    with pytest.raises(InputError, match="unknown encoding; found 'klingon'"):
-        read(tmp_path, "f.csv", content, encoding="klingon")
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "", "base64", "undefined", "utf\0", "\udcff"])
+def test_unknown_encodings_are_rejected(tmp_path: Path, encoding: str) -> None:
+    with pytest.raises(InputError, match="field encoding: unknown encoding; found"):
+        read(tmp_path, "f.csv", text(","), encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"),
+    [
+        ("utf-7", b"a,r,b,1\na,r,+2AA-,2\n"),
+        ("unicode-escape", b"a,r,b,1\na,r,\\ud800,2\n"),
+        ("utf-16-le", "a,r,b,1\na,r,\ud800,2\n".encode("utf-16-le", "surrogatepass")),
+        ("cp1252", b"a,r,b,1\na,r,\x81,2\n"),
+    ],
+)
+def test_text_of_another_encoding_is_rejected_with_its_row(tmp_path: Path, encoding: str, content: bytes) -> None:
+    with pytest.raises(InputError, match=f"row 2: not {encoding} text; expected the encoding of the file"):
+        read(tmp_path, "f.csv", content, encoding=encoding)
 
 
 def test_comment_lines_are_skipped_and_counted_in_row_numbers(tmp_path: Path) -> None:
@@ -101,6 +119,12 @@ def test_marked_header_is_a_header(tmp_path: Path) -> None:
 def test_hashtag_in_the_first_row_is_a_fact(tmp_path: Path) -> None:
     rows = [("#vote", "used by", "Ann", "2014-01-03"), ("#win", "used by", "Bob", "2014-01-04")]
     assert names(read(tmp_path, "f.tsv", text("\t", rows))) == rows
+
+
+@pytest.mark.parametrize("relation", [" ", "\ud800", "a\tb"])
+def test_constant_relation_is_a_valid_name(tmp_path: Path, relation: str) -> None:
+    with pytest.raises(InputError, match=r"^field relation: .* name.*; expected a name of the relation"):
+        read(tmp_path, "f.csv", "Ann,Bob,2014-01-03\n", relation=relation)
 
 
 def test_constant_relation_needs_three_columns(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from fitcarl.data.io.parquet_footer import read_footer
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.requested_columns import check_columns
 from fitcarl.data.io.separators import WHITESPACE
-from fitcarl.data.io.source import is_stdin, is_utf8, uncompressed_name
+from fitcarl.data.io.source import BOM, is_stdin, is_utf8, uncompressed_name
 from fitcarl.errors import InputError
 
 _HEAD_BYTES = 4_000_000
@@ -140,7 +140,7 @@ def _layout(path: Path, format: str, options: ReadOptions) -> TextLayout:
         complete = len(head) < _HEAD_BYTES
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (options.encoding is not None and not is_utf8(options.encoding)):
         raise InputError("another encoding than UTF-8 cannot be read in chunks", file=path, expected="a UTF-8 file")
-    head = head.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    head = head.removeprefix(BOM).replace(b"\r\n", b"\n")
     if not complete and b"\n" not in head:
         found = f"more than {_HEAD_BYTES:,} bytes"
         raise InputError("a line that is too long", file=path, row=1, found=found, expected="one fact per line")
@@ -157,4 +157,8 @@ def _layout(path: Path, format: str, options: ReadOptions) -> TextLayout:
         problem = "spaces after commas" if layout.padded else "fields between spaces"
         expected = "commas, tabs, semicolons or pipes without padding, or a Parquet file"
         raise InputError(f"{problem} cannot be read in chunks", file=path, expected=expected)
+    skipped = layout.skipped + layout.header
+    if skipped and head.split(b"\n", skipped)[-1].startswith(BOM):  # polars would drop it from the name
+        problem, expected = "a byte-order mark after the first row cannot be read in chunks", "the row without it"
+        raise InputError(problem, file=path, row=skipped + 1, expected=expected)
     return layout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fitcarl.data.name_rules import is_unicode
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
 
     columns: dict[str, pl.Series] = {}
     for position, name in enumerate(frame.columns):
+        if not is_unicode(str(name)):
+            problem = "a name of a column with an unpaired surrogate"
+            raise InputError(problem, found=str(name), expected="Unicode text")
         column = frame.iloc[:, position]
         columns[str(name)] = _series(str(name), column)
     if len(columns) < len(frame.columns):
@@ -83,5 +87,9 @@ def _series(name: str, column: Any) -> pl.Series:
     ]
     try:
         return pl.Series(name, values, strict=True)
-    except (TypeError, pl.exceptions.PolarsError):
-        return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+    except (TypeError, UnicodeEncodeError, pl.exceptions.PolarsError):
+        texts = [None if value is None else str(value) for value in values]
+    for row, text in enumerate(texts, start=1):
+        if text is not None and not is_unicode(text):
+            raise InputError("an unpaired surrogate", row=row, field=name, found=text, expected="Unicode text")
+    return pl.Series(name, texts, dtype=pl.String)

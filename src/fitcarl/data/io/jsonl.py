@@ -14,6 +14,7 @@ from fitcarl.data.io.limits import check_column_count, sample_rows
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.roles import ROLES
 from fitcarl.data.io.source import read_text
+from fitcarl.data.name_rules import is_unicode
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def read_jsonl(path: Path, options: ReadOptions) -> FactColumns:
         raise InputError("an empty file", file=path, expected="one JSON object per line")
     lines = text.split("\n")
     first = _record(path, 1, lines[0])
-    names = list(first) if isinstance(first, dict) else None
+    names = _names(path, first)
     check_column_count(path, len(first))
     mapping = map_columns(
         path, names, _jsonl_sample(lines, first, names), options.columns, options.relation, options.judge
@@ -55,6 +56,17 @@ def read_jsonl(path: Path, options: ReadOptions) -> FactColumns:
     ]
     values = dict(zip(mapping.positions, _series(path, labels, columns), strict=True))
     return fact_columns(path, values, mapping, lambda row: row + 1)
+
+
+def _names(path: Path, first: Any) -> list[str] | None:
+    """The keys of the first record; None if it is an array."""
+    if not isinstance(first, dict):
+        return None
+    half = next((name for name in first if not is_unicode(name)), None)
+    if half is not None:
+        problem = "a name of a column with an unpaired surrogate"
+        raise InputError(problem, file=path, row=1, found=half, expected="Unicode text")
+    return list(first)
 
 
 def _jsonl_sample(lines: Sequence[str], first: Any, names: Sequence[str] | None) -> list[list[str]]:

@@ -9,6 +9,7 @@ from fitcarl.data.io.columns import ColumnNames
 from fitcarl.data.io.layouts import Layout, find_layout
 from fitcarl.data.io.separators import parse_separator
 from fitcarl.data.io.source import is_utf8
+from fitcarl.data.name_rules import name_problem
 from fitcarl.data.reading import INTERVALS, MAX_EXPANSION, Intervals
 from fitcarl.errors import InputError
 
@@ -52,8 +53,8 @@ class ReadOptions:
             parse_separator(self.separator)
         if self.encoding is not None:
             is_utf8(self.encoding)
-        if self.relation is not None and not self.relation.strip():
-            raise InputError("an empty name", field="relation", found=self.relation, expected="a name of the relation")
+        if self.relation is not None and (problem := name_problem(self.relation)):
+            raise InputError(problem, field="relation", found=self.relation, expected="a name of the relation")
         if self.intervals is not None and self.intervals not in INTERVALS:
             expected = f"one of {', '.join(INTERVALS)}"
             raise InputError(

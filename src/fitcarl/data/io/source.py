@@ -17,7 +17,8 @@ from fitcarl.errors import InputError
 
 STDIN = "-"
 """The path that stands for standard input."""
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""The byte-order mark of UTF-8."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -141,7 +142,7 @@ def read_text(path: Path, separator: str | None = None, encoding: str | None = N
     if encoding is None and content.startswith(_UTF16):
         encoding = "utf-16"
     if encoding is not None and not is_utf8(encoding):
-        content = _decoded(path, content, encoding).encode()
+        content = _recoded(path, content, encoding)
     check_line_lengths(path, content)
     try:
         content.decode()
@@ -158,7 +159,7 @@ def read_text(path: Path, separator: str | None = None, encoding: str | None = N
             found=f"byte 0x{content[bad]:02x}",
             expected="UTF-8 without NUL bytes, or another encoding named by --encoding, such as latin-1",
         )
-    content = content.removeprefix(_BOM).replace(b"\r\n", b"\n")
+    content = content.removeprefix(BOM).replace(b"\r\n", b"\n")
     if b"\n" not in content:
         content = content.replace(b"\r", b"\n")
     return content.rstrip(b"\r\n")
@@ -173,15 +174,20 @@ def is_utf8(encoding: str) -> bool:
     try:
         "".encode(encoding)
         return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
-    except LookupError:
+    except (LookupError, ValueError):  # or a name with a character that no name of an encoding has
         expected = "a text encoding such as utf-8, latin-1, cp1252 or utf-16"
         raise InputError("unknown encoding", field="encoding", found=encoding, expected=expected) from None
 
 
-def _decoded(path: Path, content: bytes, encoding: str) -> str:
+def _recoded(path: Path, content: bytes, encoding: str) -> bytes:
+    """The text in UTF-8, without byte-order mark."""
+    row = 1
     try:
-        return content.decode(encoding).removeprefix("\ufeff")
-    except (UnicodeError, ValueError) as error:
-        start = error.start if isinstance(error, UnicodeDecodeError) else 0
-        row = 1 + content.count(b"\n", 0, start)
-        raise InputError(f"not {encoding} text", file=path, row=row, expected="the encoding of the file") from None
+        return content.decode(encoding).removeprefix("\ufeff").encode()
+    except UnicodeDecodeError as error:
+        row += content.count(b"\n", 0, error.start)
+    except UnicodeEncodeError as error:  # an unpaired surrogate, which UTF-7 and escapes can stand for
+        row += error.object.count("\n", 0, error.start)
+    except ValueError:
+        pass
+    raise InputError(f"not {encoding} text", file=path, row=row, expected="the encoding of the file")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.data.io.separators import SEPARATOR_NAMES
-from fitcarl.data.io.source import read_text
+from fitcarl.data.io.source import BOM, read_text
 from fitcarl.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ class Table:
 
         distinct = sorted(set(places))
         if not text.strip(b"\n"):  # blank rows of one column, which polars takes for no data
-            return [pl.Series(str(place), [""] * max(1, text.count(b"\n"))) for place in places]
+            return [pl.Series(str(place), [""] * (1 + text.count(b"\n"))) for place in places]
         frame = pl.read_csv(
-            io.BytesIO(text),
+            io.BytesIO(BOM + text if text.startswith(BOM) else text),  # polars drops the first byte-order mark
             has_header=False,
             separator=self.separator,
             quote_char='"' if self.quoted else None,

@@ -75,6 +75,27 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     # data
     Mutant(
+        "the byte-order mark of a later row is dropped from its name",
+        "data/io/table.py",
+        "BOM + text if text.startswith(BOM) else text",
+        "text",
+        ("data/io/test_reader.py",),
+    ),
+    Mutant(
+        "a column of JSONL may have a name that is not Unicode",
+        "data/io/jsonl.py",
+        "if half is not None:",
+        "if False:",
+        ("data/io/test_formats.py",),
+    ),
+    Mutant(
+        "text of another encoding may have unpaired surrogates",
+        "data/io/source.py",
+        'removeprefix("\\ufeff").encode()',
+        'removeprefix("\\ufeff").encode(errors="replace")',
+        ("data/io/test_sources.py",),
+    ),
+    Mutant(
         "names may contain control characters",
         "data/name_rules.py",
         "if any(category in _CONTROLS for category in categories):",
@@ -462,6 +483,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ("models/heuristics",),
     ),
     # runs
+    Mutant(
+        "scores that are not finite do not name their run",
+        "runs/run.py",
+        "except NotFiniteError:",
+        "except ZeroDivisionError:",
+        ("runs/test_damage.py",),
+    ),
     Mutant(
         "calibration uses meta-test entities",
         "runs/evaluate.py",

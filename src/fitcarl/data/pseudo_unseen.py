@@ -121,15 +121,31 @@ def select_pseudo_unseen(
 
 def hold_out_entities(facts: Quadruples, group: Ids, entities: int, rng: np.random.Generator) -> Holdout:
     """Removes every fact of a group; the facts of each of its entities are in random order."""
-    unseen = np.zeros(entities, dtype=np.bool_)
-    unseen[group] = True
-    involved = unseen[facts.subject] | unseen[facts.object]
-    hidden = facts.take(rng.permutation(np.flatnonzero(involved)))
+    return Holdout(facts_without(facts, group, entities), hidden_facts(facts, group, entities, rng))
+
+
+def facts_without(facts: Quadruples, group: Ids, entities: int) -> Quadruples:
+    """The facts without an entity of a group, in their order."""
+    unseen = _members(group, entities)
+    return facts.take(~(unseen[facts.subject] | unseen[facts.object]))
+
+
+def hidden_facts(facts: Quadruples, group: Ids, entities: int, rng: np.random.Generator) -> MetaSet:
+    """The facts with an entity of a group; those of each entity are in random order."""
+    unseen = _members(group, entities)
+    hidden = facts.take(rng.permutation(np.flatnonzero(unseen[facts.subject] | unseen[facts.object])))
     at_subject, at_object = unseen[hidden.subject], unseen[hidden.object]
     pick_subject = rng.random(len(hidden)) < 0.5
     entity = np.where(at_subject & (pick_subject | ~at_object), hidden.subject, hidden.object)
     order = np.argsort(entity, kind="stable")
-    return Holdout(facts.take(~involved), MetaSet(entity[order], hidden.take(order)))
+    return MetaSet(entity[order], hidden.take(order))
+
+
+def _members(group: Ids, entities: int) -> NDArray[np.bool_]:
+    """bool [entities]: which entities are in a group."""
+    members = np.zeros(entities, dtype=np.bool_)
+    members[group] = True
+    return members
 
 
 def usual_number_of_facts(shots: int) -> tuple[int, int]:
@@ -163,8 +179,7 @@ def _within(group: Ids, count: NDArray[np.int64], max_entities: int, facts: floa
 
 def _can_be_hidden(facts: Quadruples, group: Ids, entities: int, shots: int) -> bool:
     """Whether facts remain for the background, and an entity of the group has a fact left as a query."""
-    unseen = np.zeros(entities, dtype=np.bool_)
-    unseen[group] = True
+    unseen = _members(group, entities)
     at_subject, at_object = unseen[facts.subject], unseen[facts.object]
     outward = facts.take(at_subject != at_object)
     entity = np.where(unseen[outward.subject], outward.subject, outward.object)

@@ -202,8 +202,9 @@ class PlusModel:
         index = {name: getattr(statistics, name) for name in EVENT_INDEX}  # that of a snapshot is never read
 
         def count(part: TemporalGraph) -> GraphStatistics:
-            arguments = part.background_facts(), part, statistics.concepts, statistics.units_per_tick
-            found = compute_statistics(*arguments, names=statistics.names.refit(part), setting=self._setting)
+            about = statistics.concepts, statistics.units_per_tick
+            names = statistics.names.refit(part)
+            found = compute_statistics(part.background_facts(), part, *about, names=names, setting=self._setting)
             return found.with_parts(**index)
 
         def restore(tick: int, arrays: dict[str, NDArray[Any]]) -> GraphStatistics | None:
@@ -264,8 +265,9 @@ class PlusModel:
     ) -> PlusModel:
         """The same weights with the statistics of another background."""
         previous = self.statistics
-        arguments = graph.background_facts(), graph, concepts, previous.units_per_tick
-        statistics = compute_statistics(*arguments, names=names, setting=self._setting)
+        statistics = compute_statistics(
+            graph.background_facts(), graph, concepts, previous.units_per_tick, names=names, setting=self._setting
+        )
         statistics = statistics.with_parts(scaling=previous.scaling)
         snapshots = self._snapshots_of(graph, statistics)
         other = self._replace(graph, statistics, encoder, Timeline(statistics, snapshots))

@@ -16,6 +16,7 @@ from fitcarl.config.settings import configure
 from fitcarl.core.device import resolve_device
 from fitcarl.core.files import remove_leftovers
 from fitcarl.core.lock import lock_folder
+from fitcarl.core.memory import release_memory
 from fitcarl.core.process_group import ProcessGroup, launched_processes
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop, ignore_progress
 from fitcarl.core.progress_bar import reporting
@@ -129,6 +130,7 @@ def train(
         with stage("holding out"):
             setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)), holdout)
         del source  # the setup has its own copy of the facts
+        release_memory()
         if processes.is_first:
             folder.mkdir(parents=True, exist_ok=True)
         with _writing(folder, on_progress, processes) as report:

@@ -16,6 +16,7 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.facts import Facts
 from fitcarl.data.io.columns import ColumnNames, FactColumns
 from fitcarl.data.io.intervals import as_events, expanded_ticks, has_end
+from fitcarl.data.io.name_ids import ids_by_hash
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.source import read_text
 from fitcarl.data.io.table import read_table
@@ -187,14 +188,22 @@ def _concepts_of_json(path: Path) -> dict[str, list[str]]:
 
 def _assign_ids(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str, ...], list[Ids]]:
     """Distinct names of some columns by id, and each column as ids."""
-    values = [source.values[column] for column in columns]
-    names = distinct_names(values)
+    names, ids = _distinct([source.values[column] for column in columns])
     check_fact_names(source, columns, names)
     integers = sorted_integers(names)
-    if integers is not None:
-        values = [v.str.strip_chars(" ") for v in values]
-        names = integers
-    return tuple(names.to_list()), [places_in(names, v) for v in values]
+    if integers is None:
+        return tuple(names.to_list()), ids
+    place = places_in(integers, names.str.strip_chars(" "))
+    return tuple(integers.to_list()), [place[own] for own in ids]
+
+
+def _distinct(values: Sequence[pl.Series]) -> tuple[pl.Series, list[Ids]]:
+    """The distinct texts of some columns in order of first appearance, and each column as ids."""
+    found = ids_by_hash(values)
+    if found is not None:
+        return found
+    names = distinct_names(values)
+    return names, [places_in(names, column) for column in values]
 
 
 def distinct_names(values: Sequence[pl.Series]) -> pl.Series:
@@ -339,7 +348,7 @@ def _ticks(
 
     The values after the first ``starts`` are ends of intervals.
     """
-    texts = values.unique(maintain_order=True)
+    texts, (index,) = _distinct([values])
     name = "" if source.mapping.names is None else source.mapping.column("time")
     try:
         times = read_timestamps(texts.to_list(), granularity, name)
@@ -354,7 +363,6 @@ def _ticks(
         ) from None
     calendar = Calendar.of_granules(times.granularity, times.granules, times.step)
     ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
-    index = places_in(texts, values)
     return calendar, ticks[index], times, index
 
 

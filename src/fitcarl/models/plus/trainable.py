@@ -12,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from fitcarl.config.schema import Config, PlusConfig
+from fitcarl.core.memory import release_memory
 from fitcarl.core.stages import stage
 from fitcarl.core.storage import Artifacts
 from fitcarl.core.tensors import array_of
 from fitcarl.data.concepts import Concepts
-from fitcarl.data.quadruples import Ids
+from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, on_device, seeded
 from fitcarl.models.entity_vectors import EntityVectors
@@ -107,12 +108,14 @@ class PlusModel:
         if config.features.encoder:
             if processes.decide(not artifacts.exists("encoder")):
                 save_network("encoder", pretrain_encoder(config, preparation), preparation)
+                release_memory()
             encoder = on_device(load_encoder(config, context, artifacts), preparation.device)
         reach_used = config.setting == "forecast" and config.reach.used
         if reach_used and processes.decide(not artifacts.exists("reach")):
             save_network("reach", pretrain_reach(config, preparation), preparation)
         with stage("statistics"):
             statistics = count_for(config, context)
+            release_memory()
 
         def save_scaling() -> None:
             if not artifacts.exists("scaling"):
@@ -121,6 +124,7 @@ class PlusModel:
 
         with stage("scaling"):
             processes.on_first(save_scaling, artifacts.path("scaling"))
+            release_memory()
         statistics = statistics.with_parts(scaling=load_scaling(artifacts))
         with seeded(config.seed):
             model = cls(config, context, statistics, encoder, reach=load_reach(config, context, artifacts))
@@ -242,6 +246,14 @@ class PlusModel:
             index = reduced_index({name: getattr(previous, name) for name in EVENT_INDEX}, removed, graph)
         statistics = previous.with_parts(**index)
         return self._replace(graph, statistics, self.encoder, self.timeline.with_statistics(statistics))
+
+    def drop_background(self) -> None:
+        nothing = TemporalGraph.from_facts(Quadruples.empty(), 0, self._background.relations)
+        statistics = self.statistics.with_parts(**event_index(nothing))
+        no_rows = {name: getattr(statistics, name)[:0].copy() for name in ("embedding", "entity_factors")}
+        self._background, self.statistics, self._encoder_scorer = nothing, statistics.with_parts(**no_rows), None
+        self.snapshots = self._snapshots_of(nothing, self.statistics)
+        self.timeline = Timeline(self.statistics, self.snapshots)
 
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> PlusModel:
         previous = self.statistics

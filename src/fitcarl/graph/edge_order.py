@@ -1,8 +1,8 @@
 """Edges sorted by entity, then time, relation and target.
 
-Edges are distributed to blocks of entities, then within each block to its entities, and sorted within each entity, where
-they fit in the CPU caches. Every pass reads memory in order and writes to a few places or within a block. A radix sort
-by one column after the other moves every edge through the whole memory several times.
+Edges are distributed to blocks of entities, then within each block to its entities, and sorted within each entity,
+where they fit in the CPU caches. Every pass reads memory in order and writes to a few places or within a block. A radix
+sort by one column after the other moves every edge through the whole memory several times.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _number_hashes(hashes: tuple[Hashes, ...], ids: tuple[Ids, ...]) -> Position
         row = _number_rows(row, hashes, ids, table)
         if row < len(hashes[0]):
             table = table.larger()
-    return table.first[: table.count[0]]
+    return table.first[: table.used[0]]
 
 
 class _Table(NamedTuple):
@@ -70,7 +70,7 @@ class _Table(NamedTuple):
     """int32 [slots]: -1 in free slots."""
     first: Positions
     """int64 [slots]: the place where each number appears first."""
-    count: Positions
+    used: Positions
     """int64 [1]: numbers so far."""
 
     @classmethod
@@ -82,7 +82,7 @@ class _Table(NamedTuple):
         """The same table with twice as many slots."""
         other = _Table.empty(2 * len(self.known))
         other.first[: len(self.first)] = self.first
-        other.count[:] = self.count
+        other.used[:] = self.used
         _copy_slots(self, other)
         return other
 
@@ -108,14 +108,14 @@ def _copy_slots(table: _Table, other: _Table) -> None:
 @loop()
 def _number_rows(row: int, hashes: tuple[Hashes, ...], ids: tuple[Ids, ...], table: _Table) -> int:
     """Numbers the hashes from a row on; the row at which the table is half full, or the number of rows."""
-    while row < len(hashes[0]) and 2 * (table.count[0] + len(hashes)) <= len(table.known):
+    while row < len(hashes[0]) and 2 * (table.used[0] + len(hashes)) <= len(table.known):
         for column in range(len(hashes)):
             value = hashes[column][row]
             slot = _slot(value, table)
             if table.number[slot] < 0:
-                table.known[slot], table.number[slot] = value, table.count[0]
-                table.first[table.count[0]] = row * len(hashes) + column
-                table.count[0] += 1
+                table.known[slot], table.number[slot] = value, table.used[0]
+                table.first[table.used[0]] = row * len(hashes) + column
+                table.used[0] += 1
             ids[column][row] = table.number[slot]
         row += 1
     return row

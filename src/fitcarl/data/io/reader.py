@@ -16,7 +16,6 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.facts import Facts
 from fitcarl.data.io.columns import ColumnNames, FactColumns
 from fitcarl.data.io.intervals import as_events, expanded_ticks, has_end
-from fitcarl.data.io.name_ids import ids_by_hash
 from fitcarl.data.io.read_options import ReadOptions
 from fitcarl.data.io.source import read_text
 from fitcarl.data.io.table import read_table
@@ -36,6 +35,8 @@ _MISSING = ("NULL", "null", "NaN", "nan", "None", "\\N", "<NA>", "NaT", "#N/A")
 """Names that programs write for missing values."""
 _MANY = 100
 """Facts from which on their statistics say something about the columns."""
+_MANY_ROWS = 200_000
+"""Rows from which on names are found by their hashes."""
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
 
@@ -199,9 +200,12 @@ def _assign_ids(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[st
 
 def _distinct(values: Sequence[pl.Series]) -> tuple[pl.Series, list[Ids]]:
     """The distinct texts of some columns in order of first appearance, and each column as ids."""
-    found = ids_by_hash(values)
-    if found is not None:
-        return found
+    if len(values[0]) >= _MANY_ROWS:
+        from fitcarl.data.io.name_ids import ids_by_hash  # compiled loops are slow to load
+
+        found = ids_by_hash(values)
+        if found is not None:
+            return found
     names = distinct_names(values)
     return names, [places_in(names, column) for column in values]
 
@@ -289,8 +293,8 @@ class _Times:
 
     source: FactColumns
     calendar: Calendar
-    row: NDArray[np.int64]
-    """int64 [facts], row of ``source``."""
+    row: NDArray[np.int64] | slice
+    """int64 [facts], row of ``source``; a slice if each fact is one row."""
     tick: Ids
     exact: Ids
     """int32 [facts], a key of the time before truncation."""
@@ -308,7 +312,7 @@ def _single_times(table: FactColumns, granularity: str, mode: Intervals | None) 
     if mode == "events":
         closed = np.flatnonzero(has_end(table))
         _check_order(table, closed, ticks[closed], ticks[starts:])
-    return _Times(source, calendar, np.arange(len(ticks)), ticks, *_counts(times, index))
+    return _Times(source, calendar, slice(None), ticks, *_counts(times, index))
 
 
 def _expanded(table: FactColumns, granularity: str, at_most: int) -> _Times:

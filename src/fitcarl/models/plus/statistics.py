@@ -378,11 +378,13 @@ def _rules(
 def _directed(facts: Quadruples, position: Positions, graph: TemporalGraph) -> Quadruples:
     """``facts.both_directions(graph.relations).take(position)``."""
     found = facts.take(position % max(len(facts), 1))
-    inverted, is_inverse = found.inverted(graph.relations), position >= len(facts)
-    subject, relation, object = (
-        np.where(is_inverse, getattr(inverted, name), getattr(found, name)) for name in ("subject", "relation", "object")
+    turned, is_inverse = found.inverted(graph.relations), position >= len(facts)
+    return Quadruples(
+        np.where(is_inverse, turned.subject, found.subject),
+        np.where(is_inverse, turned.relation, found.relation),
+        np.where(is_inverse, turned.object, found.object),
+        found.time,
     )
-    return Quadruples(subject, relation, object, found.time)
 
 
 def _pad_rows(table: NDArray[np.float32], extra: int) -> NDArray[np.float32]:

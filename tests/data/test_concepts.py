@@ -75,3 +75,15 @@ def test_dataset_without_concepts_has_empty_tables() -> None:
     none = Concepts.none(3)
     assert (len(none), none.of(2), none.matrix().shape) == (0, (), (3, 0))
     assert concept_distribution(Quadruples.of([0], [0], [1], [0]), none, RelationIds(1)).shape == (2, 0)
+
+
+@given(pairs=st.sets(st.tuples(st.integers(0, 5), st.sampled_from("abcdef")), max_size=15), unused=st.booleans())
+def test_used_concepts_are_those_of_the_pairs(pairs: set[tuple[int, str]], unused: bool) -> None:
+    expected = Concepts.from_pairs(6, pairs)
+    if unused:
+        extra = Concepts.from_pairs(7, pairs | {(6, name) for name in "aceg"})
+        found = Concepts(extra.names, extra.offsets[:-1], extra.ids[: extra.offsets[-2]]).used()
+    else:
+        found = expected.used()
+    assert found == expected
+    assert found.ids.dtype == np.int32

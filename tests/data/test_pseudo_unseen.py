@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitcarl.data.pseudo_unseen import hold_out_entities, select_pseudo_unseen
+from fitcarl.data.pseudo_unseen import _can_be_hidden, hold_out_entities, select_pseudo_unseen
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 
@@ -94,3 +94,16 @@ def test_selection_depends_on_the_seed() -> None:
 def test_facts_without_eligible_entities_are_rejected_in_one_line(facts: Quadruples) -> None:
     with pytest.raises(InputError, match=r"mine: no entity can be held out; found .* expected some with 6 to 40"):
         select_pseudo_unseen(facts, entity_count(facts), 3, np.random.default_rng(0), name="mine")
+
+
+@given(seed=st.integers(0, 2**32 - 1), facts=st.integers(0, 30), groups=st.integers(1, 4), shots=st.integers(0, 3))
+def test_groups_that_can_be_hidden(seed: int, facts: int, groups: int, shots: int) -> None:
+    rng = np.random.default_rng(seed)
+    known = Quadruples.of(*(rng.integers(0, 8, facts) for _ in range(4)))
+    parts = [part.astype(np.int32) for part in np.array_split(rng.permutation(8)[: rng.integers(4, 9)], groups)]
+    expected = []
+    for part in (set(part.tolist()) for part in parts):
+        ends = [{s, o} & part for s, _, o, _ in known]
+        outward = [(s if s in part else o) for s, _, o, _ in known if (s in part) != (o in part)]
+        expected.append(not all(ends) and any(outward.count(entity) > shots for entity in part))
+    assert _can_be_hidden(known, parts, 8, shots) == expected

@@ -470,8 +470,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "plus does not refit its statistics without the held-out entities",
         "models/plus/trainable.py",
-        "statistics = compute_statistics(*arguments, names=names, setting=self._setting)",
-        "statistics = previous or compute_statistics(*arguments, names=names, setting=self._setting)",
+        "statistics = compute_statistics(\n            graph.background_facts(), graph, concepts",
+        "statistics = previous or compute_statistics(\n            graph.background_facts(), graph, concepts",
         ("tasks", "training", "models/plus"),
     ),
     # models: heuristics
@@ -794,8 +794,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "edges of an entity are sorted by relation before time",
         "graph/edge_order.py",
-        "key = np.int64(moment[edge]) << relation_bits | relation[edge]",
-        "key = np.int64(moment[edge]) | relation[edge]",
+        "key = key << widths.relation | relation[edge]",
+        "key = key | relation[edge]",
         ("graph/test_edge_order.py",),
     ),
     Mutant(

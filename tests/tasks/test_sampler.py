@@ -166,7 +166,7 @@ def test_few_refitted_models_are_kept(tiny: Dataset, model: PlusModel) -> None:
     for episode in EPISODES:
         models.model_for(sampler.sample(episode).fold)
     assert models._refit.cache_info().currsize <= 4
-    assert sampler._holdout.cache_info().currsize <= 4
+    assert sampler._hidden.cache_info().currsize <= 4
 
 
 def test_model_fitcarl_has_no_setting_for_pseudo_unseen_entities() -> None:

@@ -198,14 +198,18 @@ def remove_leftovers(folder: Path) -> None:
             remove(path)
 
 
-def write_atomically(file: Path, content: bytes) -> None:
+def write_atomically(file: Path, *parts: bytes | memoryview) -> None:
     """Writes a temporary sibling, syncs it to disk and renames it over the file.
+
+    Args:
+        file: The file.
+        parts: Its content.
 
     Raises:
         WriteError: If the file cannot be written; it is then unchanged.
     """
     with replacing(file) as sibling, sibling.open("wb") as out:
-        out.write(content)
+        out.writelines(parts)
 
 
 def append_line(file: Path, line: str) -> None:

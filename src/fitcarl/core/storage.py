@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,21 +14,20 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from fitcarl.core.files import write_atomically
 from fitcarl.errors import InputError
 
 _DTYPES = {
-    torch.float32: "F32",
-    torch.float64: "F64",
-    torch.int32: "I32",
     torch.int64: "I64",
-    torch.bool: "BOOL",
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.int32: "I32",
     torch.uint8: "U8",
+    torch.bool: "BOOL",
 }
-"""Names of types in a header."""
+"""Names of types in a header, in the order in which safetensors writes tensors."""
 
 
 def write_tensors(file: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any] | None = None) -> None:
@@ -36,7 +35,25 @@ def write_tensors(file: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {"about": about or {}, "sha256": _digest(contiguous, about or {})}
     # A single key, because safetensors does not fix the order of several: equal tensors give equal bytes.
-    write_atomically(file, save(contiguous, metadata={"fitcarl": json.dumps(metadata)}))
+    write_atomically(file, *_serialized(contiguous, {"fitcarl": json.dumps(metadata)}))
+
+
+def _serialized(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
+    """What ``safetensors.torch.save`` returns, in parts; that function copies all tensors twice."""
+    order = list(_DTYPES)
+    names = sorted(tensors, key=lambda name: (order.index(tensors[name].dtype), name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in names:
+        start, end = end, end + tensors[name].nbytes
+        about = {"dtype": _DTYPES[tensors[name].dtype], "shape": list(tensors[name].shape)}
+        header[name] = {**about, "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little")
+    yield text
+    for name in names:
+        yield tensors[name].numpy().reshape(-1).view(np.uint8).data
 
 
 def read_tensors(

@@ -60,8 +60,9 @@ class Concepts:
 
     def used(self) -> Concepts:
         """Concepts that at least one entity has: a dataset folder does not store the names of others."""
-        entities = len(self.offsets) - 1
-        return Concepts.from_pairs(entities, ((e, name) for e in range(entities) for name in self.of(e)))
+        used = np.unique(self.ids)
+        ids = np.searchsorted(used, self.ids).astype(np.int32)
+        return Concepts(tuple(self.names[number] for number in used.tolist()), self.offsets, ids)
 
     def matrix(self) -> NDArray[np.float32]:
         """Dense C, float32 [entities, concepts]: 1 where the entity has the concept."""

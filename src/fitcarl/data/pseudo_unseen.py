@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ _MAX_FACTS = 40
 """Maximum number of facts of a pseudo-unseen entity, or three times the minimum if that is more."""
 _MIN_GROUP_SIZE = 5
 """Entities that a group should have; if too few have a usual number of facts, others are added."""
+_NO_GROUP = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,7 @@ def select_pseudo_unseen(
     drawn = _eligible(count, shots, usual, 0 if strict else groups * _MIN_GROUP_SIZE, rng)
     parts = [drawn[number::groups] for number in range(min(groups, len(drawn)))]
     parts = [_within(part, count, max_entities, share * len(facts)) for part in parts]
-    parts = [part for part in parts if _can_be_hidden(facts, part, entities, shots)]
+    parts = list(compress(parts, _can_be_hidden(facts, parts, entities, shots)))
     if not parts:
         raise InputError(
             "no entity can be held out",
@@ -121,15 +123,31 @@ def select_pseudo_unseen(
 
 def hold_out_entities(facts: Quadruples, group: Ids, entities: int, rng: np.random.Generator) -> Holdout:
     """Removes every fact of a group; the facts of each of its entities are in random order."""
-    unseen = np.zeros(entities, dtype=np.bool_)
-    unseen[group] = True
-    involved = unseen[facts.subject] | unseen[facts.object]
-    hidden = facts.take(rng.permutation(np.flatnonzero(involved)))
+    return Holdout(facts_without(facts, group, entities), hidden_facts(facts, group, entities, rng))
+
+
+def facts_without(facts: Quadruples, group: Ids, entities: int) -> Quadruples:
+    """The facts without an entity of a group, in their order."""
+    unseen = _members(group, entities)
+    return facts.take(~(unseen[facts.subject] | unseen[facts.object]))
+
+
+def hidden_facts(facts: Quadruples, group: Ids, entities: int, rng: np.random.Generator) -> MetaSet:
+    """The facts with an entity of a group; those of each entity are in random order."""
+    unseen = _members(group, entities)
+    hidden = facts.take(rng.permutation(np.flatnonzero(unseen[facts.subject] | unseen[facts.object])))
     at_subject, at_object = unseen[hidden.subject], unseen[hidden.object]
     pick_subject = rng.random(len(hidden)) < 0.5
     entity = np.where(at_subject & (pick_subject | ~at_object), hidden.subject, hidden.object)
     order = np.argsort(entity, kind="stable")
-    return Holdout(facts.take(~involved), MetaSet(entity[order], hidden.take(order)))
+    return MetaSet(entity[order], hidden.take(order))
+
+
+def _members(group: Ids, entities: int) -> NDArray[np.bool_]:
+    """bool [entities]: which entities are in a group."""
+    members = np.zeros(entities, dtype=np.bool_)
+    members[group] = True
+    return members
 
 
 def usual_number_of_facts(shots: int) -> tuple[int, int]:
@@ -140,8 +158,8 @@ def usual_number_of_facts(shots: int) -> tuple[int, int]:
 
 def facts_of_each(facts: Quadruples, entities: int) -> NDArray[np.int64]:
     """int64 [entities]: number of facts of each entity; a self-loop counts once."""
-    others = facts.object[facts.object != facts.subject]
-    return np.bincount(facts.subject, minlength=entities) + np.bincount(others, minlength=entities)
+    count = np.bincount(facts.subject, minlength=entities) + np.bincount(facts.object, minlength=entities)
+    return count - np.bincount(facts.subject[facts.subject == facts.object], minlength=entities)
 
 
 def _eligible(
@@ -161,11 +179,20 @@ def _within(group: Ids, count: NDArray[np.int64], max_entities: int, facts: floa
     return group[: max(1, min(max_entities, fits))]
 
 
-def _can_be_hidden(facts: Quadruples, group: Ids, entities: int, shots: int) -> bool:
-    """Whether facts remain for the background, and an entity of the group has a fact left as a query."""
-    unseen = np.zeros(entities, dtype=np.bool_)
-    unseen[group] = True
-    at_subject, at_object = unseen[facts.subject], unseen[facts.object]
-    outward = facts.take(at_subject != at_object)
-    entity = np.where(unseen[outward.subject], outward.subject, outward.object)
-    return not (at_subject | at_object).all() and bool((np.bincount(entity, minlength=1) > shots).any())
+def _can_be_hidden(facts: Quadruples, groups: list[Ids], entities: int, shots: int) -> list[bool]:
+    """For each group, whether facts remain for the background, and one of its entities has a fact left as a query."""
+    group_of = np.full(entities, _NO_GROUP, dtype=np.int32)
+    for number, group in enumerate(groups):
+        group_of[group] = number
+    of_subject, of_object = group_of[facts.subject], group_of[facts.object]
+    hidden = np.flatnonzero((of_subject != _NO_GROUP) | (of_object != _NO_GROUP))
+    subject, object, of_subject, of_object = (
+        part[hidden] for part in (facts.subject, facts.object, of_subject, of_object)
+    )
+    found = []
+    for number in range(len(groups)):
+        at_subject, at_object = of_subject == number, of_object == number
+        outward = np.where(at_subject, subject, object)[at_subject != at_object]
+        remaining = len(facts) - np.count_nonzero(at_subject | at_object)
+        found.append(bool(remaining and (np.bincount(outward, minlength=1) > shots).any()))
+    return found

@@ -72,6 +72,9 @@ class Quadruples:
 
     def take(self, index: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Quadruples:
         """The facts at these positions, or where this mask is true."""
+        if isinstance(index, np.ndarray) and index.dtype.kind == "i":  # NumPy's index operator is slower
+            columns = (self.subject, self.relation, self.object, self.time)
+            return Quadruples(*(column.take(index) for column in columns))
         return Quadruples(self.subject[index], self.relation[index], self.object[index], self.time[index])
 
     def distinct(self) -> Quadruples:

@@ -52,8 +52,11 @@ def time_unit(facts: Quadruples) -> float:
 def _entity_gaps(facts: Quadruples) -> NDArray[np.int64]:
     """int64 [gaps]: ticks between successive times of an entity, as subject or object; equal times count once."""
     first, last = int(facts.time.min()), int(facts.time.max())
-    span, time = last - first + 1, facts.time.astype(np.int64) - first
-    key = np.concatenate([facts.subject * np.int64(span) + time, facts.object * np.int64(span) + time])
+    span, key = last - first + 1, np.empty(2 * len(facts), dtype=np.int64)
+    for part, ids in ((key[: len(facts)], facts.subject), (key[len(facts) :], facts.object)):
+        np.multiply(ids, span, out=part, dtype=np.int64)  # in place: the arrays are large
+        part += facts.time
+    key -= first
     key.sort()  # faster than np.unique, which hashes
     gaps = np.diff(key)
     entity = np.floor_divide(key, span, out=key)

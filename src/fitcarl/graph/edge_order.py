@@ -1,11 +1,13 @@
 """Edges sorted by entity, then time, relation and target.
 
-Edges are distributed to their entities and then sorted within each entity, where they fit in the CPU caches. A radix
+Edges are distributed to blocks of entities, then within each block to its entities, and sorted within each entity,
+where they fit in the CPU caches. Every pass reads memory in order and writes to a few places or within a block. A radix
 sort by one column after the other moves every edge through the whole memory several times.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +22,10 @@ from fitcarl.graph.kernels import stable_order
 _KEY_BITS = 63
 _LONG = 4096
 """Edges of an entity from which on numpy sorts them: its time does not depend on their order."""
-_MIN_ENTITIES = 1000
-"""Entities per thread below which a thread costs more than it saves."""
+_BLOCK = 1 << 15
+"""Edges of a block of entities, about: as numbers they fit in a second-level cache."""
+_MIN_BLOCKS = 4
+"""Blocks per thread below which a thread costs more than it saves."""
 
 
 class _Columns(NamedTuple):
@@ -30,35 +34,62 @@ class _Columns(NamedTuple):
     moment: Ids
 
 
+class _Widths(NamedTuple):
+    """Bits of the parts of an edge as one number, the highest first; the source is its place within its block."""
+
+    source: int
+    moment: int
+    relation: int
+    target: int
+
+
 def sorted_edges(
-    edges: Quadruples, moment: Ids, entities: int, directed: int, moments: int
+    parts: Sequence[Quadruples], moment: Ids, entities: int, directed: int, moments: int
 ) -> tuple[Positions, Ids, Ids, Ids]:
     """Offsets of the entities, and relations, targets and moments of their edges.
 
     Args:
-        edges: The edges in any order; all ids are in range.
-        moment: int32 [edges], the rank of the time of each edge.
+        parts: The edges in any order, as parts with the same times; all ids are in range.
+        moment: int32 [edges of a part], the rank of the time of each edge, the same in all parts.
         entities: Number of entities.
         directed: Number of directed relations, 2R.
         moments: Number of ranks.
     """
-    offsets = offsets_of(np.bincount(edges.subject, minlength=entities))
-    bits = tuple(max(count - 1, 1).bit_length() for count in (moments, directed, entities))
-    if sum(bits) > _KEY_BITS:
-        return offsets, *_by_radix_sort(edges, moment, entities, directed, moments)
-    keys, start = np.empty(len(edges), dtype=np.int64), offsets[:-1].copy()
-    subject, relation, target = read_only(edges.subject), read_only(edges.relation), read_only(edges.object)
-    _distribute(subject, relation, target, read_only(moment), bits[1], bits[2], start, keys)
-    for entity in np.flatnonzero(np.diff(offsets) > _LONG).tolist():
-        keys[offsets[entity] : offsets[entity + 1]].sort()
-    found = _Columns(*(np.empty(len(edges), dtype=np.int32) for _ in range(3)))
-    ranges = split_range(entities, min_items=_MIN_ENTITIES)
-    parallel_for(ranges, lambda _, low, high: _sort_each(low, high, offsets, keys, _LONG, bits[1], bits[2], found))
+    counts = np.zeros(entities, dtype=np.int64)
+    for part in parts:
+        _count(read_only(part.subject), counts)
+    offsets = offsets_of(counts)
+    widths = _Widths(_source_bits(entities, int(offsets[-1])), *(_bits(n) for n in (moments, directed, entities)))
+    if sum(widths) > _KEY_BITS:
+        together = Quadruples.concat(parts)
+        return offsets, *_by_radix_sort(together, np.tile(moment, len(parts)), entities, directed, moments)
+    keys, start = np.empty(int(offsets[-1]), dtype=np.int64), offsets[:-1][:: 1 << widths.source].copy()
+    for part in parts:
+        subject, relation, target = read_only(part.subject), read_only(part.relation), read_only(part.object)
+        _distribute(subject, relation, target, read_only(moment), widths, start, keys)
+    found = _Columns(*(np.empty(len(keys), dtype=np.int32) for _ in range(3)))
+    ranges = split_range(len(start), min_items=_MIN_BLOCKS)
+    parallel_for(ranges, lambda _, low, high: _sort_blocks(low, high, offsets, keys, _LONG, widths, found))
+    for entity in np.flatnonzero(counts > _LONG).tolist():
+        first, last = int(offsets[entity]), int(offsets[entity + 1])
+        keys[first:last].sort()
+        _split(keys, first, last, widths, found)
     return offsets, *found
 
 
+def _bits(count: int) -> int:
+    """Bits of the numbers from 0 to ``count - 1``."""
+    return max(count - 1, 1).bit_length()
+
+
+def _source_bits(entities: int, edges: int) -> int:
+    """Bits of the places of entities in a block; blocks of 2 ** bits entities have about ``_BLOCK`` edges."""
+    in_block = max(_BLOCK * entities // max(edges, 1), 1)
+    return min(in_block.bit_length() - 1, entities.bit_length())
+
+
 def _by_radix_sort(edges: Quadruples, moment: Ids, entities: int, directed: int, moments: int) -> tuple[Ids, Ids, Ids]:
-    """For edges whose moment, relation and target do not fit in one number."""
+    """For edges that do not fit in one number."""
     order: NDArray[np.uint32] = np.arange(len(edges), dtype=np.uint32)
     order = stable_order(edges.object, order, entities)
     order = stable_order(edges.relation, order, directed)
@@ -68,40 +99,50 @@ def _by_radix_sort(edges: Quadruples, moment: Ids, entities: int, directed: int,
 
 
 @array_function()
-def _distribute(
-    subject: Ids,
-    relation: Ids,
-    target: Ids,
-    moment: Ids,
-    relation_bits: int,
-    target_bits: int,
-    start: Positions,
-    keys: Positions,
-) -> None:
-    """Writes (moment, relation, target) of every edge as one number among those of its entity."""
-    for edge in range(len(subject)):
-        key = np.int64(moment[edge]) << relation_bits | relation[edge]
-        keys[start[subject[edge]]] = key << target_bits | target[edge]
-        start[subject[edge]] += 1
+def _count(ids: Ids, counts: Positions) -> None:
+    """Adds how often each id occurs to ``counts``."""
+    for i in range(len(ids)):
+        counts[ids[i]] += 1
 
 
 @array_function()
-def _sort_each(
-    low: int,
-    high: int,
-    offsets: Positions,
-    keys: Positions,
-    long: int,
-    relation_bits: int,
-    target_bits: int,
-    found: _Columns,
+def _distribute(
+    subject: Ids, relation: Ids, target: Ids, moment: Ids, widths: _Widths, start: Positions, keys: Positions
 ) -> None:
-    """Sorts the numbers of entities low to high, unless there are many, and splits them into columns."""
-    for entity in range(low, high):
-        first, last = offsets[entity], offsets[entity + 1]
-        if 1 < last - first <= long:
-            keys[first:last].sort()
-        for edge in range(first, last):
-            found.target[edge] = keys[edge] & (1 << target_bits) - 1
-            found.relation[edge] = (keys[edge] >> target_bits) & (1 << relation_bits) - 1
-            found.moment[edge] = keys[edge] >> (target_bits + relation_bits)
+    """Writes (place of the source in its block, moment, relation, target) of every edge as one number to its block."""
+    mask = (1 << widths.source) - 1
+    for edge in range(len(subject)):
+        key = np.int64(subject[edge] & mask) << widths.moment | moment[edge]
+        key = key << widths.relation | relation[edge]
+        block = subject[edge] >> widths.source
+        keys[start[block]] = key << widths.target | target[edge]
+        start[block] += 1
+
+
+@array_function()
+def _split(keys: Positions, first: int, last: int, widths: _Widths, found: _Columns) -> None:
+    """Splits sorted numbers into columns."""
+    for edge in range(first, last):
+        found.target[edge] = keys[edge] & (1 << widths.target) - 1
+        found.relation[edge] = (keys[edge] >> widths.target) & (1 << widths.relation) - 1
+        found.moment[edge] = keys[edge] >> (widths.target + widths.relation)
+
+
+@array_function()
+def _sort_blocks(
+    low: int, high: int, offsets: Positions, keys: Positions, long: int, widths: _Widths, found: _Columns
+) -> None:
+    """Distributes the numbers of blocks low to high to entities, without the source; sorts and splits short ones."""
+    size, rest = 1 << widths.source, widths.moment + widths.relation + widths.target
+    for block in range(low, high):
+        begin, end = block * size, min((block + 1) * size, len(offsets) - 1)
+        place = offsets[begin:end].copy()
+        for key in keys[offsets[begin] : offsets[end]].copy():
+            source = key >> rest
+            keys[place[source]] = key & ((1 << rest) - 1)
+            place[source] += 1
+        for entity in range(begin, end):
+            first, last = offsets[entity], offsets[entity + 1]
+            if last - first <= long:
+                keys[first:last].sort()
+                _split(keys, first, last, widths, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -40,13 +41,30 @@ class Adjacency:
         Raises:
             ValueError: If an id is out of range (the compiled passes check no bounds).
         """
-        if len(edges) >= 2**32:
-            raise ValueError(f"{len(edges)} edges are more than the index supports (2**32 - 1)")
-        check_range("subject", edges.subject, entities)
-        check_range("relation", edges.relation, relations.directed)
-        check_range("object", edges.object, entities)
-        moment, times = dense_times(edges.time)
-        offsets, relation, target, moment = sorted_edges(edges, moment, entities, relations.directed, len(times))
+        return cls._of_parts([edges], entities, relations)
+
+    @classmethod
+    def from_facts(cls, facts: Quadruples, entities: int, relations: RelationIds) -> Adjacency:
+        """The edges of facts, sorted: both directions of each. Times may be negative.
+
+        Raises:
+            ValueError: If an id is out of range.
+        """
+        return cls._of_parts([facts, facts.inverted(relations)], entities, relations)
+
+    @classmethod
+    def _of_parts(cls, parts: Sequence[Quadruples], entities: int, relations: RelationIds) -> Adjacency:
+        """Sorts edges that are given in parts with the same times."""
+        edges = sum(map(len, parts))
+        if edges >= 2**32:
+            raise ValueError(f"{edges} edges are more than the index supports (2**32 - 1)")
+        first = parts[0]
+        check_range("subject", first.subject, entities)
+        for part in parts:
+            check_range("relation", part.relation, relations.directed)
+        check_range("object", first.object, entities)
+        moment, times = dense_times(first.time)
+        offsets, relation, target, moment = sorted_edges(parts, moment, entities, relations.directed, len(times))
         return cls(offsets, relation, target, times[moment])
 
     def __len__(self) -> int:
@@ -110,8 +128,7 @@ class TemporalGraph:
     @classmethod
     def from_facts(cls, facts: Quadruples, entities: int, relations: RelationIds) -> TemporalGraph:
         """The graph of these facts, both directions of each; repeated facts are kept (readers merge them)."""
-        both = facts.both_directions(relations)
-        return cls.from_adjacency(Adjacency.from_edges(both, entities, relations), relations)
+        return cls.from_adjacency(Adjacency.from_facts(facts, entities, relations), relations)
 
     @classmethod
     def from_adjacency(cls, base: Adjacency, relations: RelationIds) -> TemporalGraph:

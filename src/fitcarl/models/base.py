@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -221,6 +221,15 @@ class TrainableModel(Protocol):
 
     def save_background(self, artifacts: Artifacts) -> None:
         """Saves the artifacts that depend on the background or have a row per entity."""
+        ...
+
+
+@runtime_checkable
+class KeepsBackground(Protocol):
+    """A model with large tables of its background that ``TrainableModel.refit_statistics`` computes again."""
+
+    def drop_background(self) -> None:
+        """Frees the background and all that was computed on it; afterwards only ``refit_statistics`` may be called."""
         ...
 
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from fitcarl.config.base import Setting
 from fitcarl.config.schema import Config
-from fitcarl.data.dataset import Dataset
-from fitcarl.data.pseudo_unseen import Holdout, PseudoUnseen, hold_out_entities, select_pseudo_unseen
+from fitcarl.data.dataset import Dataset, MetaSet
+from fitcarl.data.pseudo_unseen import PseudoUnseen, facts_without, hidden_facts, select_pseudo_unseen
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.tasks.task import Task, official_task, sampled_task
 
 _KEPT_FOLDS = 4
-"""Number of folds whose backgrounds are cached; those of other folds are computed again."""
+"""Number of folds whose hidden facts are cached; those of other folds are found again."""
 
 _SMALL_SHARE = 0.02
 """Share of the facts up to which all pseudo-unseen entities are held out at once."""
@@ -42,7 +42,7 @@ class TaskSampler:
             InputError: If there is no entity to learn from.
         """
         self._dataset, self._config = dataset, config
-        self._holdout = lru_cache(_KEPT_FOLDS)(self._hold_out)
+        self._hidden = lru_cache(_KEPT_FOLDS)(self._hidden_facts)
         self.pseudo_unseen: PseudoUnseen | None = None
         relations = dataset.vocabulary.relation_ids
         from_meta_train = config.task_source in ("meta", "both")
@@ -70,9 +70,8 @@ class TaskSampler:
         """Background facts without any entity that is pseudo-unseen in some episode."""
         facts = self._dataset.background
         groups = self.pseudo_unseen.groups if self.pseudo_unseen is not None else ()
-        held_out = np.zeros(len(self._dataset.vocabulary.entities), dtype=np.bool_)
-        held_out[np.concatenate([np.empty(0, dtype=np.int32), *groups])] = True
-        return facts.take(~(held_out[facts.subject] | held_out[facts.object]))
+        held_out = np.concatenate([np.empty(0, dtype=np.int32), *groups])
+        return facts_without(facts, held_out, len(self._dataset.vocabulary.entities))
 
     def sample(self, episode: int) -> SampledTask:
         """The task of an episode; empty if the model is not trained on tasks."""
@@ -80,15 +79,17 @@ class TaskSampler:
             return SampledTask(Task.empty(), None)
         seed, relations = self._config.seed, self._dataset.vocabulary.relation_ids
         fold = self._fold(np.random.default_rng([seed, episode, 1]))
-        meta = self._dataset.train if fold is None else self._holdout(fold).hidden
+        meta = self._dataset.train if fold is None else self._hidden(fold)
         rng, queries = np.random.default_rng([seed, episode]), self._config.queries_per_entity
         task = sampled_task(meta, self._config.shots, relations, rng, queries, self._setting(episode))
         return SampledTask(task, fold)
 
     def background(self, fold: int) -> TemporalGraph:
         """The background graph without the entities of a fold."""
-        names = self._dataset.vocabulary
-        return TemporalGraph.from_facts(self._holdout(fold).background, len(names.entities), names.relation_ids)
+        assert self.pseudo_unseen is not None
+        names, group = self._dataset.vocabulary, self.pseudo_unseen.groups[fold]
+        facts = facts_without(self._dataset.background, group, len(names.entities))
+        return TemporalGraph.from_facts(facts, len(names.entities), names.relation_ids)
 
     def _setting(self, episode: int) -> Setting:
         """The setting of the model or, for a share of the tasks of a model for forecasts, completion."""
@@ -102,8 +103,8 @@ class TaskSampler:
             return None
         return int(rng.integers(len(self.pseudo_unseen.groups)))
 
-    def _hold_out(self, fold: int) -> Holdout:
+    def _hidden_facts(self, fold: int) -> MetaSet:
         assert self.pseudo_unseen is not None
         rng = np.random.default_rng([self._config.seed, 0, 1 + fold])
         entities = len(self._dataset.vocabulary.entities)
-        return hold_out_entities(self._dataset.background, self.pseudo_unseen.groups[fold], entities, rng)
+        return hidden_facts(self._dataset.background, self.pseudo_unseen.groups[fold], entities, rng)

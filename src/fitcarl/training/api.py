@@ -16,6 +16,7 @@ from fitcarl.config.settings import configure
 from fitcarl.core.device import resolve_device
 from fitcarl.core.files import remove_leftovers
 from fitcarl.core.lock import lock_folder
+from fitcarl.core.memory import release_memory
 from fitcarl.core.process_group import ProcessGroup, launched_processes
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop, ignore_progress
 from fitcarl.core.progress_bar import reporting
@@ -29,7 +30,7 @@ from fitcarl.data.io.registry import load_dataset, resolve_source
 from fitcarl.data.io.sources import is_facts
 from fitcarl.data.io.validation import validate
 from fitcarl.errors import InputError
-from fitcarl.models.base import GraphContext, Preparation
+from fitcarl.models.base import GraphContext, Preparation, TrainableModel
 from fitcarl.models.registry import trainable_class
 from fitcarl.runs.history import read_history
 from fitcarl.runs.layout import RunFolder
@@ -128,6 +129,8 @@ def train(
         in_memory = source is data or is_frame(data)
         with stage("holding out"):
             setup = prepare_data(source, config, source.name if in_memory else resolve_source(str(data)), holdout)
+        del source  # the setup has its own copy of the facts
+        release_memory()
         if processes.is_first:
             folder.mkdir(parents=True, exist_ok=True)
         with _writing(folder, on_progress, processes) as report:
@@ -246,24 +249,37 @@ def _run_training(
 
     with stage("saving"):
         processes.on_first(create, folder.config)
-    visible, part = setup.sampler.always_visible_facts, setup.training_part
-    part_context = context if part is dataset else GraphContext.from_dataset(part, unit)
-    preparation = Preparation(
-        *(part, config, part_context, visible, folder.artifacts),
-        *(callbacks.on_progress, callbacks.should_stop, device, processes),
-    )
     if folder.weights.exists() and not folder.state.exists():
         _log.warning("%s: is missing, so training starts again", folder.state)
     cpu_start = process_time()
     try:
         with stage("preparation"):
-            model = trainable_class(config.model).prepare(preparation).to(device)
-        complete = model if part is dataset else model.refit_statistics(context.graph)
+            model = _prepared_model(setup, context, folder, callbacks, device, processes)
+        complete = model if setup.training_part is dataset else model.refit_statistics(context.graph)
         state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start, complete, processes)
     except Interrupted as interrupted:
         reason = str(interrupted) or "stopped before the first episode"
         raise TrainingInterrupted(f"{reason}; `fitcarl train --resume {folder.path}` continues") from None
     return Trained(complete, context), state
+
+
+def _prepared_model(
+    setup: TrainingSetup,
+    context: GraphContext,
+    folder: RunFolder,
+    callbacks: Callbacks,
+    device: torch.device,
+    processes: ProcessGroup,
+) -> TrainableModel:
+    """The untrained model on a device."""
+    part, visible = setup.training_part, setup.sampler.always_visible_facts
+    if part is not setup.dataset:
+        context = GraphContext.from_dataset(part, context.time_unit)
+    preparation = Preparation(
+        *(part, setup.config, context, visible, folder.artifacts),
+        *(callbacks.on_progress, callbacks.should_stop, device, processes),
+    )
+    return trainable_class(setup.config.model).prepare(preparation).to(device)
 
 
 def _open(data: str | Path | Frame, read: Callable[[Any], Facts]) -> Dataset | Facts:

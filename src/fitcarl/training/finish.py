@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from fitcarl.core.device import CPU, device_of
 from fitcarl.core.files import write_json
+from fitcarl.core.memory import release_memory
 from fitcarl.core.stages import stage
 from fitcarl.graph.storage import open_graph
-from fitcarl.models.base import GraphContext, TrainableModel
+from fitcarl.models.base import GraphContext, KeepsBackground, TrainableModel
 from fitcarl.models.open_queries.event_index import EventIndex
 from fitcarl.models.open_queries.fitting import OpenModels, calibrate_open_models, fit_open_models
 from fitcarl.runs.evaluate import calibrate_settings
@@ -32,15 +33,21 @@ def finish(setup: TrainingSetup, trained: Trained, folder: RunFolder, state: Tra
     dataset, config = setup.dataset, setup.config
     trace.plot_curve(trace.read(folder.trace), folder.curve)
     folder.load_weights(trained.model.module)
+    release_memory()
     with stage("calibration"):
         calibrations = calibrate_settings(trained.model.scorer(), dataset, config)
         folder.save_calibrations(calibrations)
+    if setup.keep_all_facts and isinstance(trained.model, KeepsBackground):
+        trained.model.drop_background()  # its statistics are counted again below
+    release_memory()
     with stage("open queries"):
         write_json(folder.open_queries, _open_models(setup, trained.context).to_json())
+    release_memory()
     if setup.keep_all_facts:
         trained.context = replace(trained.context, graph=open_graph(folder.graph))
         with stage("statistics"):
             trained.model = trained.model.refit_statistics(trained.context.graph)
+        release_memory()
     model, context = trained.model, trained.context
     with stage("saving"):
         model.save_artifacts(folder.artifacts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from fitcarl.core.memory import release_memory
 from fitcarl.core.stages import stage
 from fitcarl.models.base import TrainableModel
 from fitcarl.tasks.sampler import TaskSampler
@@ -26,4 +27,6 @@ class FoldModels:
 
 def _refit(model: TrainableModel, sampler: TaskSampler, fold: int) -> TrainableModel:
     with stage("folds"):
-        return model.refit_statistics(sampler.background(fold))
+        refitted = model.refit_statistics(sampler.background(fold))
+        release_memory()
+        return refitted

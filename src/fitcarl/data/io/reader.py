@@ -35,6 +35,8 @@ _MISSING = ("NULL", "null", "NaN", "nan", "None", "\\N", "<NA>", "NaT", "#N/A")
 """Names that programs write for missing values."""
 _MANY = 100
 """Facts from which on their statistics say something about the columns."""
+_MANY_ROWS = 200_000
+"""Rows from which on names are found by their hashes."""
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
 
@@ -187,14 +189,25 @@ def _concepts_of_json(path: Path) -> dict[str, list[str]]:
 
 def _assign_ids(source: FactColumns, columns: tuple[int, ...]) -> tuple[tuple[str, ...], list[Ids]]:
     """Distinct names of some columns by id, and each column as ids."""
-    values = [source.values[column] for column in columns]
-    names = distinct_names(values)
+    names, ids = _distinct([source.values[column] for column in columns])
     check_fact_names(source, columns, names)
     integers = sorted_integers(names)
-    if integers is not None:
-        values = [v.str.strip_chars(" ") for v in values]
-        names = integers
-    return tuple(names.to_list()), [places_in(names, v) for v in values]
+    if integers is None:
+        return tuple(names.to_list()), ids
+    place = places_in(integers, names.str.strip_chars(" "))
+    return tuple(integers.to_list()), [place[own] for own in ids]
+
+
+def _distinct(values: Sequence[pl.Series]) -> tuple[pl.Series, list[Ids]]:
+    """The distinct texts of some columns in order of first appearance, and each column as ids."""
+    if len(values[0]) >= _MANY_ROWS:
+        from fitcarl.data.io.name_ids import ids_by_hash  # compiled loops are slow to load
+
+        found = ids_by_hash(values)
+        if found is not None:
+            return found
+    names = distinct_names(values)
+    return names, [places_in(names, column) for column in values]
 
 
 def distinct_names(values: Sequence[pl.Series]) -> pl.Series:
@@ -280,8 +293,8 @@ class _Times:
 
     source: FactColumns
     calendar: Calendar
-    row: NDArray[np.int64]
-    """int64 [facts], row of ``source``."""
+    row: NDArray[np.int64] | slice
+    """int64 [facts], row of ``source``; a slice if each fact is one row."""
     tick: Ids
     exact: Ids
     """int32 [facts], a key of the time before truncation."""
@@ -299,7 +312,7 @@ def _single_times(table: FactColumns, granularity: str, mode: Intervals | None) 
     if mode == "events":
         closed = np.flatnonzero(has_end(table))
         _check_order(table, closed, ticks[closed], ticks[starts:])
-    return _Times(source, calendar, np.arange(len(ticks)), ticks, *_counts(times, index))
+    return _Times(source, calendar, slice(None), ticks, *_counts(times, index))
 
 
 def _expanded(table: FactColumns, granularity: str, at_most: int) -> _Times:
@@ -339,7 +352,7 @@ def _ticks(
 
     The values after the first ``starts`` are ends of intervals.
     """
-    texts = values.unique(maintain_order=True)
+    texts, (index,) = _distinct([values])
     name = "" if source.mapping.names is None else source.mapping.column("time")
     try:
         times = read_timestamps(texts.to_list(), granularity, name)
@@ -354,7 +367,6 @@ def _ticks(
         ) from None
     calendar = Calendar.of_granules(times.granularity, times.granules, times.step)
     ticks = ((times.granules - calendar.origin) // times.step).astype(np.int32)
-    index = places_in(texts, values)
     return calendar, ticks[index], times, index
 
 

@@ -46,9 +46,10 @@ _log = logging.getLogger(__name__)
 
 def count_for(config: PlusConfig, context: GraphContext) -> GraphStatistics:
     """The statistics of a background, with names if they are switched on."""
-    names = names_for(config, context)
-    arguments = context.facts, context.graph, context.concepts, context.units_per_tick
-    return compute_statistics(*arguments, names=names, setting=config.setting)
+    names, graph = names_for(config, context), context.graph
+    return compute_statistics(
+        graph.background_facts(), graph, context.concepts, context.units_per_tick, names=names, setting=config.setting
+    )
 
 
 def scaling_for(

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fitcarl.core.arrays import read_only
 from fitcarl.core.compiled import array_function
 from fitcarl.core.parallel import parallel_for, split_range
 from fitcarl.graph.temporal import TemporalGraph
@@ -26,19 +27,12 @@ def entity_embedding(graph: TemporalGraph) -> NDArray[np.float32]:
     Returns:
         float32 [entities, 64], rows of length 1; 0 for entities without edges.
     """
-    entities = graph.entities
-    columns = graph.base.columns
-    offsets, other, times = _neighbours(columns.offsets, columns.target)
-    one = np.repeat(np.arange(entities, dtype=np.int32), np.diff(offsets))
-    strength = np.log1p(times).astype(np.float32)
-    total = np.bincount(one, weights=strength, minlength=entities)
-    scale = np.where(total > 0, total, 1) ** -0.5
-    weight = (strength * scale[one] * scale[other]).astype(np.float32)
-    vectors, values = _leading_eigenvectors(_SparseMatrix(offsets, other, weight), _DIMENSIONS)
+    matrix, known = _cooccurrence_matrix(graph)
+    vectors, values = _leading_eigenvectors(matrix, _DIMENSIONS)
     rows = (vectors * values.abs().sqrt()).numpy()
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    embedding = np.zeros((entities, _DIMENSIONS), dtype=np.float32)
-    embedding[:, : rows.shape[1]] = np.where(total[:, None] > 0, rows / (length + 1e-6), 0)
+    embedding = np.zeros((graph.entities, _DIMENSIONS), dtype=np.float32)
+    embedding[:, : rows.shape[1]] = np.where(known[:, None], rows / (length + 1e-6), 0)
     return embedding
 
 
@@ -48,15 +42,25 @@ def relation_profile(graph: TemporalGraph) -> tuple[NDArray[np.float32], NDArray
     Returns:
         Factors of the entities, float32 [entities, 16], and of the relations, float32 [2R, 16].
     """
-    base, n = graph.base, graph.relations.directed
-    source = np.repeat(np.arange(graph.entities, dtype=np.int64), np.diff(base.offsets))
-    relation = graph.relations.inverse(base.relation.astype(np.int64))
-    counts = np.bincount(source * n + relation, minlength=graph.entities * n).reshape(graph.entities, n)
+    columns, n = graph.base.columns, graph.relations.directed
+    inverse = graph.relations.inverse(np.arange(n, dtype=np.int32)).astype(np.int32)
+    counts = np.zeros((graph.entities, n), dtype=np.int64)
+    _count_relations(columns.offsets, columns.relation, read_only(inverse), counts)
     table = torch.from_numpy(np.log1p(counts).astype(np.float32))
     # The eigenvectors of the small Gram matrix are the right singular vectors.
     values, vectors = torch.linalg.eigh(table.T @ table)
     right = vectors[:, values.argsort(descending=True)[:_PROFILE_DIMENSIONS]]
     return (table @ right).numpy(), right.contiguous().numpy()
+
+
+@array_function()
+def _count_relations(
+    offsets: NDArray[np.int64], relation: NDArray[np.int32], inverse: NDArray[np.int32], counts: NDArray[np.int64]
+) -> None:
+    """Adds the edges of every entity to ``counts`` [entities, 2R], by the relation of which it is the object."""
+    for entity in range(len(offsets) - 1):
+        for edge in range(offsets[entity], offsets[entity + 1]):
+            counts[entity, inverse[relation[edge]]] += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +80,18 @@ class _SparseMatrix:
         arguments = self.offsets, self.column, self.weight, np.ascontiguousarray(table.numpy()), out
         parallel_for(split_range(len(out)), lambda _, low, high: _multiply(low, high, *arguments))
         return torch.from_numpy(out)
+
+
+def _cooccurrence_matrix(graph: TemporalGraph) -> tuple[_SparseMatrix, NDArray[np.bool_]]:
+    """The normalised co-occurrence matrix, and bool [entities]: which entities have edges."""
+    columns = graph.base.columns
+    offsets, other, times = _neighbours(columns.offsets, columns.target)
+    one = np.repeat(np.arange(graph.entities, dtype=np.int32), np.diff(offsets))
+    strength = np.log1p(times).astype(np.float32)
+    total = np.bincount(one, weights=strength, minlength=graph.entities)
+    scale = np.where(total > 0, total, 1) ** -0.5
+    weight = (strength * scale[one] * scale[other]).astype(np.float32)
+    return _SparseMatrix(offsets, other, weight), total > 0
 
 
 @array_function()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.config.base import Setting
-from fitcarl.core.arrays import with_empty_groups
+from fitcarl.core.arrays import Positions, with_empty_groups
 from fitcarl.data.calendar import MAX_SPAN
 from fitcarl.data.concepts import Concepts, concept_distribution
 from fitcarl.data.quadruples import Ids, Quadruples
@@ -285,12 +285,13 @@ def compute_statistics(
         names: Words of the entity names; none by default.
         setting: In the setting ``forecast``, paths of rules use facts before the query only.
     """
-    relations = graph.relations
-    both = background.both_directions(relations)
+    rule_rate, rule_tries, second_hop_rate = _rules(background, graph, seed, setting)
+    concept_probability = concept_distribution(background, concepts, graph.relations)
+    del background  # what follows reads the graph; callers that keep no reference need less memory
     cooccurrence_rate, pair_rate = _cooccurrence(graph, units_per_tick)
-    rule_rate, rule_tries, second_hop_rate = _rules(both, graph, seed, setting)
     entity_factors, relation_factors = relation_profile(graph)
-    index = event_index(graph)
+    embedding = entity_embedding(graph)
+    index = event_index(graph)  # last: it is larger than all before
     frequent_offsets, frequent = frequent_objects(index)
     return GraphStatistics(
         cooccurrence_rate=cooccurrence_rate,
@@ -299,9 +300,9 @@ def compute_statistics(
         rule_tries=rule_tries,
         second_hop_rate=second_hop_rate,
         concepts=concepts,
-        concept_probability=concept_distribution(background, concepts, relations),
+        concept_probability=concept_probability,
         excitation=_excitation(graph, units_per_tick),
-        embedding=entity_embedding(graph),
+        embedding=embedding,
         entity_factors=entity_factors,
         relation_factors=relation_factors,
         names=names or Names.empty(graph.entities),
@@ -335,7 +336,7 @@ def _cooccurrence(graph: TemporalGraph, units_per_tick: float) -> tuple[NDArray[
 
 
 def _rules(
-    both: Quadruples, graph: TemporalGraph, seed: int, setting: Setting
+    background: Quadruples, graph: TemporalGraph, seed: int, setting: Setting
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """``rule_rate``, ``rule_tries`` and ``second_hop_rate``, counted with background facts as queries.
 
@@ -345,9 +346,9 @@ def _rules(
     rng = np.random.default_rng(seed)
     tries, hits = (np.zeros(min(n**3, RULE_SLOTS)) for _ in range(2))
     pair_tries, pair_hits = np.zeros((n, n)), np.zeros((n, n))
-    chosen = rng.permutation(len(both))[:_RULE_QUERIES]
+    chosen = rng.permutation(2 * len(background))[:_RULE_QUERIES].copy()
     for low in range(0, len(chosen), _RULE_BATCH):
-        queries = both.take(chosen[low : low + _RULE_BATCH])
+        queries = _directed(background, chosen[low : low + _RULE_BATCH], graph)
         for _ in range(_FIRST_HOPS):
             # One random edge of the query entity; an edge to the answer would be a copy.
             start = graph.base.offsets[queries.subject]
@@ -372,6 +373,18 @@ def _rules(
     tries += _RULE_PRIOR
     share = np.log(np.divide(hits, tries, out=hits), out=hits)
     return share.astype(np.float32), log_tries, np.log(second_hop).astype(np.float32)
+
+
+def _directed(facts: Quadruples, position: Positions, graph: TemporalGraph) -> Quadruples:
+    """``facts.both_directions(graph.relations).take(position)``."""
+    found = facts.take(position % max(len(facts), 1))
+    turned, is_inverse = found.inverted(graph.relations), position >= len(facts)
+    return Quadruples(
+        np.where(is_inverse, turned.subject, found.subject),
+        np.where(is_inverse, turned.relation, found.relation),
+        np.where(is_inverse, turned.object, found.object),
+        found.time,
+    )
 
 
 def _pad_rows(table: NDArray[np.float32], extra: int) -> NDArray[np.float32]:

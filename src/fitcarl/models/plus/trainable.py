@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.schema import Config, PlusConfig
+from fitcarl.core.memory import release_memory
 from fitcarl.core.parallel import parallel_map, split_range
 from fitcarl.core.stages import stage
 from fitcarl.core.storage import Artifacts
 from fitcarl.core.tensors import array_of
 from fitcarl.data.concepts import Concepts
-from fitcarl.data.quadruples import Ids
+from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam, on_device, seeded
 from fitcarl.models.entity_vectors import EntityVectors
@@ -106,12 +107,14 @@ class PlusModel:
         if config.features.encoder:
             if processes.decide(not artifacts.exists("encoder")):
                 save_network("encoder", pretrain_encoder(config, preparation), preparation)
+                release_memory()
             encoder = on_device(load_encoder(config, context, artifacts), preparation.device)
         reach_used = config.setting == "forecast" and config.reach.used
         if reach_used and processes.decide(not artifacts.exists("reach")):
             save_network("reach", pretrain_reach(config, preparation), preparation)
         with stage("statistics"):
             statistics = count_for(config, context)
+            release_memory()
 
         def save_scaling() -> None:
             if not artifacts.exists("scaling"):
@@ -120,6 +123,7 @@ class PlusModel:
 
         with stage("scaling"):
             processes.on_first(save_scaling, artifacts.path("scaling"))
+            release_memory()
         statistics = statistics.with_parts(scaling=load_scaling(artifacts))
         with seeded(config.seed):
             model = cls(config, context, statistics, encoder, reach=load_reach(config, context, artifacts))
@@ -208,8 +212,9 @@ class PlusModel:
         index = {name: getattr(statistics, name) for name in EVENT_INDEX}  # that of a snapshot is never read
 
         def count(part: TemporalGraph) -> GraphStatistics:
-            arguments = part.background_facts(), part, statistics.concepts, statistics.units_per_tick
-            found = compute_statistics(*arguments, names=statistics.names.refit(part), setting=self._setting)
+            about = statistics.concepts, statistics.units_per_tick
+            names = statistics.names.refit(part)
+            found = compute_statistics(part.background_facts(), part, *about, names=names, setting=self._setting)
             return found.with_parts(**index)
 
         def restore(tick: int, arrays: dict[str, NDArray[Any]]) -> GraphStatistics | None:
@@ -248,6 +253,14 @@ class PlusModel:
         statistics = previous.with_parts(**index)
         return self._replace(graph, statistics, self.encoder, self.timeline.with_statistics(statistics))
 
+    def drop_background(self) -> None:
+        nothing = TemporalGraph.from_facts(Quadruples.empty(), 0, self._background.relations)
+        statistics = self.statistics.with_parts(**event_index(nothing))
+        no_rows = {name: getattr(statistics, name)[:0].copy() for name in ("embedding", "entity_factors")}
+        self._background, self.statistics, self._encoder_scorer = nothing, statistics.with_parts(**no_rows), None
+        self.snapshots = self._snapshots_of(nothing, self.statistics)
+        self.timeline = Timeline(self.statistics, self.snapshots)
+
     def refit_statistics(self, graph: TemporalGraph, concepts: Concepts | None = None) -> PlusModel:
         previous = self.statistics
         concepts = previous.concepts if concepts is None else concepts
@@ -270,8 +283,9 @@ class PlusModel:
     ) -> PlusModel:
         """The same weights with the statistics of another background."""
         previous = self.statistics
-        arguments = graph.background_facts(), graph, concepts, previous.units_per_tick
-        statistics = compute_statistics(*arguments, names=names, setting=self._setting)
+        statistics = compute_statistics(
+            graph.background_facts(), graph, concepts, previous.units_per_tick, names=names, setting=self._setting
+        )
         statistics = statistics.with_parts(scaling=previous.scaling)
         snapshots = self._snapshots_of(graph, statistics)
         other = self._replace(graph, statistics, encoder, Timeline(statistics, snapshots))

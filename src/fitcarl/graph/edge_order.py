@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fitcarl.core.arrays import Positions, offsets_of, read_only
 from fitcarl.core.compiled import array_function
 from fitcarl.core.parallel import parallel_for, split_range
+from fitcarl.core.sorting import sort_range
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.kernels import stable_order
 
@@ -100,7 +101,7 @@ def _sort_each(
     for entity in range(low, high):
         first, last = offsets[entity], offsets[entity + 1]
         if 1 < last - first <= long:
-            keys[first:last].sort()
+            sort_range(keys, first, last)
         for edge in range(first, last):
             found.target[edge] = keys[edge] & (1 << target_bits) - 1
             found.relation[edge] = (keys[edge] >> target_bits) & (1 << relation_bits) - 1

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fitcarl.core.compiled import array_function
 from fitcarl.core.parallel import parallel_for, split_range
+from fitcarl.core.sorting import sort_range
 from fitcarl.graph.temporal import TemporalGraph
 
 _DIMENSIONS = 64
@@ -28,7 +29,8 @@ def entity_embedding(graph: TemporalGraph) -> NDArray[np.float32]:
     """
     entities = graph.entities
     columns = graph.base.columns
-    offsets, other, times = _neighbours(columns.offsets, columns.target)
+    most = int(np.diff(columns.offsets).max(initial=0))
+    offsets, other, times = _neighbours(columns.offsets, columns.target, most)
     one = np.repeat(np.arange(entities, dtype=np.int32), np.diff(offsets))
     strength = np.log1p(times).astype(np.float32)
     total = np.bincount(one, weights=strength, minlength=entities)
@@ -80,15 +82,22 @@ class _SparseMatrix:
 
 @array_function()
 def _neighbours(
-    offsets: NDArray[np.int64], target: NDArray[np.int32]
+    offsets: NDArray[np.int64], target: NDArray[np.int32], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct targets of every entity, ascending: their offsets, the targets, and the number of edges of each."""
+    """The distinct targets of every entity, ascending: their offsets, the targets, and the number of edges of each.
+
+    ``most`` is the highest number of edges of an entity.
+    """
     starts = np.zeros_like(offsets)
+    targets = np.empty(most, dtype=np.int64)
     found, times = np.empty_like(target), np.zeros(len(target), dtype=np.int32)
     count = 0
     for entity in range(len(offsets) - 1):
-        targets = np.sort(target[offsets[entity] : offsets[entity + 1]])
-        for i in range(len(targets)):
+        first, edges = offsets[entity], offsets[entity + 1] - offsets[entity]
+        for i in range(edges):
+            targets[i] = target[first + i]
+        sort_range(targets, 0, edges)
+        for i in range(edges):
             if i == 0 or targets[i] != targets[i - 1]:
                 found[count] = targets[i]
                 count += 1

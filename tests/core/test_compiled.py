@@ -36,6 +36,31 @@ def _add_all(columns: Columns, value: float) -> None:
         position = _add(columns, position, value)
 
 
+@loop(inner=True)
+def _twice(values: np.ndarray, position: int) -> int:
+    return values[position] * 2
+
+
+@loop()
+def _twice_first(values: np.ndarray, index: np.ndarray) -> int:
+    return _twice(values, 0) + _twice(values, index[0])
+
+
+def test_an_inner_loop_can_be_called_from_python_too() -> None:
+    values, index = np.array([3, 4]), np.array([1], dtype=np.int32)
+    assert _twice_first(values, index) == 14
+    assert [_twice(values, position) for position in (0, 1, 1)] == [6, 8, 8]
+    assert _twice_first(values, index) == 14
+
+
+def test_an_inner_loop_is_compiled_once_for_all_integers() -> None:
+    values = np.array([3, 4])
+    for kind in (np.int8, np.int32, np.int64):
+        assert _twice_first(values, np.array([1], dtype=kind)) == 14
+    assert len(_twice.overloads) == 1
+    assert len(_twice_first.overloads) == 3
+
+
 def test_a_loop_writes_to_its_arguments() -> None:
     columns = Columns(np.arange(4.0), np.zeros(4))
     before = [sys.getrefcount(array) for array in columns]

@@ -15,9 +15,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numba
 from numba import njit
 
 _log = logging.getLogger(__name__)
+
+_types: Any = numba.types
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
@@ -28,28 +31,36 @@ _PROBLEMS: dict[str, str | None] = {}
 """File → why its functions cannot be cached."""
 
 
-def loop(**options: Any) -> Callable[[Loop], Loop]:
+def loop(*, inner: bool = False, **options: Any) -> Callable[[Loop], Loop]:
     """Compiles a function that reads and writes elements of its arguments and creates no arrays.
 
     References to arrays are not counted: the caller holds all of them. Counting would take most of the time of a short
     function whose arguments are tuples of many arrays.
 
     Args:
+        inner: Whether it is called by compiled functions only; see ``array_function``.
         options: Further options of ``numba.njit``.
     """
-    return array_function(_nrt=False, **options)
+    return array_function(inner=inner, _nrt=False, **options)
 
 
-def array_function(**options: Any) -> Callable[[Loop], Loop]:
+def array_function(*, inner: bool = False, **options: Any) -> Callable[[Loop], Loop]:
     """Compiles a function of arrays that may create arrays.
 
     Args:
+        inner: Whether it is called by compiled functions only. The code that converts the arguments of a call from
+            Python is left out then: with tuples of many arrays it is longer than the function. A call from Python, as
+            in tests, works nevertheless, but compiles the function once more.
         options: Further options of ``numba.njit``.
     """
 
     def compile_function(function: Loop) -> Loop:
         problem = _problem_of(function)
-        compiled: Any = njit(cache=problem is None, nogil=True, **options)(function)
+        entries: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+        compiled: Any = njit(cache=problem is None, nogil=True, **entries, **options)(function)
+        _compile_once_for_all_integers(compiled)
+        if inner:
+            _compile_again_for_python(compiled, options)
         if problem is None:
             _tolerate_disk_errors(compiled._cache)
         else:
@@ -141,6 +152,39 @@ def _only_own_group(found: os.stat_result) -> bool:
         return group.gr_name == pwd.getpwuid(os.geteuid()).pw_name and set(group.gr_mem) <= {group.gr_name}
     except KeyError:
         return False
+
+
+def _compile_once_for_all_integers(compiled: Any) -> None:
+    """Lets compiled callers pass integers as int64 only.
+
+    Otherwise there would be one version for every constant and width that an integer argument has somewhere, or seems
+    to have while the types of a caller are inferred. Results are the same: int32 is int64 in every sum or product.
+    """
+    call_template = compiled.get_call_template
+
+    def get_call_template(arguments: Any, keywords: dict[str, Any]) -> Any:
+        wide = {name: _widened(kind) for name, kind in keywords.items()}
+        return call_template(tuple(_widened(kind) for kind in arguments), wide)
+
+    compiled.get_call_template = get_call_template
+
+
+def _widened(kind: Any) -> Any:
+    """int64 for signed integers and their constants; other types as they are."""
+    plain = _types.unliteral(kind)
+    return _types.int64 if isinstance(plain, _types.Integer) and plain.signed else plain
+
+
+def _compile_again_for_python(compiled: Any, options: dict[str, Any]) -> None:
+    """Lets Python call a function that was compiled without an entry for Python: a call without one would crash."""
+    twin: Any = njit(nogil=True, **options)(compiled.py_func)
+
+    def add_overload(result: Any) -> None:
+        """Keeps the code for compiled callers, but not as something to be called from Python."""
+        compiled.overloads[tuple(result.signature.args)] = result
+
+    compiled.add_overload = add_overload
+    compiled._compile_for_args = twin._compile_for_args
 
 
 def _tolerate_disk_errors(cache: Any) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.compiled import array_function
+from fitcarl.core.compiled import array_function, loop
 from fitcarl.graph.kernels import lower_bound
 
 
-@array_function()
+@loop(inner=True)
 def _is_in(values: NDArray[np.int32], low: int, high: int, value: int) -> bool:
     """Whether a value is in the ascending part ``low:high`` of an array."""
     position = lower_bound(values, low, high, value)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fitcarl.core.arrays import Positions, offsets_of, read_only
 from fitcarl.core.compiled import array_function
 from fitcarl.core.parallel import parallel_for, split_range
+from fitcarl.core.sorting import sort_range
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.kernels import stable_order
 
@@ -144,5 +145,5 @@ def _sort_blocks(
         for entity in range(begin, end):
             first, last = offsets[entity], offsets[entity + 1]
             if last - first <= long:
-                keys[first:last].sort()
+                sort_range(keys, first, last)
                 _split(keys, first, last, widths, found)

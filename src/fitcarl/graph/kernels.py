@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.compiled import array_function, loop
+from fitcarl.core.sorting import sort_range
 
 ADAPTIVE, NEAREST, RANDOM = 0, 1, 2
 
@@ -76,14 +77,14 @@ class ActionColumns(NamedTuple):
     edge: NDArray[np.int64]
 
 
-@loop()
+@loop(inner=True)
 def inverse_relation(relation: int, directed_count: int) -> int:
     """The inverse of a relation among ``directed_count`` = 2R directed ones: ``RelationIds.inverse`` for kernels."""
     half = directed_count // 2
     return relation + half if relation < half else relation - half
 
 
-@loop()
+@loop(inner=True)
 def lower_bound(values: NDArray[np.integer[Any]], low: int, high: int, value: int) -> int:
     """The first position in the ascending ``values[low:high]`` that is not below ``value``; ``high`` if none is."""
     while low < high:
@@ -106,7 +107,7 @@ def lower_bounds(
     return out
 
 
-@loop()
+@loop(inner=True)
 def patched_range(patches: PatchColumns, query: int, group: int, groups: int, low: int, high: int) -> tuple[int, int]:
     """The range of a group that a query reads: its patch if there is one, otherwise ``low:high``."""
     if len(patches.key) > 0:
@@ -188,8 +189,8 @@ def find_edges(
     return found
 
 
-@array_function()
-def keep_smallest(keys: NDArray[np.int64], count: int, size: int) -> int:
+@loop(inner=True)
+def keep_smallest(keys: NDArray[Any], count: int, size: int) -> Any:
     """Moves the ``size`` smallest of ``keys[:count]`` to the front and returns the largest of them (quickselect)."""
     low, high, position = 0, count - 1, size - 1
     while low < high:
@@ -220,7 +221,7 @@ def keep_smallest(keys: NDArray[np.int64], count: int, size: int) -> int:
     return keys[position]
 
 
-@array_function()
+@loop(inner=True)
 def _hash(a: np.uint64, b: np.uint64) -> np.uint64:
     """A 64-bit hash of two words."""
     x = a ^ (b * np.uint64(0x9E3779B97F4A7C15))
@@ -231,7 +232,7 @@ def _hash(a: np.uint64, b: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(32))
 
 
-@array_function()
+@loop(inner=True)
 def _state_hash(seed: int, states: StateColumns, state: int) -> np.uint64:
     """Depends on the state only, so that a state has the same random actions in every batch."""
     times = np.uint64(np.uint32(states.query_time[state])) << np.uint64(32)
@@ -239,7 +240,7 @@ def _state_hash(seed: int, states: StateColumns, state: int) -> np.uint64:
     return _hash(_hash(np.uint64(seed), np.uint64(states.entity[state])), times)
 
 
-@array_function()
+@loop(inner=True)
 def _push_edges(
     keys: NDArray[np.int64],
     count: int,
@@ -276,7 +277,7 @@ def _push_edges(
     return count, bound
 
 
-@array_function()
+@loop(inner=True)
 def _write_action(
     out: ActionColumns, state: int, column: int, edges: EdgeColumns, edge: int, first_number: int
 ) -> None:
@@ -303,7 +304,7 @@ def select_actions(
         if count > size:
             keep_smallest(keys, count, size)
             count = size
-        keys[:count].sort()
+        sort_range(keys, 0, count)
         for column in range(count):
             position = keys[column] & 0xFFFFFFFF
             if position < high - low:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -213,10 +214,19 @@ def test_every_accumulator_is_read_by_exactly_one_feature(accumulator: Accumulat
 
 def with_statistics(**change: Callable[[Floats], Floats]) -> Callable[[FeatureInputs], FeatureInputs]:
     def apply(inputs: FeatureInputs) -> FeatureInputs:
-        parts = {name: function(getattr(inputs.statistics, name)) for name, function in change.items()}
-        return inputs._replace(statistics=inputs.statistics._replace(**parts))
+        statistics = inputs.statistics
+        for name, function in change.items():
+            statistics = with_column(statistics, name.split("__"), function)
+        return inputs._replace(statistics=statistics)
 
     return apply
+
+
+def with_column(columns: Any, path: list[str], function: Callable[[Floats], Floats]) -> Any:
+    """A named tuple with one of its columns changed, which may be in a nested tuple."""
+    first, *rest = path
+    part = getattr(columns, first)
+    return columns._replace(**{first: with_column(part, rest, function) if rest else function(part)})
 
 
 def with_encoder(support_only: float, with_events: float) -> Callable[[FeatureInputs], FeatureInputs]:
@@ -241,12 +251,13 @@ def twice(values: Floats) -> Floats:
 
 def named_like_entity_4(inputs: FeatureInputs) -> FeatureInputs:
     """The query entity, whose row is the last one, gets the words of entity 4."""
-    statistics = inputs.statistics
-    words = statistics.word_ids[statistics.word_offsets[4] : statistics.word_offsets[5]]
-    offsets = statistics.word_offsets.copy()
+    names = inputs.statistics.names
+    words = names.word_ids[names.word_offsets[4] : names.word_offsets[5]]
+    offsets = names.word_offsets.copy()
     offsets[-1] += len(words)
-    ids = np.concatenate([statistics.word_ids, words])
-    return inputs._replace(statistics=statistics._replace(word_offsets=offsets, word_ids=ids))
+    ids = np.concatenate([names.word_ids, words])
+    named = names._replace(word_offsets=offsets, word_ids=ids)
+    return inputs._replace(statistics=inputs.statistics._replace(names=named))
 
 
 def same(inputs: FeatureInputs) -> FeatureInputs:
@@ -262,16 +273,24 @@ FROM_FACTS = {"degree", "inverse_count", "relation_objects", "neighbour_degree"}
 CHANGES: dict[
     str, tuple[Callable[[FeatureInputs], FeatureInputs], Callable[[FeatureInputs], FeatureInputs], set[str]]
 ] = {
-    "decay": (same, with_statistics(decay=lambda table: table / 2), {"activity_1", "activity_7", "activity_60"}),
+    "decay": (
+        same,
+        with_statistics(search__decay=lambda table: table / 2),
+        {"activity_1", "activity_7", "activity_60"},
+    ),
     "excitation": (same, with_statistics(excitation_rate=lambda table: table * 2), {"excitation"}),
-    "embedding": (same, with_statistics(embedding=rotated), {"similarity_max", "similarity_mean"}),
+    "embedding": (same, with_statistics(search__embedding=rotated), {"similarity_max", "similarity_mean"}),
     "profile": (same, with_statistics(relation_factors=lambda rows: rows * 3), {"relation_profile"}),
-    "pair rate": (same, with_statistics(pair_rate=lambda table: table + 1), {"support_relation_fit"}),
-    "word weight": (same, with_statistics(word_weight=lambda weight: weight**2), {"support_words"}),
-    "affinity": (same, with_statistics(affinity=lambda table: table + 1), {"place_affinity"}),
-    "role fit": (same, with_statistics(role_fit=lambda table: table + 1), {"role_fit"}),
-    "concepts": (same, with_statistics(concept_probability=lambda table: table / 2), {"concept_fit"}),
-    "place": (same, with_statistics(place=lambda place: np.where(place == 0, 1, place).astype(np.int32)), PLACES),
+    "pair rate": (same, with_statistics(search__rates__pair_rate=lambda table: table + 1), {"support_relation_fit"}),
+    "word weight": (same, with_statistics(names__word_weight=lambda weight: weight**2), {"support_words"}),
+    "affinity": (same, with_statistics(names__affinity=lambda table: table + 1), {"place_affinity"}),
+    "role fit": (same, with_statistics(names__role_fit=lambda table: table + 1), {"role_fit"}),
+    "concepts": (same, with_statistics(concepts__probability=lambda table: table / 2), {"concept_fit"}),
+    "place": (
+        same,
+        with_statistics(names__place=lambda place: np.where(place == 0, 1, place).astype(np.int32)),
+        PLACES,
+    ),
     "query name": (same, named_like_entity_4, {"query_words"}),
     "support time": (same, with_queries(support_time=lambda time: time + 1), {"support_gap"}),
     "support size": (

@@ -68,7 +68,7 @@ def test_number_of_objects_counts_those_seen_before_a_tick(before: int) -> None:
     edges = graph.base.edges()
     relation = np.arange(graph.relations.directed, dtype=np.int32)
     limits = np.full(len(relation), before, dtype=np.int32)
-    counted = count_objects(kernel_statistics(statistics), np.arange(len(relation)), relation, limits)
+    counted = count_objects(kernel_statistics(statistics).search.objects, np.arange(len(relation)), relation, limits)
     seen = edges.time < before
     assert counted.tolist() == [len(np.unique(edges.object[seen & (edges.relation == r)])) for r in relation]
 

@@ -152,7 +152,7 @@ def _query_features(statistics: GraphStatistics, queries: Queries, support: Padd
     facts = np.maximum(known.sum(1), 1)
     number = read_only(np.arange(len(queries)))
     asked = number, read_only(queries.relation), read_only(queries.visible_before)
-    objects = count_objects(kernel_statistics(statistics), *asked)
+    objects = count_objects(kernel_statistics(statistics).search.objects, *asked)
     return np.stack([best, np.log1p(objects), np.log(facts), np.log1p(nearest)], axis=1).astype(np.float32)
 
 
@@ -205,9 +205,10 @@ def _describe(
 ) -> None:
     """Fills the columns of the entities that the actions lead to."""
     flat = out.reshape(-1, out.shape[-1])
+    arrays = kernel_statistics(statistics)
     arguments: tuple[Any, ...] = (
         *(read_only(part) for part in (queries.relation, queries.time, query, entity)),
-        *(kernel_statistics(statistics), graph.base.columns, read_only(queries.visible_before)),
+        *(arrays.search.objects, arrays.concepts, graph.base.columns, read_only(queries.visible_before)),
         *(statistics.activity_scales, flat),
     )
     parallel_for(split_range(len(query)), lambda _, low, high: describe_entities(low, high, *arguments))

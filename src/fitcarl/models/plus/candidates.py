@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +20,23 @@ from fitcarl.models.plus.features.accumulate import Accumulator, new_workspace
 from fitcarl.models.plus.features.collect import collect
 from fitcarl.models.plus.features.inputs import (
     EncoderScores,
+    EventColumns,
     FeatureInputs,
     KernelStatistics,
+    NameColumns,
     QueryBatch,
+    RelationEvents,
+    RelationRates,
+    SearchStatistics,
 )
 from fitcarl.models.plus.features.normalise import normalised_features
+from fitcarl.models.plus.kernels import ConceptColumns, ObjectColumns
 from fitcarl.models.plus.reach.network import ReachNetwork, reach_features
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.support import PaddedSupport, SupportFacts, query_support
 from fitcarl.tasks.task import Queries
+
+_Columns = TypeVar("_Columns", RelationRates, ObjectColumns, RelationEvents, EventColumns)
 
 _QUERIES_PER_THREAD = 4
 """Least number of queries for which another thread collects candidates."""
@@ -110,14 +119,14 @@ def feature_inputs(
     accumulators = np.empty((len(queries), width, len(Accumulator)), dtype=np.float32)
     log_probs = np.empty((len(queries), width, 2), dtype=np.float32)
     arguments = (
-        *(batch, base, graph.overlay.columns, arrays, scores),
+        *(batch, base, graph.overlay.columns, arrays.search, scores),
         read_only_arrays(statistics.scaling.preselection_arrays()),
         *(shortlist.size, shortlist.sampled, shortlist.seed),
     )
     most_facts = int(facts.counts.max(initial=0))
 
     def fill(_: int, low: int, high: int) -> None:
-        found = new_workspace(graph.entities, most_facts, scores.top.shape[1])
+        found = new_workspace(graph.entities, most_facts, scores.top.shape[1], arrays.search.embedding.shape[1])
         collect(low, high, *arguments, found, counts, entity, weight, accumulators, log_probs)
 
     parallel_for(split_range(len(queries), _QUERIES_PER_THREAD), fill)
@@ -163,18 +172,36 @@ def _query_batch(facts: SupportFacts, queries: Queries) -> QueryBatch:
 
 def kernel_statistics(statistics: GraphStatistics) -> KernelStatistics:
     """The arrays that kernels read."""
-    concepts, names = statistics.concepts, statistics.names
-    same = {name: getattr(statistics, name) for name in KernelStatistics._fields if hasattr(statistics, name)}
+    names = statistics.names
+    search = SearchStatistics(
+        rates=_columns(RelationRates, statistics),
+        objects=_columns(ObjectColumns, statistics),
+        relation_events=_columns(RelationEvents, statistics),
+        events=_columns(EventColumns, statistics),
+        embedding=statistics.embedding,
+        decay=statistics.decay,
+        units_per_tick=statistics.units_per_tick,
+        max_objects=statistics.max_objects,
+    )
     arrays = KernelStatistics(
-        **same,
-        concept_offsets=concepts.offsets,
-        concept_ids=concepts.ids,
-        word_offsets=names.offsets,
-        word_ids=names.words,
-        word_weight=names.weight,
-        place=names.place,
-        role=names.role,
-        affinity=names.affinity,
-        role_fit=names.role_fit,
+        search=search,
+        concepts=ConceptColumns(statistics.concepts.offsets, statistics.concepts.ids, statistics.concept_probability),
+        names=NameColumns(
+            word_offsets=names.offsets,
+            word_ids=names.words,
+            word_weight=names.weight,
+            place=names.place,
+            role=names.role,
+            affinity=names.affinity,
+            role_fit=names.role_fit,
+        ),
+        entity_factors=statistics.entity_factors,
+        relation_factors=statistics.relation_factors,
+        excitation_rate=statistics.excitation_rate,
     )
     return read_only_arrays(arrays)
+
+
+def _columns(kind: type[_Columns], statistics: GraphStatistics) -> _Columns:
+    """A named tuple of the attributes with the names of its fields."""
+    return kind(*(getattr(statistics, name) for name in kind._fields))

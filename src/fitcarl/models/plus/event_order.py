@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.compiled import array_function
+from fitcarl.core.sorting import sort_range
 from fitcarl.data.quadruples import Ids
 from fitcarl.graph.kernels import EdgeColumns
 from fitcarl.models.plus.kernels import Ints, Longs
@@ -117,7 +118,7 @@ def edges_by_pair(edges: EdgeColumns) -> tuple[Longs, Ids, Ids]:
             if edges.target[edge] != entity:
                 keys[used] = np.int64(edges.target[edge]) << 32 | edge - low
                 used += 1
-        keys[:used].sort()
+        sort_range(keys, 0, used)
         for i in range(used):
             if i == 0 or keys[i] >> 32 != keys[i - 1] >> 32:
                 offsets[pairs] = count

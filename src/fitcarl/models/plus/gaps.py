@@ -21,7 +21,7 @@ WIDTHS: NDArray[np.float64] = np.array([*_SIDE[::-1], 1.0, *_SIDE])
 """float64 [BUCKETS]: time units that fall into each bucket."""
 
 
-@loop()
+@loop(inner=True)
 def gap_bucket(gap: float) -> int:
     """The bucket of a signed gap in time units: ``SAME_TICK`` is gap 0, lower buckets are negative gaps."""
     size = abs(gap)

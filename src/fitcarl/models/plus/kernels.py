@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.compiled import array_function, loop
-from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
+from fitcarl.graph.kernels import EdgeColumns, PatchColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.gaps import BUCKETS, gap_bucket
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Bytes = NDArray[np.int8]
+
+
+class ObjectColumns(NamedTuple):
+    """The pairs (r, o) of relations and their objects, and the times of their facts; see ``GraphStatistics``."""
+
+    relation_offsets: Longs
+    object_entity: Ints
+    object_first: Ints
+    object_offsets: Longs
+    object_times: Ints
+    object_patches: PatchColumns
+
+
+class ConceptColumns(NamedTuple):
+    """The concepts of entities as ragged rows, and how probable each is for an object of a relation."""
+
+    offsets: Longs
+    ids: Ints
+    probability: Floats
+
 
 _CUTOFF = 6
 """Time scales beyond which exp(-gap / scale) is left out of a sum."""
@@ -148,7 +168,7 @@ def count_rules(
                 pair_hits[relation[i, a], query_relation[i]] += 1
 
 
-@loop()
+@loop(inner=True)
 def visible_end(times: Ints, low: int, high: int, before: int) -> int:
     """The end of the ascending times[low:high] strictly before a tick."""
     if low < high and times[high - 1] >= before:
@@ -156,52 +176,52 @@ def visible_end(times: Ints, low: int, high: int, before: int) -> int:
     return high
 
 
-@loop()
-def visible_times(statistics: Any, query: int, position: int, before: int) -> tuple[int, int]:
+@loop(inner=True)
+def visible_times(objects: ObjectColumns, query: int, position: int, before: int) -> tuple[int, int]:
     """The range of ``object_times`` of a pair (r, o) strictly before a tick; empty if it has not occurred yet."""
-    low, high = statistics.object_offsets[position], statistics.object_offsets[position + 1]
-    pairs = len(statistics.object_offsets) - 1
-    low, high = patched_range(statistics.object_patches, query, position, pairs, low, high)
-    return low, visible_end(statistics.object_times, low, high, before)
+    low, high = objects.object_offsets[position], objects.object_offsets[position + 1]
+    pairs = len(objects.object_offsets) - 1
+    low, high = patched_range(objects.object_patches, query, position, pairs, low, high)
+    return low, visible_end(objects.object_times, low, high, before)
 
 
-@loop()
-def find_pair(statistics: Any, relation: int, entity: int) -> int:
+@loop(inner=True)
+def find_pair(objects: ObjectColumns, relation: int, entity: int) -> int:
     """The position of the pair (r, o); -1 if there is none."""
-    first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
-    position = lower_bound(statistics.object_entity, first, end, entity)
-    return position if position < end and statistics.object_entity[position] == entity else -1
+    first, end = objects.relation_offsets[relation], objects.relation_offsets[relation + 1]
+    position = lower_bound(objects.object_entity, first, end, entity)
+    return position if position < end and objects.object_entity[position] == entity else -1
 
 
-@loop()
-def visible_objects(statistics: Any, relation: int, before: int) -> int:
+@loop(inner=True)
+def visible_objects(objects: ObjectColumns, relation: int, before: int) -> int:
     """The number of distinct objects of a relation strictly before a tick; hidden facts of single queries count."""
-    first, end = statistics.relation_offsets[relation], statistics.relation_offsets[relation + 1]
-    return lower_bound(statistics.object_first, first, end, before) - first
+    first, end = objects.relation_offsets[relation], objects.relation_offsets[relation + 1]
+    return lower_bound(objects.object_first, first, end, before) - first
 
 
 @array_function()
-def count_objects(statistics: Any, query: Longs, relation: Ints, before: Ints) -> Longs:
+def count_objects(objects: ObjectColumns, query: Longs, relation: Ints, before: Ints) -> Longs:
     """int64 [queries]: the number of distinct objects of each relation strictly before a tick.
 
     ``query`` [queries] are their positions in the batch.
     """
     count = np.empty(len(relation), dtype=np.int64)
-    patches, pairs = statistics.object_patches, len(statistics.object_offsets) - 1
+    patches, pairs = objects.object_patches, len(objects.object_offsets) - 1
     for i in range(len(relation)):
-        count[i] = visible_objects(statistics, relation[i], before[i])
+        count[i] = visible_objects(objects, relation[i], before[i])
     for patch in range(len(patches.key)):  # pairs of which a query does not see some facts
         q, position = patches.key[patch] // pairs, patches.key[patch] % pairs
         for i in range(len(relation)):
-            first, end = statistics.relation_offsets[relation[i]], statistics.relation_offsets[relation[i] + 1]
+            first, end = objects.relation_offsets[relation[i]], objects.relation_offsets[relation[i] + 1]
             if query[i] == q and first <= position < end:
-                whole = statistics.object_times[statistics.object_offsets[position]] < before[i]
+                whole = objects.object_times[objects.object_offsets[position]] < before[i]
                 low, high = patches.low[patch], patches.high[patch]
-                count[i] -= whole and not (low < high and statistics.object_times[low] < before[i])
+                count[i] -= whole and not (low < high and objects.object_times[low] < before[i])
     return count
 
 
-@loop()
+@loop(inner=True)
 def _decayed_count(times: Ints, low: int, high: int, query_time: int, scale: float) -> float:
     """Σ exp(-|t - query_time| / scale) over the ascending times[low:high], without those beyond ``_CUTOFF`` scales."""
     total = 0.0
@@ -221,7 +241,8 @@ def describe_entities(
     query_time: Ints,
     query: Longs,
     entity: Ints,
-    statistics: Any,
+    objects: ObjectColumns,
+    concepts: ConceptColumns,
     edges: EdgeColumns,
     visible_before: Ints,
     scales: Floats,
@@ -234,20 +255,20 @@ def describe_entities(
     for i in range(low, high):
         q = query[i]
         node = entity[i]
-        position = find_pair(statistics, relation[q], node)
+        position = find_pair(objects, relation[q], node)
         if position >= 0:
-            first, end = visible_times(statistics, q, position, visible_before[q])
+            first, end = visible_times(objects, q, position, visible_before[q])
             if end > first:
                 out[i, 0] = np.log1p(end - first)
                 for s in range(3):
-                    decayed = _decayed_count(statistics.object_times, first, end, query_time[q], scales[s])
+                    decayed = _decayed_count(objects.object_times, first, end, query_time[q], scales[s])
                     out[i, 1 + s] = np.log(decayed + 0.01) + 4.6
                 out[i, 6] = 1.0
         low_edge, high_edge = visible_edges(edges, q, node, visible_before[q])
         out[i, 4] = np.log1p(high_edge - low_edge)
         total = 0.0
-        for c in range(statistics.concept_offsets[node], statistics.concept_offsets[node + 1]):
-            total += statistics.concept_probability[relation[q], statistics.concept_ids[c]]
+        for c in range(concepts.offsets[node], concepts.offsets[node + 1]):
+            total += concepts.probability[relation[q], concepts.ids[c]]
         out[i, 5] = total
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from fitcarl.core.arrays import read_only
 from fitcarl.core.compiled import array_function
 from fitcarl.core.parallel import parallel_for, split_range
+from fitcarl.core.sorting import sort_range
 from fitcarl.graph.temporal import TemporalGraph
 
 _DIMENSIONS = 64
@@ -85,7 +86,8 @@ class _SparseMatrix:
 def _cooccurrence_matrix(graph: TemporalGraph) -> tuple[_SparseMatrix, NDArray[np.bool_]]:
     """The normalised co-occurrence matrix, and bool [entities]: which entities have edges."""
     columns = graph.base.columns
-    offsets, other, times = _neighbours(columns.offsets, columns.target)
+    most = int(np.diff(columns.offsets).max(initial=0))
+    offsets, other, times = _neighbours(columns.offsets, columns.target, most)
     one = np.repeat(np.arange(graph.entities, dtype=np.int32), np.diff(offsets))
     strength = np.log1p(times).astype(np.float32)
     total = np.bincount(one, weights=strength, minlength=graph.entities)
@@ -96,15 +98,22 @@ def _cooccurrence_matrix(graph: TemporalGraph) -> tuple[_SparseMatrix, NDArray[n
 
 @array_function()
 def _neighbours(
-    offsets: NDArray[np.int64], target: NDArray[np.int32]
+    offsets: NDArray[np.int64], target: NDArray[np.int32], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct targets of every entity, ascending: their offsets, the targets, and the number of edges of each."""
+    """The distinct targets of every entity, ascending: their offsets, the targets, and the number of edges of each.
+
+    ``most`` is the highest number of edges of an entity.
+    """
     starts = np.zeros_like(offsets)
+    targets = np.empty(most, dtype=np.int64)
     found, times = np.empty_like(target), np.zeros(len(target), dtype=np.int32)
     count = 0
     for entity in range(len(offsets) - 1):
-        targets = np.sort(target[offsets[entity] : offsets[entity + 1]])
-        for i in range(len(targets)):
+        first, edges = offsets[entity], offsets[entity + 1] - offsets[entity]
+        for i in range(edges):
+            targets[i] = target[first + i]
+        sort_range(targets, 0, edges)
+        for i in range(edges):
             if i == 0 or targets[i] != targets[i - 1]:
                 found[count] = targets[i]
                 count += 1

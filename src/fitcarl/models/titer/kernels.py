@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.compiled import array_function
+from fitcarl.core.sorting import sort_range
 
 Floats = NDArray[np.floating[Any]]
 
@@ -163,7 +164,7 @@ def best_ends(
                 out_entity[end] = e
                 end += 1
             best[e] = max(best[e], score[q, p])
-        out_entity[start:end].sort()
+        sort_range(out_entity, start, end)
         for i in range(start, end):
             out_score[i] = best[out_entity[i]]
             best[out_entity[i]] = -np.inf

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fitcarl.core.arrays import Positions, spans
+from fitcarl.core.arrays import Positions, read_only, spans
 from fitcarl.graph.kernels import count_visible, lower_bounds
 from fitcarl.models.plus.features import accumulate
 
@@ -37,7 +37,9 @@ class PeerFacts:
         shot = np.repeat(np.arange(len(links)), [len(part) for part in links])
         shared = np.concatenate([np.empty(0, np.int64), *links])
         peer = base.target[shared]
-        visible = count_visible(base.columns, np.zeros(len(peer), np.int64), peer, np.full_like(peer, trace.before))
+        before = np.full_like(peer, trace.before)
+        query = np.zeros(len(peer), dtype=np.int64)
+        visible = count_visible(base.columns, read_only(query), read_only(peer), read_only(before))
         decay = np.exp(-np.abs(base.time[shared] - facts.time[shot]) * units / accumulate.SIMILAR_DECAY)
         begin = base.offsets[peer]
         end = begin + visible

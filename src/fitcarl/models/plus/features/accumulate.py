@@ -15,9 +15,26 @@ import numpy as np
 from fitcarl.core.compiled import loop
 from fitcarl.graph.kernels import EdgeColumns, inverse_relation, lower_bound, patched_range, visible_edges
 from fitcarl.models.plus.event_index import FREQUENT_OBJECTS, MAX_OBJECTS
-from fitcarl.models.plus.features.inputs import DECAY_SCALES, EncoderScores, KernelStatistics, QueryBatch
+from fitcarl.models.plus.features.inputs import (
+    DECAY_SCALES,
+    EncoderScores,
+    EventColumns,
+    QueryBatch,
+    RelationEvents,
+    RelationRates,
+)
 from fitcarl.models.plus.gaps import gap_bucket, ticks_within
-from fitcarl.models.plus.kernels import Bytes, Floats, Ints, Longs, find_pair, rule_slot, visible_objects, visible_times
+from fitcarl.models.plus.kernels import (
+    Bytes,
+    Floats,
+    Ints,
+    Longs,
+    ObjectColumns,
+    find_pair,
+    rule_slot,
+    visible_objects,
+    visible_times,
+)
 
 
 class Accumulator(IntEnum):
@@ -99,15 +116,26 @@ class Workspace(NamedTuple):
     """float32 [slots, accumulators]."""
     used: Longs
     """int64 [1]: number of used slots."""
+    score: Floats
+    """float64 [slots]: preselection scores."""
+    against: Floats
+    """float64 [slots]: scores with the opposite sign, in any order."""
+    order: Longs
+    """int64 [slots]: slots, best first."""
+    log_probs: Floats
+    """float32 [slots, 2]: values of the encoder."""
+    direction: Floats
+    """float32 [dim]: the mean embedding of the support entities, scaled to length 1."""
 
 
-def new_workspace(entities: int, support_facts: int, from_encoder: int) -> Workspace:
+def new_workspace(entities: int, support_facts: int, from_encoder: int, dim: int) -> Workspace:
     """An empty workspace, large enough for one query.
 
     Args:
         entities: Number of entities.
         support_facts: Maximum number of support facts of a query.
         from_encoder: Entities that the encoder lists.
+        dim: Numbers per entity of the spectral embedding.
     """
     per_fact = 1 + 4 * EDGES_PER_SIDE + 2 * SIMILAR * SIMILAR_EDGES
     others = max(MAX_OBJECTS, FREQUENT_OBJECTS + 2 * RELATION_EVENTS) + 2 * EVENTS_PER_SIDE + from_encoder
@@ -119,10 +147,15 @@ def new_workspace(entities: int, support_facts: int, from_encoder: int) -> Works
         pair=np.zeros(slots, dtype=np.int32),
         acc=np.zeros((slots, len(Accumulator)), dtype=np.float32),
         used=np.zeros(1, dtype=np.int64),
+        score=np.empty(slots),
+        against=np.empty(slots),
+        order=np.empty(slots, dtype=np.int64),
+        log_probs=np.empty((slots, 2), dtype=np.float32),
+        direction=np.zeros(dim, dtype=np.float32),
     )
 
 
-@loop()
+@loop(inner=True)
 def slot_of(entity: int, found: Workspace) -> int:
     """The slot of an entity, which is new if it has none yet."""
     slot = found.slot[entity] - 1
@@ -134,8 +167,8 @@ def slot_of(entity: int, found: Workspace) -> int:
     return slot
 
 
-@loop()
-def list_candidate(entity: int, found: Workspace, state: int = LISTED) -> int:
+@loop(inner=True)
+def list_candidate(entity: int, found: Workspace, state: int) -> int:
     """Lists an entity as a candidate unless it is one already; returns its slot."""
     slot = slot_of(entity, found)
     if found.state[slot] == NOT_LISTED:
@@ -143,7 +176,7 @@ def list_candidate(entity: int, found: Workspace, state: int = LISTED) -> int:
     return slot
 
 
-@loop()
+@loop(inner=True)
 def clear(found: Workspace) -> None:
     """Removes all entities."""
     for slot in range(found.used[0]):
@@ -155,17 +188,17 @@ def clear(found: Workspace) -> None:
     found.used[0] = 0
 
 
-@loop()
-def from_support(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
+@loop(inner=True)
+def from_support(queries: QueryBatch, q: int, rates: RelationRates, units_per_tick: float, found: Workspace) -> None:
     """Entities of the support facts, with the rates at which such facts come with r_q for the same pair."""
     r, query_time, acc = queries.relation[q], queries.time[q], found.acc
-    inverse = inverse_relation(r, statistics.pair_rate.shape[0])
+    inverse = inverse_relation(r, rates.pair_rate.shape[0])
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
         relation = queries.support_relation[k]
-        gap = (query_time - queries.support_time[k]) * statistics.units_per_tick
-        other = list_candidate(queries.support_entity[k], found)
-        acc[other, Accumulator.COOCCURRENCE] += math.exp(statistics.cooccurrence_rate[gap_bucket(gap), relation, r])
-        pair_rate = math.exp(statistics.pair_rate[relation, r])
+        gap = (query_time - queries.support_time[k]) * units_per_tick
+        other = list_candidate(queries.support_entity[k], found, LISTED)
+        acc[other, Accumulator.COOCCURRENCE] += math.exp(rates.cooccurrence_rate[gap_bucket(gap), relation, r])
+        pair_rate = math.exp(rates.pair_rate[relation, r])
         acc[other, Accumulator.PAIR_RATE] = max(acc[other, Accumulator.PAIR_RATE], pair_rate)
         acc[other, Accumulator.SUPPORT_COUNT] += 1
         if relation == r:
@@ -175,16 +208,22 @@ def from_support(queries: QueryBatch, q: int, statistics: KernelStatistics, foun
         acc[other, Accumulator.NEARNESS] = max(acc[other, Accumulator.NEARNESS], 1 / (1 + abs(gap)))
 
 
-@loop()
+@loop(inner=True)
 def from_neighbours(
-    queries: QueryBatch, q: int, k: int, graph: EdgeColumns, statistics: KernelStatistics, found: Workspace
+    queries: QueryBatch,
+    q: int,
+    k: int,
+    graph: EdgeColumns,
+    rates: RelationRates,
+    units_per_tick: float,
+    found: Workspace,
 ) -> None:
     """Neighbours of the entity of support fact k near t_q, weighted by the rates of the two-hop rules.
 
     Called for one support fact after the other, so that LINKED_FACTS counts a fact once for both graphs.
     """
     e, r, query_time, acc = queries.entity[q], queries.relation[q], queries.time[q], found.acc
-    relations = statistics.pair_rate.shape[0]
+    relations = rates.pair_rate.shape[0]
     inverse = inverse_relation(r, relations)
     fact_number = k - queries.offsets[q] + 1
     middle, relation = queries.support_entity[k], queries.support_relation[k]
@@ -193,15 +232,15 @@ def from_neighbours(
     for a in range(max(low, near_query - EDGES_PER_SIDE), min(high, near_query + EDGES_PER_SIDE)):
         if graph.target[a] in (e, middle):
             continue
-        x = list_candidate(graph.target[a], found)
-        gap = abs(graph.time[a] - query_time) * statistics.units_per_tick
-        slot = rule_slot(relation, graph.relation[a], r, relations, len(statistics.rule_rate))
-        rate = math.exp(statistics.rule_rate[slot])
+        x = list_candidate(graph.target[a], found, LISTED)
+        gap = abs(graph.time[a] - query_time) * units_per_tick
+        slot = rule_slot(relation, graph.relation[a], r, relations, len(rates.rule_rate))
+        rate = math.exp(rates.rule_rate[slot])
         decay = math.exp(-gap / RULE_DECAY)
         acc[x, Accumulator.RULE_NEAR] += rate * decay
         acc[x, Accumulator.RULE_SUM] += rate
         acc[x, Accumulator.SECOND_HOP_NEAR] += math.exp(
-            statistics.second_hop_rate[graph.relation[a], r] - gap / _SECOND_HOP_DECAY
+            rates.second_hop_rate[graph.relation[a], r] - gap / _SECOND_HOP_DECAY
         )
         acc[x, Accumulator.RULE_MAX] = max(acc[x, Accumulator.RULE_MAX], rate)
         if acc[x, Accumulator.LAST_LINK] != fact_number:
@@ -212,16 +251,17 @@ def from_neighbours(
             acc[x, Accumulator.SAME_RELATION_EDGES] += decay
         if graph.relation[a] == inverse:
             acc[x, Accumulator.INVERSE_RELATION_EDGES] += decay
-        support_gap = abs(graph.time[a] - queries.support_time[k]) * statistics.units_per_tick
+        support_gap = abs(graph.time[a] - queries.support_time[k]) * units_per_tick
         acc[x, Accumulator.NEAR_SUPPORT] += math.exp(-support_gap / _SUPPORT_DECAY)
 
 
-@loop()
+@loop(inner=True)
 def from_similar_entities(
     queries: QueryBatch,
     q: int,
     graph: EdgeColumns,
-    statistics: KernelStatistics,
+    relations: int,
+    units: float,
     found: Workspace,
     all_objects_listed: bool,
 ) -> None:
@@ -231,8 +271,6 @@ def from_similar_entities(
     is added up for every entity, and ``complete_large_relation`` removes what does not count.
     """
     e, r, query_time, acc = queries.entity[q], queries.relation[q], queries.time[q], found.acc
-    relations = statistics.pair_rate.shape[0]
-    units = statistics.units_per_tick
     for k in range(queries.offsets[q], queries.offsets[q + 1]):
         shared, support_time = queries.support_entity[k], queries.support_time[k]
         shared_relation = inverse_relation(queries.support_relation[k], relations)
@@ -254,19 +292,16 @@ def from_similar_entities(
                     continue
                 decay = weight * math.exp(-abs(graph.time[b] - query_time) * units / SIMILAR_EDGE_DECAY)
                 if graph.relation[b] == r:
-                    acc[list_candidate(x, found), Accumulator.SIMILAR_SAME_RELATION] += decay
+                    acc[list_candidate(x, found, LISTED), Accumulator.SIMILAR_SAME_RELATION] += decay
                 if found.slot[x] > 0 or not all_objects_listed:
                     acc[slot_of(x, found), Accumulator.SIMILAR_ANY] += decay
             if number >= SIMILAR:
                 break
 
 
-@loop()
-def add_object_times(
-    queries: QueryBatch, q: int, low: int, high: int, statistics: KernelStatistics, acc: Floats, slot: int
-) -> None:
-    """The number of facts (·, r_q, candidate) in total and near t_q, whose times are ``object_times[low:high]``."""
-    query_time, times, decay = queries.time[q], statistics.object_times, statistics.decay
+@loop(inner=True)
+def add_object_times(query_time: int, times: Ints, low: int, high: int, decay: Floats, acc: Floats, slot: int) -> None:
+    """The number of facts (·, r_q, candidate) in total and near t_q, whose times are ``times[low:high]``."""
     acc[slot, Accumulator.OBJECT_COUNT] = high - low
     near_query = lower_bound(times, low, high, query_time)
     for a in range(max(low, near_query - _OBJECT_TIMES_PER_SIDE), min(high, near_query + _OBJECT_TIMES_PER_SIDE)):
@@ -278,67 +313,72 @@ def add_object_times(
         acc[slot, Accumulator.OBJECT_90] += decay[gap, _90]
 
 
-@loop()
-def from_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
+@loop(inner=True)
+def from_relation(queries: QueryBatch, q: int, objects: ObjectColumns, decay: Floats, found: Workspace) -> None:
     """All objects of r_q, with the number of their facts in total and near t_q."""
     r = queries.relation[q]
-    for position in range(statistics.relation_offsets[r], statistics.relation_offsets[r + 1]):
-        x = statistics.object_entity[position]
-        low, high = visible_times(statistics, q, position, queries.visible_before[q])
+    for position in range(objects.relation_offsets[r], objects.relation_offsets[r + 1]):
+        x = objects.object_entity[position]
+        low, high = visible_times(objects, q, position, queries.visible_before[q])
         if x != queries.entity[q] and low < high:
-            add_object_times(queries, q, low, high, statistics, found.acc, list_candidate(x, found))
+            slot = list_candidate(x, found, LISTED)
+            add_object_times(queries.time[q], objects.object_times, low, high, decay, found.acc, slot)
 
 
-@loop()
-def is_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics) -> bool:
+@loop(inner=True)
+def is_large_relation(queries: QueryBatch, q: int, objects: ObjectColumns, max_objects: int) -> bool:
     """Whether r_q has too many objects that the query sees to visit all of them."""
-    return visible_objects(statistics, queries.relation[q], queries.visible_before[q]) > statistics.max_objects
+    return visible_objects(objects, queries.relation[q], queries.visible_before[q]) > max_objects
 
 
-@loop()
-def from_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
+@loop(inner=True)
+def from_large_relation(
+    queries: QueryBatch, q: int, objects: ObjectColumns, events: RelationEvents, found: Workspace
+) -> None:
     """The most frequent objects of r_q and those of its events nearest to t_q."""
     r, e, before = queries.relation[q], queries.entity[q], queries.visible_before[q]
-    for i in range(statistics.frequent_offsets[r], statistics.frequent_offsets[r + 1]):
-        x = statistics.frequent_objects[i]
-        position = find_pair(statistics, r, x)
+    for i in range(events.frequent_offsets[r], events.frequent_offsets[r + 1]):
+        x = events.frequent_objects[i]
+        position = find_pair(objects, r, x)
         if x != e and position >= 0:
-            low, high = visible_times(statistics, q, position, before)
+            low, high = visible_times(objects, q, position, before)
             if low < high:
-                found.pair[list_candidate(x, found)] = position + 1
-    times = statistics.relation_event_time
-    first, last = statistics.relation_event_offsets[r], statistics.relation_event_offsets[r + 1]
+                found.pair[list_candidate(x, found, LISTED)] = position + 1
+    times = events.relation_event_time
+    first, last = events.relation_event_offsets[r], events.relation_event_offsets[r + 1]
     middle, last = lower_bound(times, first, last, queries.time[q]), lower_bound(times, first, last, before)
     for a in range(max(first, middle - RELATION_EVENTS), min(last, middle + RELATION_EVENTS)):
-        position = statistics.relation_event_pair[a]
-        x = statistics.object_entity[position]
+        position = events.relation_event_pair[a]
+        x = objects.object_entity[position]
         slot = found.slot[x] - 1
         if x == e or (slot >= 0 and found.state[slot] != NOT_LISTED):
             continue
-        low, high = visible_times(statistics, q, position, before)
+        low, high = visible_times(objects, q, position, before)
         if low < high:
-            found.pair[list_candidate(x, found)] = position + 1
+            found.pair[list_candidate(x, found, LISTED)] = position + 1
 
 
-@loop()
-def complete_large_relation(queries: QueryBatch, q: int, statistics: KernelStatistics, found: Workspace) -> None:
+@loop(inner=True)
+def complete_large_relation(
+    queries: QueryBatch, q: int, objects: ObjectColumns, decay: Floats, found: Workspace
+) -> None:
     """Gives the candidates of all sources the values that they have if every object of r_q is visited."""
     for slot in range(found.used[0]):
         if found.state[slot] == NOT_LISTED:
             continue
         position = found.pair[slot] - 1
         if position < 0:
-            position = find_pair(statistics, queries.relation[q], found.entity[slot])
+            position = find_pair(objects, queries.relation[q], found.entity[slot])
         low, high = 0, 0
         if position >= 0:
-            low, high = visible_times(statistics, q, position, queries.visible_before[q])
+            low, high = visible_times(objects, q, position, queries.visible_before[q])
         if low < high:
-            add_object_times(queries, q, low, high, statistics, found.acc, slot)
+            add_object_times(queries.time[q], objects.object_times, low, high, decay, found.acc, slot)
         elif found.state[slot] == LISTED_LATE:
             found.acc[slot, Accumulator.SIMILAR_ANY] = 0
 
 
-@loop(fastmath={"reassoc", "contract"})
+@loop(inner=True, fastmath={"reassoc", "contract"})
 def _similarity(embedding: Floats, entity: int, direction: Floats) -> np.float32:
     total = np.float32(0)
     for z in range(len(direction)):
@@ -346,29 +386,29 @@ def _similarity(embedding: Floats, entity: int, direction: Floats) -> np.float32
     return total
 
 
-@loop()
+@loop(inner=True)
 def from_same_day(
-    queries: QueryBatch, q: int, statistics: KernelStatistics, direction: Floats, found: Workspace
+    queries: QueryBatch, q: int, events: EventColumns, embedding: Floats, units_per_tick: float, found: Workspace
 ) -> None:
-    """Objects of events around t_q whose subject is similar to the support (``direction``: its mean embedding)."""
+    """Objects of events around t_q whose subject is similar to the support (its mean embedding)."""
     e, query_time = queries.entity[q], queries.time[q]
-    reach = ticks_within(EVENT_WINDOW, statistics.units_per_tick)
-    times = statistics.event_time
-    first, last = patched_range(statistics.event_patches, q, 0, 1, 0, len(times))
+    reach = ticks_within(EVENT_WINDOW, units_per_tick)
+    times = events.event_time
+    first, last = patched_range(events.event_patches, q, 0, 1, 0, len(times))
     middle = lower_bound(times, first, last, query_time)
     low = max(lower_bound(times, first, last, query_time - reach), middle - EVENTS_PER_SIDE)
     end = min(query_time + reach + 1, queries.visible_before[q])
     high = min(lower_bound(times, first, last, end), middle + EVENTS_PER_SIDE)
     for a in range(low, high):
-        y, x = statistics.event_source[a], statistics.event_target[a]
+        y, x = events.event_source[a], events.event_target[a]
         if e in (x, y):
             continue
-        similarity = _similarity(statistics.embedding, y, direction)
+        similarity = _similarity(embedding, y, found.direction)
         if similarity > MIN_SIMILARITY:
             found.acc[list_candidate(x, found, LISTED_LATE), Accumulator.SAME_DAY] += similarity * similarity
 
 
-@loop()
+@loop(inner=True)
 def from_encoder(encoder: EncoderScores, q: int, e: int, found: Workspace) -> None:
     """The most probable entities of the encoder; their scores are looked up later, not accumulated."""
     for position in range(encoder.top.shape[1]):

@@ -25,7 +25,7 @@ SUPPORT_ONLY, WITH_EVENTS = 0, 1
 """Columns of the values."""
 
 
-@loop(fastmath={"reassoc", "contract"})
+@loop(inner=True, fastmath={"reassoc", "contract"})
 def _support_score(encoder: PooledEncoder, q: int, x: int) -> float:
     """The score of an entity from the support facts; the mean score if it was not in training."""
     if encoder.bias[x] <= UNKNOWN_BIAS:
@@ -36,7 +36,7 @@ def _support_score(encoder: PooledEncoder, q: int, x: int) -> float:
     return total
 
 
-@loop(fastmath={"reassoc", "contract"})
+@loop(inner=True, fastmath={"reassoc", "contract"})
 def _event_mass(encoder: PooledEncoder, queries: QueryBatch, q: int, graph: EdgeColumns, first: int, end: int) -> float:
     """The total weight of the events around t_q with an entity as object: its edges, seen from the other side."""
     mass, relations = 0.0, encoder.relation_affinity.shape[0]
@@ -57,7 +57,7 @@ def _event_mass(encoder: PooledEncoder, queries: QueryBatch, q: int, graph: Edge
     return mass
 
 
-@loop()
+@loop(inner=True)
 def _pooled_values(
     encoder: PooledEncoder, queries: QueryBatch, q: int, graph: EdgeColumns, found: Workspace, out: Floats
 ) -> None:
@@ -78,7 +78,7 @@ def _pooled_values(
         out[slot, WITH_EVENTS] -= math.log1p(extra)
 
 
-@loop()
+@loop(inner=True)
 def encoder_values(
     encoder: EncoderScores, queries: QueryBatch, q: int, graph: EdgeColumns, found: Workspace, out: Floats
 ) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fitcarl.graph.kernels import EdgeColumns, PatchColumns
-from fitcarl.models.plus.kernels import Floats, Ints, Longs
+from fitcarl.models.plus.kernels import ConceptColumns, Floats, Ints, Longs, ObjectColumns
 
 DECAY_SCALES = (1.0, 3.0, 7.0, 20.0, 60.0, 90.0)
 """Time scales of the columns of ``GraphStatistics.decay``."""
@@ -21,32 +21,37 @@ MAX_LOG_WEIGHT = 8.0
 """The highest log-weight of an event in the memory of the encoder."""
 
 
-class KernelStatistics(NamedTuple):
-    """The arrays of GraphStatistics that kernels read; see there."""
+class RelationRates(NamedTuple):
+    """Log-rates of pairs and triples of relations; see ``GraphStatistics``."""
 
     cooccurrence_rate: Floats
     pair_rate: Floats
     rule_rate: Floats
     second_hop_rate: Floats
-    object_entity: Ints
-    object_offsets: Longs
-    object_times: Ints
-    relation_offsets: Longs
-    object_first: Ints
+
+
+class RelationEvents(NamedTuple):
+    """The events of every relation by time, and its most frequent objects; see ``GraphStatistics``."""
+
     relation_event_offsets: Longs
     relation_event_pair: Ints
     relation_event_time: Ints
     frequent_offsets: Longs
     frequent_objects: Ints
+
+
+class EventColumns(NamedTuple):
+    """All events by time; see ``GraphStatistics``."""
+
     event_time: Ints
     event_source: Ints
     event_target: Ints
-    concept_offsets: Longs
-    concept_ids: Ints
-    concept_probability: Floats
-    embedding: Floats
-    entity_factors: Floats
-    relation_factors: Floats
+    event_patches: PatchColumns
+
+
+class NameColumns(NamedTuple):
+    """The words, places and roles in the names of entities; see ``Names``."""
+
     word_offsets: Longs
     word_ids: Ints
     word_weight: Floats
@@ -54,12 +59,33 @@ class KernelStatistics(NamedTuple):
     role: Ints
     affinity: Floats
     role_fit: Floats
+
+
+class SearchStatistics(NamedTuple):
+    """What the search for candidates reads.
+
+    Its loops get the parts that they read, not all of it: every array that is passed on takes time to compile.
+    """
+
+    rates: RelationRates
+    objects: ObjectColumns
+    relation_events: RelationEvents
+    events: EventColumns
+    embedding: Floats
+    decay: Floats
     units_per_tick: float
     max_objects: int
+
+
+class KernelStatistics(NamedTuple):
+    """The arrays of ``GraphStatistics`` that kernels read; see there."""
+
+    search: SearchStatistics
+    concepts: ConceptColumns
+    names: NameColumns
+    entity_factors: Floats
+    relation_factors: Floats
     excitation_rate: Floats
-    decay: Floats
-    object_patches: PatchColumns
-    event_patches: PatchColumns
 
 
 class PooledEncoder(NamedTuple):

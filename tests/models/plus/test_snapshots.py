@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from fitcarl.config.schema import PlusConfig
 from fitcarl.errors import InputError
+from fitcarl.models.base import GraphContext
 from fitcarl.models.plus.snapshots import artifact_name, snapshot_ticks
 from fitcarl.models.plus.statistics import GraphStatistics
 from fitcarl.models.plus.trainable import PlusModel
@@ -107,3 +109,16 @@ def test_timelines_with_capacity_share_snapshots(folder: Path) -> None:
     assert np.array_equal(wide.embedding[:-5], narrow.embedding)
     assert not wide.embedding[-5:].any()
     assert replace(wide).degree.tolist() == wider.statistics.degree.tolist()
+
+
+def test_statistics_are_the_same_after_the_background_was_dropped(context: GraphContext) -> None:
+    model = PlusModel(PlusConfig(), context)
+    expected = model.refit_statistics(context.graph)
+    model.drop_background()
+    assert len(model.statistics.event_time) == len(model.statistics.embedding) == 0
+    found = model.refit_statistics(context.graph)
+    arrays = found.statistics.arrays()
+    for name, array in expected.statistics.arrays().items():
+        np.testing.assert_array_equal(arrays[name], array)
+    np.testing.assert_array_equal(found.statistics.scaling.scale, expected.statistics.scaling.scale)
+    assert found.snapshots.ticks.tolist() == expected.snapshots.ticks.tolist()

@@ -58,6 +58,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "if False and not is_protected",
         ("core/test_compiled.py",),
     ),
+    Mutant(
+        "of equal scores the last one comes first",
+        "core/sorting.py",
+        "score[one] == score[other] and one > other",
+        "score[one] == score[other] and one < other",
+        ("core/test_sorting.py",),
+    ),
+    Mutant(
+        "a loop is compiled for every width of its integers",
+        "core/compiled.py",
+        "isinstance(plain, _types.Integer) and plain.signed",
+        "False",
+        ("core/test_compiled.py",),
+    ),
     # config
     Mutant(
         "settings of other models are accepted",

@@ -33,6 +33,7 @@ def build() -> typer.Typer:
     app.command("update")(benchmark_update)
     app.command("scale")(benchmark_scale)
     app.command("threads")(benchmark_threads)
+    app.command("compile")(benchmark_compile)
     return app
 
 
@@ -290,6 +291,21 @@ def benchmark_threads(
         console.show_json(result)
     else:
         console.show(*thread_table(result))
+
+
+def benchmark_compile(
+    episodes: Annotated[
+        int, typer.Option("--episodes", min=1, help="Maximum number of training episodes of a demo.")
+    ] = 80,
+    json: Json = False,
+) -> None:
+    """Run 'fitcarl demo' without and with cached code: processor seconds of both, and what the first one compiled."""
+    require_extra("plot", "matplotlib", needed_by="fitcarl benchmark compile")
+    from fitcarl.bench.compile import measure_compile
+
+    with console.progress() as bar:
+        result = measure_compile(episodes, on_progress=bar)
+    _show(asdict(result), json)
 
 
 _LEAST_FACTS = 10_000

@@ -38,7 +38,7 @@ class Embeddings:
     def __post_init__(self) -> None:
         if self.entity.ndim != 2 or self.relation.ndim != 2 or self.entity.shape[1] != self.relation.shape[1]:
             raise ValueError("entity and relation embeddings differ in dimension")
-        if self.dimension % 2 or len(self.relation) % 2 or len(self.trained) != len(self.entity):
+        if self.dimension % 2 or len(self.relation) % 2 or self.trained.shape != self.entity.shape[:1]:
             raise ValueError("the dimension and the number of relation rows must be even, with one flag per entity")
         if np.any(self.entity[~self.trained]):
             raise ValueError("untrained rows must be zero")

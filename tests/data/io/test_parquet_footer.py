@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
-from fitcarl.data.io.parquet_footer import ColumnChunk, ParquetFooter
+from fitcarl.data.io.parquet_footer import ColumnChunk, ParquetFooter, read_footer
 from fitcarl.errors import InputError
 
 
@@ -55,3 +58,64 @@ def test_pages_that_fit_are_added_up() -> None:
 def test_damaged_pages_are_refused(content: bytes) -> None:
     with pytest.raises(InputError, match="f: a damaged Parquet file"):
         check(content)
+
+
+def levels(*runs: tuple[int, bool]) -> bytes:
+    """Definition levels: runs of equal ones, or of groups of eight."""
+    out = b""
+    for count, groups in runs:
+        coded, header = count << 1 | groups, b""
+        while coded >= 128:
+            header, coded = header + bytes([coded & 127 | 128]), coded >> 7
+        out += header + bytes([coded]) + (b"\xff" * min(count, 99) if groups else b"\x01")
+    return out
+
+
+def optional_page(content: bytes, values: int) -> bytes:
+    """A data page whose content begins with levels."""
+    body = len(content).to_bytes(4, "little") + content
+    head = (b"\x15" + number(field) for field in (0, len(body), len(body)))
+    return b"".join([*head, b"\x2c", integers(values, 0, 3, 3), b"\0", body])
+
+
+def check_optional(content: bytes, values: int) -> int:
+    chunk = ColumnChunk(0, "a", 4, len(content), values, compressed=False, optional=True)
+    return ParquetFooter(Path("f"), b"PAR1" + content, values, ("a",), (chunk,), (values,)).check_pages(["a"])
+
+
+@pytest.mark.parametrize(
+    ("runs", "values"),
+    [([(20, False)], 20), ([(3, True)], 20), ([(12, False), (1, True)], 20), ([(63, True)], 500)],
+)
+def test_runs_of_levels_that_fill_their_page_are_read(runs: list[tuple[int, bool]], values: int) -> None:
+    assert check_optional(optional_page(levels(*runs), values), values) > 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(levels((2**61, False)), levels((2**60, True)), levels((12, False), (2**40, False)), levels((0, False))),
+        b"\xff" * 12,
+    ],
+)
+def test_runs_of_levels_beyond_their_page_are_refused(content: bytes) -> None:
+    with pytest.raises(InputError, match="a run of levels that does not fit in its page"):
+        check_optional(optional_page(content, 20), 20)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "snappy", "zstd"])
+@pytest.mark.parametrize("missing", [0, 1, 3, 50])
+def test_tables_with_missing_values_pass(tmp_path: Path, compression: Literal["uncompressed"], missing: int) -> None:
+    values = [None if missing and number % missing == 0 else f"x{number // 5}" for number in range(20_000)]
+    flags = [None if value is None else number % 2 == 0 for number, value in enumerate(values)]
+    frame = pl.DataFrame({"text": values, "flag": flags, "number": range(20_000)})
+    file = tmp_path / "table.parquet"
+    frame.write_parquet(file, compression=compression, data_page_size=4096)
+    content = file.read_bytes()
+    assert read_footer(file, content).check_pages(frame.columns) > 0
+    by_arrow = frame.to_arrow()
+    for version in ("1.0", "2.0"):
+        pq.write_table(
+            by_arrow, file, compression=compression.replace("uncompressed", "none"), data_page_version=version
+        )
+        assert read_footer(file, file.read_bytes()).check_pages(frame.columns) > 0

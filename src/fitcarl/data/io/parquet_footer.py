@@ -22,6 +22,10 @@ _TAIL = 8
 """Bytes after the footer: its length and the magic."""
 _MAX_PAGE = 2**31 - 1
 _ENCODINGS = (0, 2, 3, 4, 5, 6, 7, 8, 9)
+_OPTIONAL = 1
+_MAX_SHIFT = 70
+_MAX_PADDING = 512
+"""Levels after the last value of a page; writers fill up groups of eight."""
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = range(4)
 
 
@@ -37,6 +41,8 @@ class ColumnChunk:
     """Bytes in the file."""
     values: int
     compressed: bool
+    optional: bool = False
+    """Whether values may be missing, in a column that is not nested: pages then begin with levels."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,9 @@ def read_footer(path: Path, content: bytes | mmap) -> ParquetFooter:
         check_column_count(path, len(names))
         rows = _count(found[3])
         groups: Sequence[Mapping[int, Any]] = found.get(4, [])
+        optional = _optional_columns(found[2])
         chunks = tuple(
-            _chunk(number, group, column, start) for number, group in enumerate(groups) for column in group[1]
+            _chunk(number, group, column, start, optional) for number, group in enumerate(groups) for column in group[1]
         )
         group_rows = tuple(_count(group[3]) for group in groups)
         if sum(group_rows) != rows:
@@ -131,11 +138,19 @@ def _top_names(schema: Sequence[Mapping[int, Any]]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _chunk(number: int, group: Mapping[int, Any], column: Mapping[int, Any], end: int) -> ColumnChunk:
+def _optional_columns(schema: Sequence[Mapping[int, Any]]) -> frozenset[str]:
+    """Names of columns without children whose values may be missing."""
+    return frozenset(part[4].decode() for part in schema[1:] if part.get(3) == _OPTIONAL and not part.get(5))
+
+
+def _chunk(
+    number: int, group: Mapping[int, Any], column: Mapping[int, Any], end: int, optional: Collection[str]
+) -> ColumnChunk:
     about = column[3]
     data, dictionary = _count(about[9]), about.get(11, 0)
     start = dictionary if 0 < dictionary < data else data
-    found = ColumnChunk(number, about[3][0].decode(), start, _count(about[7]), _count(about[5]), about[4] != 0)
+    name, may_miss = about[3][0].decode(), len(about[3]) == 1 and about[3][0].decode() in optional
+    found = ColumnChunk(number, name, start, _count(about[7]), _count(about[5]), about[4] != 0, may_miss)
     if found.start < len(_MAGIC) or found.start + found.length > end:
         raise ValueError("a column outside the file")
     if len(about[3]) == 1 and found.values != group[3]:
@@ -168,10 +183,42 @@ def _checked_pages(content: bytes | mmap, chunk: ColumnChunk) -> int:
                 raise ValueError("a page with an unknown encoding")
             if count > limit or sum(levels) > min(stored, decoded) or any(part > count for part in nulls):
                 raise ValueError("a page with more values than its column")
+            if chunk.optional and kind == _DATA_PAGE and not chunk.compressed:
+                length = int.from_bytes(content[reader.position : reader.position + 4], "little")
+                _check_levels(content, reader.position + 4, min(length, max(stored - 4, 0)), count)
+            elif chunk.optional and kind == _DATA_PAGE_V2:
+                _check_levels(content, reader.position + levels[1], levels[0], count)
             values += count if kind != _DICTIONARY_PAGE else 0
         size += decoded
         position = reader.position + stored
     return size
+
+
+def _check_levels(content: bytes | mmap, start: int, length: int, values: int) -> None:
+    """Checks that no run of levels is much longer than its page: decoders make room for a whole run.
+
+    Args:
+        content: The file.
+        start: Where the levels begin: runs of equal ones (one byte) and groups of eight (one byte each).
+        length: Their bytes.
+        values: Values of the page.
+    """
+    position, end, left = start, start + length, values
+    while left > 0 and position < end:
+        header, shift = 0, 0
+        while position < end and shift < _MAX_SHIFT:
+            byte = content[position]
+            header, shift, position = header | (byte & 127) << shift, shift + 7, position + 1
+            if byte < 128:
+                break
+        count = header >> 1
+        if header & 1:
+            position, run = position + count, 8 * count
+        else:
+            position, run = position + 1, count
+        if run > left + _MAX_PADDING or run == 0:
+            raise ValueError("a run of levels that does not fit in its page")
+        left -= run
 
 
 def _count(value: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from fitcarl.core.arrays import Positions, batches
-from fitcarl.core.parallel import parallel_map
+from fitcarl.core.device import device_of
 from fitcarl.data.calendar import Calendar
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.vocabulary import Vocabulary
@@ -26,6 +26,7 @@ from fitcarl.models.plus.outcomes import Outcomes
 from fitcarl.models.plus.policy import PlusPolicy
 from fitcarl.models.plus.reach.network import ReachNetwork
 from fitcarl.models.plus.statistics import GraphStatistics
+from fitcarl.models.plus.threads import map_batches
 from fitcarl.models.plus.timeline import Timeline
 from fitcarl.models.support import SupportFacts
 from fitcarl.scoring.counterfactual import Counterfactual
@@ -82,7 +83,8 @@ class PlusScorer:
             return self._evaluate(task.support, queries).scores
         graph = self._graph(task.support)
         parts = self._parts(SupportFacts.of_queries(task.support, queries, self._background.relations), queries)
-        scored = list(parallel_map(parts, lambda part: (part.rows, self._evaluated(graph, part).scores)))
+        work, device = lambda part: (part.rows, self._evaluated(graph, part).scores), device_of(self._policy)
+        scored = list(map_batches(parts, work, device))
         if not scored:
             return Scores.empty(0)
         return Scores.concat([scores for _, scores in scored]).reordered(np.concatenate([rows for rows, _ in scored]))
@@ -95,7 +97,7 @@ class PlusScorer:
             queries: The queries; each has its own limit.
         """
         graph, parts = self._background, self._parts(support, queries)
-        return parallel_map(parts, lambda part: (part.rows, self._evaluated(graph, part)))
+        return map_batches(parts, lambda part: (part.rows, self._evaluated(graph, part)), device_of(self._policy))
 
     def _parts(self, support: SupportFacts, queries: Queries) -> Iterator[_Part]:
         """Batches of queries that use the same statistics and have about as many support facts."""

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fitcarl.config.schema import Config, PlusConfig
+from fitcarl.core.device import device_of
 from fitcarl.core.memory import release_memory
-from fitcarl.core.parallel import parallel_map, split_range
+from fitcarl.core.parallel import split_range
 from fitcarl.core.stages import stage
 from fitcarl.core.storage import Artifacts
 from fitcarl.core.tensors import array_of
@@ -48,6 +49,7 @@ from fitcarl.models.plus.scorer import PlusScorer
 from fitcarl.models.plus.snapshots import Snapshots, StoredSnapshots
 from fitcarl.models.plus.statistics import GraphStatistics, compute_statistics
 from fitcarl.models.plus.stored_checks import Layout, check_layout, check_rates
+from fitcarl.models.plus.threads import map_batches
 from fitcarl.models.plus.timeline import Timeline
 from fitcarl.tasks.task import NO_LIMIT, Queries
 
@@ -172,7 +174,7 @@ class PlusModel:
             actions = action_features(graph, task.support, *arguments)
             return log_likelihood(self.module(actions), actions, part.queries.answer)
 
-        parts = parallel_map(self._training_parts(queries, shard.rows), evaluate)
+        parts = map_batches(self._training_parts(queries, shard.rows), evaluate, device_of(self.module))
         total, by_path = (torch.cat(values) for values in zip(*parts, strict=True))
         # A separate loss term for paths: they should also explain answers that the candidates find without a path.
         loss = -total.mean() - self._config.path_loss_weight * by_path.mean()

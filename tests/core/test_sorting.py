@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fitcarl.core.sorting import sort_by_score, sort_range
+from fitcarl.core.sorting import keep_smallest, sort_by_score, sort_range
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
@@ -37,3 +37,15 @@ def test_positions_are_sorted_by_score_then_position(count: int) -> None:
     sort_by_score(order, count, score)
     assert order[:count].tolist() == chosen[np.argsort(-score[chosen], kind="stable")].tolist()
     assert np.array_equal(order[count:], rest)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize("different", [1, 3, 1 << 30])
+@pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 1), (2, 2), (50, 7), (50, 50), (5000, 1234)])
+def test_smallest_values_are_moved_to_the_front(count: int, size: int, different: int, kind: type[np.number]) -> None:
+    values = np.random.default_rng(count).integers(0, different, count + 9).astype(kind)
+    expected, rest = np.sort(values[:count]), values[count:].copy()
+    assert keep_smallest(values, count, size) == expected[size - 1]
+    assert np.array_equal(np.sort(values[:size]), expected[:size])
+    assert np.array_equal(np.sort(values[size:count]), expected[size:])
+    assert np.array_equal(values[count:], rest)

@@ -1,4 +1,4 @@
-"""Compiled sorting, in place.
+"""Compiled sorting and selection, in place.
 
 Written out because the sorting functions that numba has for NumPy's take seconds to compile.
 """
@@ -79,6 +79,21 @@ def sort_range(values: NDArray[Any], low: int, high: int) -> None:
             return
         count -= 2
         low, high = waiting[count], waiting[count + 1]
+
+
+@loop(inner=True)
+def keep_smallest(values: NDArray[Any], count: int, size: int) -> Any:
+    """Moves the ``size`` smallest of ``values[:count]`` to the front and returns the largest of them (quickselect)."""
+    low, high = 0, count
+    while high - low > 1:
+        end, start = _partition(values, low, high)
+        if size <= end:
+            high = end
+        elif size > start:
+            low = start
+        else:
+            break
+    return values[size - 1]
 
 
 @loop(inner=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.compiled import array_function, loop
-from fitcarl.core.sorting import sort_range
+from fitcarl.core.sorting import keep_smallest, sort_range
 
 ADAPTIVE, NEAREST, RANDOM = 0, 1, 2
 
@@ -187,38 +187,6 @@ def find_edges(
         if same_key and edges.target[low] == target[i]:
             found[i] = low
     return found
-
-
-@loop(inner=True)
-def keep_smallest(keys: NDArray[Any], count: int, size: int) -> Any:
-    """Moves the ``size`` smallest of ``keys[:count]`` to the front and returns the largest of them (quickselect)."""
-    low, high, position = 0, count - 1, size - 1
-    while low < high:
-        middle = (low + high) // 2
-        if keys[middle] < keys[low]:
-            keys[middle], keys[low] = keys[low], keys[middle]
-        if keys[high] < keys[low]:
-            keys[high], keys[low] = keys[low], keys[high]
-        if keys[high] < keys[middle]:
-            keys[high], keys[middle] = keys[middle], keys[high]
-        pivot = keys[middle]
-        left, right = low, high
-        while left <= right:
-            while keys[left] < pivot:
-                left += 1
-            while keys[right] > pivot:
-                right -= 1
-            if left <= right:
-                keys[left], keys[right] = keys[right], keys[left]
-                left += 1
-                right -= 1
-        if position <= right:
-            high = right
-        elif position >= left:
-            low = left
-        else:
-            break
-    return keys[position]
 
 
 @loop(inner=True)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from fitcarl.core.compiled import loop
-from fitcarl.core.sorting import sort_by_score
-from fitcarl.graph.kernels import EdgeColumns, keep_smallest, visible_edges
+from fitcarl.core.sorting import keep_smallest, sort_by_score
+from fitcarl.graph.kernels import EdgeColumns, visible_edges
 from fitcarl.models.plus.features.accumulate import (
     NOT_LISTED,
     Workspace,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -119,3 +120,12 @@ def test_tables_with_missing_values_pass(tmp_path: Path, compression: Literal["u
             by_arrow, file, compression=compression.replace("uncompressed", "none"), data_page_version=version
         )
         assert read_footer(file, file.read_bytes()).check_pages(frame.columns) > 0
+
+
+def test_a_column_without_missing_values_has_no_levels_whatever_nested_ones_are_called(tmp_path: Path) -> None:
+    number = pa.field("number", pa.int64(), nullable=False)
+    schema = pa.schema([number, pa.field("inner", pa.struct([pa.field("number", pa.int64())]))])
+    rows = [{"number": 0, "inner": {"number": None}}] * 20  # zeros, which are no runs of levels
+    file = tmp_path / "table.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, schema), file, compression="none", use_dictionary=False)
+    assert read_footer(file, file.read_bytes()).check_pages(["number"]) > 0

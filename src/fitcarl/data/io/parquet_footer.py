@@ -98,11 +98,12 @@ def read_footer(path: Path, content: bytes | mmap) -> ParquetFooter:
         if start < len(_MAGIC):
             raise ValueError("a footer that is longer than the file")
         found = ThriftReader(content, start, end).read_struct()
-        names = _top_names(found[2])
+        top = _top_columns(found[2])
+        names = tuple(part[4].decode() for part in top)
         check_column_count(path, len(names))
         rows = _count(found[3])
         groups: Sequence[Mapping[int, Any]] = found.get(4, [])
-        optional = _optional_columns(found[2])
+        optional = {part[4].decode() for part in top if part.get(3) == _OPTIONAL and not part.get(5)}
         chunks = tuple(
             _chunk(number, group, column, start, optional) for number, group in enumerate(groups) for column in group[1]
         )
@@ -125,22 +126,17 @@ def damaged(path: Path, error: Exception) -> InputError:
     return InputError(f"a damaged Parquet file ({reason})", file=path, expected="a readable file")
 
 
-def _top_names(schema: Sequence[Mapping[int, Any]]) -> tuple[str, ...]:
-    """Names of the outermost columns: the schema lists every node before its children."""
-    names: list[str] = []
+def _top_columns(schema: Sequence[Mapping[int, Any]]) -> list[Mapping[int, Any]]:
+    """The outermost columns: the schema lists every node before its children."""
+    columns: list[Mapping[int, Any]] = []
     place = 1
     for _ in range(min(_count(schema[0][5]), len(schema), MAX_COLUMNS + 1)):
-        names.append(schema[place][4].decode())
+        columns.append(schema[place])
         left = 1
         while left:
             left += _count(schema[place].get(5, 0)) - 1
             place += 1
-    return tuple(names)
-
-
-def _optional_columns(schema: Sequence[Mapping[int, Any]]) -> frozenset[str]:
-    """Names of columns without children whose values may be missing."""
-    return frozenset(part[4].decode() for part in schema[1:] if part.get(3) == _OPTIONAL and not part.get(5))
+    return columns
 
 
 def _chunk(
@@ -149,8 +145,9 @@ def _chunk(
     about = column[3]
     data, dictionary = _count(about[9]), about.get(11, 0)
     start = dictionary if 0 < dictionary < data else data
-    name, may_miss = about[3][0].decode(), len(about[3]) == 1 and about[3][0].decode() in optional
-    found = ColumnChunk(number, name, start, _count(about[7]), _count(about[5]), about[4] != 0, may_miss)
+    name = about[3][0].decode()
+    has_levels = len(about[3]) == 1 and name in optional
+    found = ColumnChunk(number, name, start, _count(about[7]), _count(about[5]), about[4] != 0, has_levels)
     if found.start < len(_MAGIC) or found.start + found.length > end:
         raise ValueError("a column outside the file")
     if len(about[3]) == 1 and found.values != group[3]:

@@ -126,6 +126,8 @@ def test_weights_too_large_for_finite_scores_are_an_error_of_the_run(run: Path, 
     with pytest.raises(InputError, match=match):
         predictor.answer([example.query], example.facts)
     with pytest.raises(InputError, match=match):
+        predictor.ask_many([example.query] * 3, facts=example.facts)
+    with pytest.raises(InputError, match=match):
         predictor.explain(example.query, next(iter(predictor.entities)), example.facts)
     with pytest.raises(InputError, match=match):
         evaluate(changed)

@@ -180,17 +180,17 @@ class QueryPlanner:
         scorer = view.model.with_graph(graph).scorer(_max_delta(graph, asked), self._new_names)
         assert isinstance(scorer, PerQueryScorer)
         names = self.entities.vocabulary, self.run.calendar
-        for rows, evaluated in scorer.evaluate(support, asked):
-            indices = [limited[row][0].index for row in rows.tolist()]
+        with self.run.named_in_errors():  # batches are evaluated when they are taken
+            for rows, evaluated in scorer.evaluate(support, asked):
+                indices = [limited[row][0].index for row in rows.tolist()]
 
-            def paths(
-                row: int, entities: list[int], limit: int, found: Evaluated = evaluated
-            ) -> list[list[ExplanationPath]]:
-                return found.explain(row, entities, *names, limit)
+                def paths(
+                    row: int, entities: list[int], limit: int, found: Evaluated = evaluated
+                ) -> list[list[ExplanationPath]]:
+                    return found.explain(row, entities, *names, limit)
 
-            with self.run.named_in_errors():
-                scores = evaluated.scores
-            yield AnsweredBatch(self.run, self.entities, indices, asked.take(rows), scores, setting, paths)
+                found = asked.take(rows), evaluated.scores, setting
+                yield AnsweredBatch(self.run, self.entities, indices, *found, paths)
 
     def _score(
         self, visible: VisibleFacts, batch: list[EncodedQuery], queries: Sequence[Query], keep: bool = True

@@ -12,6 +12,7 @@ from itertools import chain, islice
 from typing import TypeVar
 
 from fitcarl.core.distributed import local_processes
+from fitcarl.core.subnormals import as_in_this_thread
 
 _MIN_ITEMS_PER_THREAD = 64
 _AHEAD = 2
@@ -65,6 +66,7 @@ def parallel_for(ranges: list[tuple[int, int]], work: Callable[[int, int, int], 
     if len(ranges) == 1:
         work(0, *ranges[0])
         return
+    work = as_in_this_thread(work)
     started = [_pool(len(ranges)).submit(work, part, low, high) for part, (low, high) in enumerate(ranges)]
     for finished in started:
         finished.result()
@@ -87,6 +89,7 @@ def parallel_map(items: Iterable[Item], work: Callable[[Item], Result]) -> Itera
         yield from map(work, chain(first, waiting))
         return
     pool, started = _map_pool(threads), deque[Future[Result]]()
+    work = as_in_this_thread(work)
     try:
         for item in chain(first, waiting):
             started.append(pool.submit(work, item))

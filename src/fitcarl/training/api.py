@@ -21,6 +21,7 @@ from fitcarl.core.process_group import ProcessGroup, launched_processes
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop, ignore_progress
 from fitcarl.core.progress_bar import reporting
 from fitcarl.core.stages import stage
+from fitcarl.core.subnormals import subnormals
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.holdout import HoldoutRule
@@ -253,7 +254,7 @@ def _run_training(
         _log.warning("%s: is missing, so training starts again", folder.state)
     cpu_start = process_time()
     try:
-        with stage("preparation"):
+        with stage("preparation"), subnormals(as_zero=True):
             model = _prepared_model(setup, context, folder, callbacks, device, processes)
         complete = model if setup.training_part is dataset else model.refit_statistics(context.graph)
         state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start, complete, processes)

@@ -13,6 +13,7 @@ from fitcarl.core.memory import peak_mb
 from fitcarl.core.process_group import ONE_PROCESS, ProcessGroup
 from fitcarl.core.progress import Interrupted, Progress
 from fitcarl.core.stages import stage
+from fitcarl.core.subnormals import subnormals
 from fitcarl.errors import FitcarlError
 from fitcarl.models.base import Episode, EpisodeResult, TrainableModel
 from fitcarl.runs.layout import RunFolder
@@ -65,7 +66,7 @@ def run_episodes(
     start, cpu_start = perf_counter() - state.seconds, process_time() - earlier_cpu
     while state.episode < config.episodes and not config.ran_out(state.validations_since_best, state.episode):
         episode = state.episode + 1
-        with stage("episodes"):
+        with stage("episodes"), subnormals(as_zero=True):
             sampled = setup.sampler.sample(episode)
             step = Episode(sampled.task, episode_seed(setup.config.seed, episode), episode, processes)
             result = models.model_for(sampled.fold).training_step(step)

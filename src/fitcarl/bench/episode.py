@@ -13,6 +13,7 @@ from fitcarl.bench.own_process import in_own_process
 from fitcarl.bench.reference import reference_episode, reference_paths
 from fitcarl.config.schema import FitcarlConfig
 from fitcarl.core.memory import peak_mb
+from fitcarl.core.subnormals import subnormals
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
 from fitcarl.graph.temporal import TemporalGraph
@@ -103,7 +104,7 @@ def setting(data: str, shots: int) -> tuple[Dataset, FitcarlConfig, Fitcarl, Tem
     dataset = load_dataset(data)
     config = FitcarlConfig(shots=shots)
     entities, relations = len(dataset.vocabulary.entities), dataset.vocabulary.relation_ids
-    # Speed does not depend on the values, so random rows replace trained ones.
+    # Subnormal numbers are taken as 0, so speed does not depend on the values, and random rows replace trained ones.
     rng = np.random.default_rng(0)
     trained = trained_entities(dataset.background, entities)
     rows, relation_rows = (rng.normal(size=(n, 100)).astype(np.float32) * 0.5 for n in (entities, relations.directed))
@@ -127,11 +128,12 @@ def _train(data: str, shots: int, episodes: int, use_reference: bool) -> _Measur
         rng = np.random.default_rng([0, number])
         task = sampled_task(dataset.train, shots, dataset.vocabulary.relation_ids, rng, config.queries_per_entity)
         wall, cpu = perf_counter(), process_time()
-        episode = episode_of(model, background, task, config, prior, max_delta, number)
-        optimizer.zero_grad(set_to_none=True)
-        episode.loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.grad_clip)
-        optimizer.step()
+        with subnormals(as_zero=True):  # as in training
+            episode = episode_of(model, background, task, config, prior, max_delta, number)
+            optimizer.zero_grad(set_to_none=True)
+            episode.loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.grad_clip)
+            optimizer.step()
         times.append((process_time() - cpu, perf_counter() - wall))
         if number == 0:
             first_loss, queries = float(episode.loss.detach()), len(task.queries)

@@ -1,4 +1,4 @@
-"""Subnormal numbers: in float32 those below 1.2e-38, with which many processors compute ten to a hundred times more slowly.
+"""Subnormal numbers: those below 1.2e-38 in float32, with which many processors compute very slowly.
 
 The gradients of a trained policy are full of them, although they change no weight. In training they are taken as 0.
 """

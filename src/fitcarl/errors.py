@@ -90,6 +90,10 @@ class InputError(FitcarlError):
         )
 
 
+class UnusableRunError(InputError):
+    """A run that gives no valid answer, whatever it is asked."""
+
+
 class MissingExtraError(FitcarlError):
     """An optional dependency is not installed."""
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 import torch
 
+from fitcarl.core import parallel
 from fitcarl.core.parallel import parallel_map, split_range, thread_count
 
 
 @pytest.fixture(autouse=True)
-def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("FITCARL_THREADS", "2")
+    within = torch.get_num_threads()
+    yield
+    torch.set_num_threads(within)
 
 
 @pytest.mark.parametrize("items", [0, 1, 2, 3, 50])
@@ -26,8 +33,10 @@ def test_items_are_computed_at_the_same_time() -> None:
     list(parallel_map(range(4), lambda _: barrier.wait()))
 
 
-def test_work_uses_one_thread_and_leaves_the_others_theirs() -> None:
-    before = torch.get_num_threads()
+def test_work_uses_one_thread_and_leaves_the_others_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = 3
+    torch.set_num_threads(before)
+    monkeypatch.setattr(parallel, "_map_pools", {})
 
     def threads(_: int) -> tuple[int, int, list[tuple[int, int]]]:
         return thread_count(), torch.get_num_threads(), split_range(1000)
@@ -73,3 +82,72 @@ def test_an_error_reaches_the_caller() -> None:
     with pytest.raises(ValueError, match="three"):
         next(results)
     assert list(parallel_map(range(3), abs)) == [0, 1, 2]  # the threads are still there
+
+
+def test_no_item_is_computed_any_more_when_an_error_reaches_the_caller() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def fail_beside_another(item: int) -> int:
+        if item == 0:
+            began.wait(10)
+            raise ValueError("zero")
+        began.set()
+        time.sleep(0.3)
+        ended.set()
+        return item
+
+    with pytest.raises(ValueError, match="zero"):
+        list(parallel_map(range(2), fail_beside_another))
+    assert ended.is_set()
+
+
+def test_first_callers_at_the_same_time_keep_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(3)
+    for _ in range(20):
+        monkeypatch.setattr(parallel, "_map_pools", {})
+        together, found = threading.Barrier(4), []
+
+        def call(together: threading.Barrier = together, found: list[int] = found) -> None:
+            together.wait()
+            list(parallel_map(range(4), abs))
+            found.append(torch.get_num_threads())
+
+        callers = [threading.Thread(target=call) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        assert found == [3] * 4
+        assert torch.get_num_threads() == 3
+
+
+def test_a_thread_that_cannot_start_leaves_none_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(3)
+    monkeypatch.setattr(parallel, "_map_pools", {})
+    start, started = threading.Thread.start, []
+
+    def start_one(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_one)
+        with pytest.raises(RuntimeError, match="can't start"):
+            list(parallel_map(range(4), abs))
+    started[0].join(10)
+    assert not started[0].is_alive()
+    assert torch.get_num_threads() == 3
+    assert list(parallel_map(range(4), abs)) == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    list(parallel_map(range(4), abs))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        os._exit(0 if list(parallel_map(range(4), abs)) == [0, 1, 2, 3] else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fitcarl.core.parallel import parallel_for, parallel_map
-from fitcarl.core.subnormals import subnormals, subnormals_are_zero
+from fitcarl.core.subnormals import as_in_this_thread, subnormals, subnormals_are_zero
 
 TINY = 2.0**-130  # subnormal in float32
 
@@ -41,6 +41,34 @@ def test_an_error_ends_the_block() -> None:
     with pytest.raises(ValueError, match="in between"), subnormals(as_zero=True):
         raise ValueError("in between")
     assert not subnormals_are_zero()
+
+
+def test_openmp_threads_do_as_their_caller() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    rows = torch.full((1_000_000,), 2.0**-100)
+
+    def kept() -> int:
+        """Subnormal products of one operation that several threads compute."""
+        return int(torch.count_nonzero(rows * 2.0**-30))
+
+    try:
+        assert kept() == len(rows)
+        with subnormals(as_zero=True):
+            assert kept() == 0
+            with subnormals(as_zero=False):
+                assert kept() == len(rows)
+            assert kept() == 0
+        assert kept() == len(rows)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_bound_function_does_as_where_it_was_bound() -> None:
+    bound = as_in_this_thread(subnormals_are_zero)
+    with subnormals(as_zero=True):
+        assert not bound()
+        assert subnormals_are_zero()
 
 
 def test_threads_do_as_their_caller(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fitcarl.core.process_group import ONE_PROCESS, BatchShard, ProcessGroup, SharedNumbers
-from fitcarl.core.thread_shards import parallel_gradients, thread_shards
+from fitcarl.core.thread_shards import parallel_gradients, sum_in_order, thread_shards, with_gradients
 
 CPU = torch.device("cpu")
 
@@ -49,6 +49,21 @@ def test_gradients_are_those_of_the_whole_batch(monkeypatch: pytest.MonkeyPatch,
     for parameter in (first, second):
         assert parameter.grad is not None
         assert parameter.grad.tolist() == pytest.approx((rows.sum(0) / threads).tolist())
+    assert unused.grad is None
+
+
+def test_known_gradients_are_those_of_the_backward_pass() -> None:
+    first, second, unused = (torch.ones(2, requires_grad=True) for _ in range(3))
+    parameters = [first, second, unused]
+    parts = [((first * rows).sum(), rows) for rows in (torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))]
+    value, gradients = sum_in_order(
+        (part.detach(), torch.autograd.grad(part, parameters, allow_unused=True)) for part, _ in parts
+    )
+    assert float(value) == 10
+    (2 * with_gradients(value, gradients, parameters)).backward()
+    assert first.grad is not None
+    assert first.grad.tolist() == [8, 12]
+    assert second.grad is None
     assert unused.grad is None
 
 

@@ -175,8 +175,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a pseudo-unseen entity stays in the background",
         "data/pseudo_unseen.py",
-        "involved = unseen[facts.subject] | unseen[facts.object]",
-        "involved = unseen[facts.subject]",
+        "return facts.take(~(unseen[facts.subject] | unseen[facts.object]))",
+        "return facts.take(~unseen[facts.subject])",
         ("data/test_pseudo_unseen.py", "tasks"),
     ),
     Mutant(
@@ -297,7 +297,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the encoder may see pseudo-unseen entities",
         "tasks/sampler.py",
-        "return facts.take(~(held_out[facts.subject] | held_out[facts.object]))",
+        "return facts_without(facts, held_out, len(self._dataset.vocabulary.entities))",
         "return facts",
         ("tasks",),
     ),
@@ -495,6 +495,28 @@ MUTANTS: tuple[Mutant, ...] = (
         ".members(queries.entity.astype(np.int64))",
         ".members(queries.entity[::-1].astype(np.int64))",
         ("models/heuristics",),
+    ),
+    # core
+    Mutant(
+        "OpenMP threads keep to taking subnormal numbers as 0",
+        "core/subnormals.py",
+        "        try:\n            yield\n        finally:\n            _end_openmp_threads()",
+        "        yield",
+        ("core/test_subnormals.py",),
+    ),
+    Mutant(
+        "threads of parallel_map start threads within operations",
+        "core/parallel.py",
+        "        torch.get_num_threads()  # otherwise",
+        "        # otherwise",
+        ("core/test_parallel_map.py",),
+    ),
+    Mutant(
+        "items of a failed parallel_map go on",
+        "core/parallel.py",
+        "wait(started)",
+        "wait([])",
+        ("core/test_parallel_map.py",),
     ),
     # runs
     Mutant(

@@ -13,10 +13,11 @@ import pytest
 
 from fitcarl.config.schema import CONFIGS
 from fitcarl.core.storage import read_tensors, write_tensors
-from fitcarl.errors import InputError
+from fitcarl.errors import InputError, UnusableRunError
 from fitcarl.predict import Predictor
 from fitcarl.runs.evaluate import evaluate
 from fitcarl.runs.manifest import make_manifest
+from fitcarl.runs.update import update
 from fitcarl.training.api import train
 from tests.runs.damage import Case, answers, cases, run_case, run_cases, summary
 from tests.small import SMALL, SMALL_MODELS, SMALL_PAPER
@@ -129,8 +130,12 @@ def test_weights_too_large_for_finite_scores_are_an_error_of_the_run(run: Path, 
         predictor.ask_many([example.query] * 3, facts=example.facts)
     with pytest.raises(InputError, match=match):
         predictor.explain(example.query, next(iter(predictor.entities)), example.facts)
-    with pytest.raises(InputError, match=match):
+    with pytest.raises(UnusableRunError, match=match):
         evaluate(changed)
+    names, relations = predictor.run.vocabulary.entities, predictor.run.vocabulary.relations
+    subject, relation, object, _ = next(iter(predictor.run.dataset().background))
+    with pytest.raises(UnusableRunError, match=match):
+        update(changed, [(names[subject], relations[relation], names[object], "2024-02-01")], dry_run=True)
 
 
 @pytest.mark.parametrize("name", FORGED)

@@ -17,9 +17,11 @@ from fitcarl.config.settings import configure
 from fitcarl.core.storage import Artifacts, read_tensors
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.io.registry import load_dataset
+from fitcarl.errors import FitcarlError
 from fitcarl.models.base import Episode, EpisodeResult, GraphContext, Preparation, adam
 from fitcarl.models.registry import TRAINABLE, trainable_class
 from fitcarl.runs.layout import RunFolder
+from fitcarl.scoring.scores import NotFiniteError
 from fitcarl.tasks.task import Task, official_task
 from fitcarl.training import loop, trace
 from fitcarl.training.loop import run_episodes
@@ -115,6 +117,17 @@ def test_grad_clip_of_zero_is_no_limit(tiny: Dataset, tmp_path: Path, monkeypatc
     model = Parabola(1000.0)
     run(setup_of(tiny, episodes=1, grad_clip=0.0), model, tmp_path, monkeypatch)
     assert float(model.module.weight.grad.norm()) == pytest.approx(2000 * float(TARGET.norm()))
+
+
+def test_scores_that_are_not_finite_name_the_learning_rate(
+    tiny: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mrr(*_: object) -> float:
+        raise NotFiniteError("scores must be finite")
+
+    monkeypatch.setattr(Scripted, "mrr", mrr)
+    with pytest.raises(FitcarlError, match=r"the scores after episode 1 are not finite; try a smaller training\.learn"):
+        run(setup_of(tiny, episodes=2), Parabola(), tmp_path, monkeypatch)
 
 
 def test_patience_of_zero_is_no_limit(tiny: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

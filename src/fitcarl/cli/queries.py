@@ -90,7 +90,7 @@ OPTIONS = {
 @contextmanager
 def errors_name_options() -> Iterator[None]:
     """Replaces field names in errors by the options of the command line."""
-    from fitcarl.predict.query import NO_KNOWN_FACTS
+    from fitcarl.predict.query import NoKnownFactsError
 
     try:
         yield
@@ -98,9 +98,8 @@ def errors_name_options() -> Iterator[None]:
         option = OPTIONS.get(error.field or "")
         if error.file is not None or option is None:
             raise
-        needs_facts = error.problem.startswith(NO_KNOWN_FACTS)
         expected = str(error.expected).replace("or hindsight", "or --hindsight")
-        if needs_facts:
+        if isinstance(error, NoKnownFactsError):
             expected = expected.replace("about it", "about it in --facts FILE")
         raise error.about(option, expected) from None
 

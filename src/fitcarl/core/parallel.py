@@ -6,7 +6,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
 from itertools import chain, islice
 from typing import TypeVar
@@ -22,6 +23,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _local = threading.local()
+_pools_lock = threading.Lock()
+_map_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+"""By process, because a forked one has none of the threads, and number of threads."""
 
 
 def thread_count() -> int:
@@ -67,7 +71,8 @@ def parallel_for(ranges: list[tuple[int, int]], work: Callable[[int, int, int], 
         work(0, *ranges[0])
         return
     work = as_in_this_thread(work)
-    started = [_pool(len(ranges)).submit(work, part, low, high) for part, (low, high) in enumerate(ranges)]
+    pool = _pool(len(ranges), os.getpid())
+    started = [pool.submit(work, part, low, high) for part, (low, high) in enumerate(ranges)]
     for finished in started:
         finished.result()
 
@@ -100,29 +105,45 @@ def parallel_map(items: Iterable[Item], work: Callable[[Item], Result]) -> Itera
     finally:
         for left in started:
             left.cancel()
+        wait(started)  # items that are being computed read what the caller may change from now on
 
 
-@cache
 def _map_pool(size: int) -> ThreadPoolExecutor:
     """Threads on which loops and PyTorch start no others."""
+    key = os.getpid(), size
+    with _pools_lock:
+        if key not in _map_pools:
+            _map_pools[key] = _new_map_pool(size)
+        return _map_pools[key]
+
+
+def _new_map_pool(size: int) -> ThreadPoolExecutor:
     import torch
 
     ready = threading.Barrier(size + 1)
 
     def begin() -> None:
         _local.maps = True
+        torch.get_num_threads()  # otherwise the first operation sets the number that new threads begin with
         torch.set_num_threads(1)
-        ready.wait()
+        with suppress(threading.BrokenBarrierError):
+            ready.wait()
 
     within = torch.get_num_threads()
     pool = ThreadPoolExecutor(size, thread_name_prefix="fitcarl-map", initializer=begin)
-    for _ in range(size):
-        pool.submit(int)
-    ready.wait()
-    torch.set_num_threads(within)  # a thread's own number, but also the one that threads of others begin with
+    try:
+        for _ in range(size):
+            pool.submit(int)
+        ready.wait()
+    except BaseException:  # a thread cannot be started, or the user interrupts
+        ready.abort()
+        pool.shutdown(wait=False)
+        raise
+    finally:
+        torch.set_num_threads(within)  # a thread's own number, but also the one that threads of others begin with
     return pool
 
 
 @cache
-def _pool(size: int) -> ThreadPoolExecutor:
+def _pool(size: int, process: int) -> ThreadPoolExecutor:  # noqa: ARG001 - a forked process has none of the threads
     return ThreadPoolExecutor(size, thread_name_prefix="fitcarl")

@@ -58,7 +58,7 @@ def _partition(values: NDArray[Any], low: int, high: int) -> tuple[int, int]:
 
 @array_function(inner=True)
 def sort_range(values: NDArray[Any], low: int, high: int) -> None:
-    """Sorts the integers ``values[low:high]`` ascending (quicksort)."""
+    """Sorts ``values[low:high]`` ascending (quicksort): integers, or floats without NaN, which has no place."""
     if high - low <= _SHORT:
         _insert_each(values, low, high)
         return

@@ -6,8 +6,9 @@ other after each of hundreds of short ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,13 +54,51 @@ def parallel_gradients(
         value = loss(shard)
         return value.detach(), torch.autograd.grad(value, parameters, allow_unused=True)
 
-    total: Tensor | None = None
-    for parameter in parameters:
-        parameter.grad = None
-    for value, gradients in parallel_map(shards, differentiate):
-        total = value if total is None else total + value
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            if gradient is not None:  # never added in place: two parameters may have got the same tensor
-                parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
-    assert total is not None
+    total, gradients = sum_in_order(parallel_map(shards, differentiate))
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient
     return total
+
+
+def sum_in_order(parts: Iterable[tuple[Tensor, Sequence[Tensor | None]]]) -> tuple[Tensor, list[Tensor | None]]:
+    """The sum of values, and the sum of their gradients, added in the order of the parts.
+
+    Args:
+        parts: A value and its gradient by each parameter, None if it does not depend on it; at least one part.
+    """
+    value, gradients = None, None
+    for part_value, part_gradients in parts:
+        if value is None or gradients is None:
+            value, gradients = part_value, list(part_gradients)
+            continue
+        value = value + part_value
+        for number, gradient in enumerate(part_gradients):
+            if gradient is not None:  # never added in place: two parameters may have got the same tensor
+                before = gradients[number]
+                gradients[number] = gradient if before is None else before + gradient
+    assert value is not None
+    assert gradients is not None
+    return value, gradients
+
+
+def with_gradients(value: Tensor, gradients: Sequence[Tensor | None], parameters: Sequence[Tensor]) -> Tensor:
+    """A value whose backward pass gives the parameters gradients that are already computed.
+
+    Args:
+        value: A scalar.
+        gradients: The gradient of the value by each parameter, or None.
+        parameters: What it was differentiated by.
+    """
+    found: Tensor = _KnownGradients.apply(value, gradients, *parameters)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _KnownGradients(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, value: Tensor, gradients: Sequence[Tensor | None], *_: Tensor) -> Tensor:
+        context.gradients = gradients
+        return value.clone()
+
+    @staticmethod
+    def backward(context: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, *(None if gradient is None else gradient * scale for gradient in context.gradients)

@@ -225,7 +225,7 @@ class TrainableModel(Protocol):
 
 
 @runtime_checkable
-class KeepsBackground(Protocol):
+class DropsBackground(Protocol):
     """A model with large tables of its background that ``TrainableModel.refit_statistics`` computes again."""
 
     def drop_background(self) -> None:

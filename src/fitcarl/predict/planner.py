@@ -20,7 +20,7 @@ from fitcarl.predict.entities import EntityIndex
 from fitcarl.predict.explainer import AnswerContext
 from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.parsing import FactParser
-from fitcarl.predict.query import NO_KNOWN_FACTS, Query
+from fitcarl.predict.query import NO_KNOWN_FACTS, NoKnownFactsError, Query
 from fitcarl.predict.views import GraphView, GraphViewCache
 from fitcarl.runs.nearest_facts import MAX_SUPPORT, edges_of, nearest_facts, supports, supports_of_queries
 from fitcarl.runs.run import Run
@@ -113,7 +113,7 @@ class QueryPlanner:
         fewer = replace(visible, hidden=visible.hidden | frozenset(hidden))
         try:
             return self._score(fewer, [ids], [query], keep=False).scores
-        except InputError:  # nothing is known about the entity any more
+        except NoKnownFactsError:
             return Scores.empty(1)
 
     def prepare(
@@ -310,7 +310,7 @@ class QueryPlanner:
         last = graph.time_range[1]
         return {int(entity): last for entity in new if int(entity) not in queried}
 
-    def _no_known_facts(self, query: Query, hint: str = "") -> InputError:
+    def _no_known_facts(self, query: Query, hint: str = "") -> NoKnownFactsError:
         limits = [] if query.hindsight else [f"before {query.at}"]
         limits += [] if query.as_of is None else [f"up to {query.as_of}"]
         limits += ["apart from the excluded ones"] if query.without else []
@@ -320,7 +320,7 @@ class QueryPlanner:
         problem = " ".join([NO_KNOWN_FACTS, *limits])
         field = "subject" if query.object is None else "object"
         expected = "at least one fact about it" if query.hindsight else "an earlier fact about it, or hindsight"
-        return InputError(problem, field=field, found=query.entity, expected=expected, hint=hint)
+        return NoKnownFactsError(problem, field=field, found=query.entity, expected=expected, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,11 @@ Direction = Literal["out", "in"]
 """Role of the query entity in a predicted fact: ``out`` if it is the subject, ``in`` if it is the object."""
 
 NO_KNOWN_FACTS = "no facts are known about this entity"
-"""Problem text of the error for a query about an entity without facts."""
+"""Problem text of a NoKnownFactsError."""
+
+
+class NoKnownFactsError(InputError):
+    """There is no fact about the entity of a query, or none that may be used for it."""
 
 
 def query_time(time: AnyTime, field: str) -> str:

@@ -13,7 +13,7 @@ from fitcarl.core.files import read_json
 from fitcarl.data.dataset import Dataset, MetaSet
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.errors import InputError
+from fitcarl.errors import InputError, UnusableRunError
 from fitcarl.evaluation.bootstrap import mean_interval
 from fitcarl.evaluation.filtering import KnownAnswers
 from fitcarl.evaluation.protocol import rank_task
@@ -113,8 +113,11 @@ def measure_drift(
     known = _known_answers(facts, graph, task.queries.entity)
     max_delta = max(int(facts.time.max()), last) - min(int(facts.time.min()), first)
     try:
-        scorer = run.model.with_capacity(context).scorer(max_delta, names)
-        ranks = _realistic_ranks(scorer, task, known, entities)
+        with run.named_in_errors():
+            scorer = run.model.with_capacity(context).scorer(max_delta, names)
+            ranks = _realistic_ranks(scorer, task, known, entities)
+    except UnusableRunError:
+        raise
     except InputError as error:  # such as a model that was trained on the facts of an asked entity
         return replace(drift, judged=0, new_entities=0, reason=error.problem)
     interval = mean_interval(task.queries.entity, 1 / ranks, seed=seed)

@@ -26,7 +26,7 @@ from fitcarl.data.io.registry import load_dataset
 from fitcarl.data.reading import Reading
 from fitcarl.data.traffic import last_busy_tick
 from fitcarl.data.vocabulary import Vocabulary
-from fitcarl.errors import InputError, did_you_mean
+from fitcarl.errors import InputError, UnusableRunError, did_you_mean
 from fitcarl.evaluation.calibration import Calibration
 from fitcarl.graph.columns import StoredColumns, open_columns
 from fitcarl.graph.storage import graph_of_columns
@@ -258,7 +258,7 @@ class Run:
             yield
         except NotFiniteError:
             problem, expected = "the model gives scores that are not finite", "the weights that training wrote"
-            raise InputError(problem, file=self.folder.path, expected=expected) from None
+            raise UnusableRunError(problem, file=self.folder.path, expected=expected) from None
 
     def scorer_for(self, dataset: Dataset) -> Scorer:
         """The model on the background of ``dataset``, which may be another one than it was trained on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -21,7 +22,7 @@ from fitcarl.core.process_group import ProcessGroup, launched_processes
 from fitcarl.core.progress import Interrupted, OnProgress, ShouldStop, ignore_progress
 from fitcarl.core.progress_bar import reporting
 from fitcarl.core.stages import stage
-from fitcarl.core.subnormals import subnormals
+from fitcarl.core.subnormals import as_in_this_thread, subnormals
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.holdout import HoldoutRule
@@ -253,9 +254,14 @@ def _run_training(
     if folder.weights.exists() and not folder.state.exists():
         _log.warning("%s: is missing, so training starts again", folder.state)
     cpu_start = process_time()
+    own = replace(  # what the caller computes in them, and threads that they start, are as usual
+        callbacks,
+        on_progress=as_in_this_thread(callbacks.on_progress),
+        should_stop=as_in_this_thread(callbacks.should_stop),
+    )
     try:
         with stage("preparation"), subnormals(as_zero=True):
-            model = _prepared_model(setup, context, folder, callbacks, device, processes)
+            model = _prepared_model(setup, context, folder, own, device, processes)
         complete = model if setup.training_part is dataset else model.refit_statistics(context.graph)
         state = run_episodes(setup, model, folder, callbacks, process_time() - cpu_start, complete, processes)
     except Interrupted as interrupted:

@@ -9,7 +9,7 @@ from fitcarl.core.files import write_json
 from fitcarl.core.memory import release_memory
 from fitcarl.core.stages import stage
 from fitcarl.graph.storage import open_graph
-from fitcarl.models.base import GraphContext, KeepsBackground, TrainableModel
+from fitcarl.models.base import GraphContext, DropsBackground, TrainableModel
 from fitcarl.models.open_queries.event_index import EventIndex
 from fitcarl.models.open_queries.fitting import OpenModels, calibrate_open_models, fit_open_models
 from fitcarl.runs.evaluate import calibrate_settings
@@ -37,7 +37,7 @@ def finish(setup: TrainingSetup, trained: Trained, folder: RunFolder, state: Tra
     with stage("calibration"):
         calibrations = calibrate_settings(trained.model.scorer(), dataset, config)
         folder.save_calibrations(calibrations)
-    if setup.keep_all_facts and isinstance(trained.model, KeepsBackground):
+    if setup.keep_all_facts and isinstance(trained.model, DropsBackground):
         trained.model.drop_background()  # its statistics are counted again below
     release_memory()
     with stage("open queries"):

@@ -17,6 +17,7 @@ from fitcarl.core.subnormals import subnormals
 from fitcarl.errors import FitcarlError
 from fitcarl.models.base import Episode, EpisodeResult, TrainableModel
 from fitcarl.runs.layout import RunFolder
+from fitcarl.scoring.scores import NotFiniteError
 from fitcarl.training import trace
 from fitcarl.training.folds import FoldModels
 from fitcarl.training.schedule import learning_rate
@@ -78,7 +79,7 @@ def run_episodes(
         entry = trace.TraceEntry(episode, loss, metrics, state.seconds)
         if episode % config.validate_every == 0 or episode == config.episodes:
             with stage("validation"):
-                mrr = validation.mrr(validated.scorer(), processes)
+                mrr = _validation_mrr(validation, validated, episode, processes)
             entry = replace(entry, valid_mrr=mrr)
             state = state.after_validation(mrr)
             if state.best_episode == episode and processes.is_first:
@@ -103,6 +104,14 @@ def run_episodes(
 def episode_seed(seed: int, episode: int) -> int:
     """The seed of the random choices within an episode."""
     return zlib.crc32(f"{seed}/{episode}".encode())
+
+
+def _validation_mrr(validation: Validation, model: TrainableModel, episode: int, processes: ProcessGroup) -> float:
+    try:
+        return validation.mrr(model.scorer(), processes)
+    except NotFiniteError:
+        problem = f"the scores after episode {episode} are not finite; try a smaller training.learning_rate"
+        raise FitcarlError(problem) from None
 
 
 def _totals(result: EpisodeResult, processes: ProcessGroup) -> tuple[float, dict[str, float]]:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fitcarl.data.io.parquet_footer import ColumnChunk, ParquetFooter, read_footer
+from fitcarl.data.io.reader import read_facts
 from fitcarl.errors import InputError
 
 
@@ -102,6 +103,22 @@ def test_runs_of_levels_that_fill_their_page_are_read(runs: list[tuple[int, bool
 def test_runs_of_levels_beyond_their_page_are_refused(content: bytes) -> None:
     with pytest.raises(InputError, match="a run of levels that does not fit in its page"):
         check_optional(optional_page(content, 20), 20)
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_empty_row_groups_are_read(tmp_path: Path, dictionary: bool) -> None:
+    table, file = pa.table({"text": ["a", "b", "c"]}), tmp_path / "table.parquet"
+    with pq.ParquetWriter(file, table.schema, use_dictionary=dictionary) as writer:
+        for part in (table, table.slice(0, 0), table):
+            writer.write_table(part)
+    assert read_footer(file, file.read_bytes()).check_pages(["text"]) > 0
+
+
+def test_a_table_without_rows_has_no_facts(tmp_path: Path) -> None:
+    names = ("subject", "relation", "object", "time")
+    pq.write_table(pa.table({name: pa.array([], pa.string()) for name in names}), tmp_path / "table.parquet")
+    with pytest.raises(InputError, match=r"table.parquet: no facts"):
+        read_facts(tmp_path / "table.parquet")
 
 
 @pytest.mark.parametrize("compression", ["uncompressed", "snappy", "zstd"])

@@ -167,3 +167,42 @@ def test_training_raises_the_likelihood_of_answers(dataset: Dataset, context: Gr
         model.training_step(Episode(task, number)).loss.backward()
         optimizer.step()
     assert model.training_step(Episode(fixed, 0)).loss.item() < before - 0.3
+
+
+def test_gradients_do_not_depend_on_which_thread_is_free(
+    dataset: Dataset, context: GraphContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FITCARL_THREADS", "3")
+    model = PlusModel(configure("plus"), context)
+    task = sampled_task(dataset.train, 3, dataset.vocabulary.relation_ids, np.random.default_rng(99), 4)
+    found = []
+    for _ in range(8):
+        model.module.zero_grad()
+        model.training_step(Episode(task, 0)).loss.backward()
+        found.append([parameter.grad for parameter in model.module.parameters()])
+    for gradients in found[1:]:
+        for first, again in zip(found[0], gradients, strict=True):
+            assert (first is None) == (again is None)
+            assert first is None or again is None or torch.equal(first, again)
+
+
+def test_gradients_of_threads_are_those_of_one(
+    dataset: Dataset, context: GraphContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = sampled_task(dataset.train, 3, dataset.vocabulary.relation_ids, np.random.default_rng(99), 4)
+    torch.manual_seed(0)
+    model = PlusModel(configure("plus"), context)
+    found = {}
+    for threads in ("1", "3"):
+        monkeypatch.setenv("FITCARL_THREADS", threads)
+        model.module.zero_grad()
+        result = model.training_step(Episode(task, 0))
+        result.loss.backward()
+        found[threads] = result, [parameter.grad for parameter in model.module.parameters()]
+    (one, gradients), (other, others) = found["1"], found["3"]
+    assert one.loss.item() == pytest.approx(other.loss.item(), rel=1e-5)
+    assert one.metrics == pytest.approx(other.metrics, rel=1e-4)
+    for first, second in zip(gradients, others, strict=True):
+        assert first is not None
+        assert second is not None
+        torch.testing.assert_close(first, second, rtol=1e-3, atol=1e-6)

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from fitcarl.errors import InputError
+from fitcarl.errors import InputError, UnusableRunError
 from fitcarl.predict import Predictor, Query
 from fitcarl.predict.fact import CheckedFact
 from fitcarl.serve.workers import ipc
@@ -56,6 +56,18 @@ def test_unexpected_error_does_not_affect_others(
     monkeypatch.setattr(predictor, "answer_checked", answer)
     outcomes = LocalWorker(predictor).run([job(top=2), job(top=3)], checked)
     assert [type(outcome) for outcome in outcomes] == [bytes, ZeroDivisionError]
+
+
+def test_an_unusable_run_is_not_the_fault_of_a_request(
+    predictor: Predictor, checked: list[CheckedFact], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(*_: object) -> object:
+        raise UnusableRunError("the model gives scores that are not finite", file="run")
+
+    monkeypatch.setattr(predictor, "answer_checked", answer)
+    [outcome] = LocalWorker(predictor).run([job()], checked)
+    assert type(outcome) is RuntimeError
+    assert "not finite" in str(outcome)
 
 
 def test_jobs_round_trip_through_pipe() -> None:

@@ -148,7 +148,7 @@ def _chunk(
     name = about[3][0].decode()
     has_levels = len(about[3]) == 1 and name in optional
     found = ColumnChunk(number, name, start, _count(about[7]), _count(about[5]), about[4] != 0, has_levels)
-    if found.start < len(_MAGIC) or found.start + found.length > end:
+    if found.values and (found.start < len(_MAGIC) or found.start + found.length > end):  # an empty one has no place
         raise ValueError("a column outside the file")
     if len(about[3]) == 1 and found.values != group[3]:
         raise ValueError("a column with another number of values than rows")

@@ -19,6 +19,7 @@ from fitcarl.core.parallel import split_range
 from fitcarl.core.stages import stage
 from fitcarl.core.storage import Artifacts
 from fitcarl.core.tensors import array_of
+from fitcarl.core.thread_shards import sum_in_order, with_gradients
 from fitcarl.data.concepts import Concepts
 from fitcarl.data.quadruples import Ids, Quadruples
 from fitcarl.graph.temporal import TemporalGraph
@@ -166,21 +167,37 @@ class PlusModel:
         graph = self._background.with_facts(task.support.facts)
         size, shard = self._config.action_space, episode.processes.shard(len(queries))
 
-        def evaluate(part: _TrainingPart) -> tuple[Tensor, Tensor]:
+        parameters = list(self.module.parameters())
+        count = shard.rows.stop - shard.rows.start
+        found: list[Tensor] = []
+
+        def differentiate(part: _TrainingPart) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
             # Candidates are sampled by the position of the query in its group, whatever the shard.
             sampled = self._config.train_candidates // 2
             shortlist = Shortlist(self._config.train_candidates, sampled, seed + part.first)
             arguments = part.statistics, part.queries, size, shortlist, self._encoder_scorer, self.reach
             actions = action_features(graph, task.support, *arguments)
-            return log_likelihood(self.module(actions), actions, part.queries.answer)
+            total, by_path = log_likelihood(self.module(actions), actions, part.queries.answer)
+            # A separate loss term for paths: they should also explain answers that the candidates find without a path.
+            loss = -(total.sum() + self._config.path_loss_weight * by_path.sum()) / count
+            return total.detach(), loss.detach(), torch.autograd.grad(loss, parameters, allow_unused=True)
 
-        parts = map_batches(self._training_parts(queries, shard.rows), evaluate, device_of(self.module))
-        total, by_path = (torch.cat(values) for values in zip(*parts, strict=True))
-        # A separate loss term for paths: they should also explain answers that the candidates find without a path.
-        loss = -total.mean() - self._config.path_loss_weight * by_path.mean()
-        found = total.detach()
-        metrics = {"answer_probability": found.exp().mean(), "majority_rate": (found > _HALF).float().mean()}
-        return EpisodeResult(loss, {name: float(value) for name, value in metrics.items()}, shard.share)
+        def losses() -> Iterator[tuple[Tensor, tuple[Tensor | None, ...]]]:
+            for total, loss, gradients in map_batches(parts, differentiate, device_of(self.module)):
+                found.append(total)
+                yield loss, gradients
+
+        # Each part is differentiated by its own thread: one backward pass through all of them would add their gradients
+        # in an order that depends on which thread had computed which part.
+        parts = self._training_parts(queries, shard.rows)
+        loss, gradients = sum_in_order(losses())
+        probability = torch.cat(found)
+        metrics = {
+            "answer_probability": probability.exp().mean(),
+            "majority_rate": (probability > _HALF).float().mean(),
+        }
+        values = {name: float(value) for name, value in metrics.items()}
+        return EpisodeResult(with_gradients(loss, gradients, parameters), values, shard.share)
 
     def _training_parts(self, queries: Queries, rows: slice) -> Iterator[_TrainingPart]:
         """The queries of a shard that use the same statistics, divided among threads."""

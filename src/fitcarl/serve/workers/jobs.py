@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fitcarl.errors import FitcarlError, InputError
+from fitcarl.errors import FitcarlError, InputError, UnusableRunError
 from fitcarl.predict.fact import CheckedFact, Fact
 from fitcarl.predict.predictor import Predictor
 from fitcarl.predict.query import Query
@@ -97,7 +97,7 @@ class LocalWorker:
             return list(self._responses(jobs, facts))
         except Exception as error:
             if len(jobs) == 1:
-                return [InvalidInputError.from_error(error) if isinstance(error, InputError) else error]
+                return [_failure(error)]
         return [self.run([job], facts)[0] for job in jobs]
 
     def reload(self, predictor: Predictor) -> None:
@@ -118,6 +118,13 @@ class LocalWorker:
             else:
                 value = predictor.explain_checked(job.query, job.entity, facts, job.query.paths).to_json()
             yield json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _failure(error: Exception) -> Exception:
+    """What a job failed with: an InputError is the fault of the request, unless the run is unusable."""
+    if isinstance(error, UnusableRunError):
+        return RuntimeError(str(error))
+    return InvalidInputError.from_error(error) if isinstance(error, InputError) else error
 
 
 def warm_up(predictor: Predictor) -> None:

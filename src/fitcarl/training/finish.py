@@ -9,7 +9,7 @@ from fitcarl.core.files import write_json
 from fitcarl.core.memory import release_memory
 from fitcarl.core.stages import stage
 from fitcarl.graph.storage import open_graph
-from fitcarl.models.base import GraphContext, DropsBackground, TrainableModel
+from fitcarl.models.base import DropsBackground, GraphContext, TrainableModel
 from fitcarl.models.open_queries.event_index import EventIndex
 from fitcarl.models.open_queries.fitting import OpenModels, calibrate_open_models, fit_open_models
 from fitcarl.runs.evaluate import calibrate_settings

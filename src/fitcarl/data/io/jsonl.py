@@ -62,10 +62,10 @@ def _names(path: Path, first: Any) -> list[str] | None:
     """The keys of the first record; None if it is an array."""
     if not isinstance(first, dict):
         return None
-    invalid = next((name for name in first if not is_unicode(name)), None)
-    if invalid is not None:
+    bad = next((name for name in first if not is_unicode(name)), None)
+    if bad is not None:
         problem = "a name of a column with an unpaired surrogate"
-        raise InputError(problem, file=path, row=1, found=invalid, expected="Unicode text")
+        raise InputError(problem, file=path, row=1, found=bad, expected="Unicode text")
     return list(first)
 
 
@@ -136,8 +136,8 @@ def _series(path: Path, fields: Sequence[str], values: Sequence[list[str]]) -> t
         return tuple(pl.Series(name, column, dtype=pl.String) for name, column in zip(fields, values, strict=True))
     except UnicodeEncodeError as error:
         # A JSON escape can encode an unpaired surrogate, which is not valid UTF-8.
-        invalid = error.object
-        position, row = next((position, column.index(invalid)) for position, column in enumerate(values) if invalid in column)
+        bad = error.object
+        position, row = next((position, column.index(bad)) for position, column in enumerate(values) if bad in column)
         raise InputError(
-            "an unpaired surrogate", file=path, row=row + 1, field=fields[position], found=invalid, expected="Unicode text"
+            "an unpaired surrogate", file=path, row=row + 1, field=fields[position], found=bad, expected="Unicode text"
         ) from None

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from fitcarl.core import parallel
-from fitcarl.core.parallel import parallel_map, split_range, thread_count
+from fitcarl.core.parallel import computed_ahead, parallel_map, split_range, thread_count
 
 
 @pytest.fixture(autouse=True)
@@ -151,3 +151,32 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
         signal.alarm(10)
         os._exit(0 if list(parallel_map(range(4), abs)) == [0, 1, 2, 3] else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_next_item_is_computed_while_one_is_used() -> None:
+    began = [threading.Event() for _ in range(4)]
+
+    def items() -> Iterator[int]:
+        for item, event in enumerate(began):
+            event.set()
+            yield item
+
+    for item in computed_ahead(items()):
+        assert all(event.wait(10) for event in began[item + 1 : item + 2])  # the next one
+        assert not any(event.is_set() for event in began[item + 2 :])
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_items_computed_ahead_are_the_same(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
+    monkeypatch.setenv("FITCARL_THREADS", threads)
+    assert list(computed_ahead(iter(()))) == []
+    assert list(computed_ahead(iter(range(9)))) == list(range(9))
+
+    def fail_at_three() -> Iterator[int]:
+        yield from range(3)
+        raise ValueError("three")
+
+    found = computed_ahead(fail_at_three())
+    assert [next(found) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="three"):
+        next(found)

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cache
 from itertools import chain, islice
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from fitcarl.core.distributed import local_processes
 from fitcarl.core.subnormals import as_in_this_thread
@@ -106,6 +106,28 @@ def parallel_map(items: Iterable[Item], work: Callable[[Item], Result]) -> Itera
         for left in started:
             left.cancel()
         wait(started)  # items that are being computed read what the caller may change from now on
+
+
+def computed_ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The items, in order; another thread takes the next one while the caller works on the one before it.
+
+    With one thread, each is taken when it is needed.
+
+    Args:
+        items: May compute them; nothing that they read may be changed by the caller.
+    """
+    if thread_count() == 1:
+        yield from items
+        return
+    waiting, end = iter(items), object()
+    pool, take = _pool(1, os.getpid()), as_in_this_thread(lambda: next(waiting, end))
+    started = pool.submit(take)
+    try:
+        while (item := started.result()) is not end:
+            started = pool.submit(take)
+            yield cast(Item, item)
+    finally:
+        wait([started])
 
 
 def _map_pool(size: int) -> ThreadPoolExecutor:

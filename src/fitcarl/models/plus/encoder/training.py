@@ -25,6 +25,7 @@ from fitcarl.config.schema import EncoderConfig
 from fitcarl.core.arrays import sha256_of_arrays
 from fitcarl.core.cache import cache_dir
 from fitcarl.core.device import CPU, seeded_devices
+from fitcarl.core.parallel import computed_ahead
 from fitcarl.core.process_group import ONE_PROCESS, BatchShard, ProcessGroup, ShardDropout, SharedNumbers
 from fitcarl.core.progress import OnProgress, Progress
 from fitcarl.core.stages import stage
@@ -159,9 +160,10 @@ def train_encoder(
         encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight).to(device)
         optimizer = EncoderOptimizer(encoder)
         with stage("encoder"):
-            for update in range(0 if batches.empty else updates):
-                batch = batches.draw(encoder, rng)
+            drawn = computed_ahead(batches.draw(rng) for _ in range(0 if batches.empty else updates))
+            for update, batch in enumerate(drawn):
                 if batch is not None:
+                    batch.select_rows(encoder)
                     shards = thread_shards(processes.shard(len(batch.edge)), device)
                     loss = optimizer.differentiate(shards, partial(batches.loss, encoder, batch))
                     if not torch.isfinite(processes.sum(loss)):
@@ -202,7 +204,7 @@ class EncoderOptimizer:
             loss: The loss of a shard.
         """
         selected = self._encoder.selected
-        assert selected is not None, "EncoderBatches.draw selects the rows of the batch"
+        assert selected is not None, "EncoderBatch.select_rows was called"
         return parallel_gradients(shards, loss, [*self._shared, selected.rows])
 
     def step(self, learning_rate: float, processes: ProcessGroup = ONE_PROCESS) -> None:
@@ -262,8 +264,14 @@ class EncoderBatch:
     """[candidates], the log of how many entities each represents."""
     window: EventWindow
     """The events around the queries; its columns are the candidates."""
+    rows: NDArray[np.int64]
+    """Entities whose rows are read, ascending."""
     numbers: SharedNumbers
     """Random numbers of dropout."""
+
+    def select_rows(self, encoder: SupportEncoder) -> None:
+        """Lets the encoder read the rows of these entities only, as they are now."""
+        encoder.select_rows(long_tensor(self.rows, encoder.entity.device))
 
 
 class EncoderBatches:
@@ -291,8 +299,8 @@ class EncoderBatches:
         self._words = Words.from_names(names, self.word_weight)
         self.empty = not probability.any()
 
-    def draw(self, encoder: SupportEncoder, rng: np.random.Generator) -> EncoderBatch | None:
-        """The next batch; None if no fact of it is a valid query. The encoder reads the rows of its entities only."""
+    def draw(self, rng: np.random.Generator) -> EncoderBatch | None:
+        """The next batch; None if no fact of it is a valid query. It depends on no weight."""
         edge, support, known = self._draw(rng)
         if not len(edge):
             return None
@@ -305,9 +313,9 @@ class EncoderBatches:
         before = base.time[edge] if self._past_only else None
         events, most = self._events_of(column)
         window = event_window(events, self._units_per_tick, *queries, column, most, rng, before)
-        encoder.select_rows(long_tensor(np.union1d(base.target[support], listed), encoder.entity.device))
+        rows = np.union1d(base.target[support], listed)
         facts = edge, support, known, subject, answers, named
-        return EncoderBatch(*facts, listed, log_weight, window, SharedNumbers())
+        return EncoderBatch(*facts, listed, log_weight, window, rows, SharedNumbers())
 
     def loss(self, encoder: SupportEncoder, batch: EncoderBatch, shard: BatchShard) -> Tensor:
         """-log p(answer), averaged over the batch, or the part of a shard; the parts of all shards add up to it."""

@@ -488,6 +488,28 @@ MUTANTS: tuple[Mutant, ...] = (
         "statistics = previous or compute_statistics(\n            graph.background_facts(), graph, concepts",
         ("tasks", "training", "models/plus"),
     ),
+    # models: GEN
+    Mutant(
+        "T-GEN scores unseen candidates by their rows in training",
+        "models/gen/trainable.py",
+        "            index = row_positions(index, batch.entity, len(module.entity_rows))\n",
+        "",
+        ("models/gen",),
+    ),
+    Mutant(
+        "GEN forgets the relation of a query in training",
+        "models/gen/trainable.py",
+        "rows = module.query_rows(embedded[tensor_of(row, device)], relation)",
+        "rows = embedded[tensor_of(row, device)]",
+        ("models/gen",),
+    ),
+    Mutant(
+        "T-GEN does not drop values",
+        "models/gen/network.py",
+        "embedded = dropout(torch.relu(embedded), dropout_rate)",
+        "embedded = torch.relu(embedded)",
+        ("models/gen",),
+    ),
     # models: heuristics
     Mutant(
         "copied support entities belong to the wrong query",

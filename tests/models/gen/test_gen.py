@@ -14,7 +14,7 @@ from fitcarl.config.gen import GenConfig, GenNetworkConfig, GenTrainingConfig
 from fitcarl.config.meta_learned import RankingTrainingConfig
 from fitcarl.data.dataset import MetaSet
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.base import Episode
+from fitcarl.models.base import Episode, seeded
 from fitcarl.models.gen.network import Gen, RelationLayer
 from fitcarl.models.gen.shots import training_shots, with_more_support
 from fitcarl.models.gen.trainable import GenModel
@@ -82,6 +82,55 @@ def test_scores_equal_plain_loops() -> None:
     found = scores(model, task)
     assert np.ptp(found) > 0.1
     assert np.allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("transductive", [False, True])
+def test_training_loss_equals_plain_loops(transductive: bool) -> None:
+    """The hinge of every negative, averaged by query, then by entity; T-GEN's unseen candidates are embedded."""
+    model, task, seed = model_of(transductive=transductive), random_task(), 5
+    model._entities_in_training = np.arange(ENTITIES, dtype=np.int32)  # unseen entities are negatives as well
+    result = model.training_step(Episode(task, seed))
+    batch = ranking_batch(task, model._entities_in_training, RELATIONS, TRAINING, np.random.default_rng(seed))
+    assert np.isin(batch.candidate[:, 1:], batch.entity).any()
+    with seeded(seed), torch.no_grad():
+        embedded = model.module(batch.entity, batch.support, sample=True).double().numpy()
+    x, u = (value.detach().double().numpy() for value in (model.module.entity_rows, model.module.relation_rows))
+    means: dict[int, list[float]] = {}
+    for row, relation, candidates in zip(batch.row, batch.queries.relation.tolist(), batch.candidate, strict=True):
+        listed = []
+        for candidate in candidates.tolist():
+            is_unseen = transductive and candidate in batch.entity
+            other = embedded[batch.entity.tolist().index(candidate)] if is_unseen else x[candidate]
+            listed.append(float((embedded[row] * u[relation % RELATIONS.count] * other).sum()))
+        hinges = [max(0.0, TRAINING.margin - listed[0] + negative) for negative in listed[1:]]
+        means.setdefault(int(row), []).append(sum(hinges) / len(hinges))
+    expected = sum(sum(each) / len(each) for each in means.values()) / len(means)
+    assert expected > 0.1
+    assert result.loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("transductive", [False, True])
+def test_dropout_drops_values_of_the_inductive_layer(transductive: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the value with probability one half, or nothing; T-GEN drops after the rectifier."""
+    module, task = model_of(transductive=transductive).module, random_task()
+    support = SupportFacts.of_entities(task.support, RELATIONS)
+    seen: list[Tensor] = []
+
+    def recorded(embedded: Tensor) -> Tensor:
+        seen.append(embedded)
+        return Gen.candidate_rows(module, embedded)
+
+    monkeypatch.setattr(module, "candidate_rows", recorded)
+    with torch.no_grad():
+        whole = module(task.entities, support)
+        with seeded(1):
+            dropped = module(task.entities, support, dropout_rate=0.5)
+    if transductive:
+        whole, dropped = seen
+        assert (whole >= 0).all()
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], 2 * whole[kept])
+    assert 0 < int(kept.sum()) < int((whole != 0).sum())
 
 
 def test_one_support_fact_and_one_basis() -> None:

@@ -98,7 +98,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a column of JSONL may have a name that is not Unicode",
         "data/io/jsonl.py",
-        "if half is not None:",
+        "if bad is not None:",
         "if False:",
         ("data/io/test_formats.py",),
     ),

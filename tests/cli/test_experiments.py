@@ -77,7 +77,7 @@ def test_figure_of_several_runs(fitcarl: Command, runs: Path, tmp_path: Path) ->
     alone = json.loads(fitcarl("evaluate", pair[1], "--json").stdout)
     assert alone["results"] == reports[1]["results"]
     assert "reports" not in alone
-    assert "tiny-2shot-paper-1" in (tmp_path / "both.svg").read_text()
+    assert "fitcarl (paper), tiny-2shot-paper-1" in (tmp_path / "both.svg").read_text()
 
 
 def test_tune_writes_a_preset_that_train_accepts(fitcarl: Command, data: Path, tmp_path: Path) -> None:

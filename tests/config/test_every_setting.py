@@ -152,6 +152,7 @@ CHANGES: dict[str, dict[str, str]] = {
         "network.sampling": "nearest",
         "network.policy": "product",
         "network.self_loop_history": "off",
+        "training.discount_loss": "off",
         "network.confidence": "off",
         "network.concepts": "off",
         "network.time_bias": "off",

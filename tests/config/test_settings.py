@@ -63,6 +63,7 @@ def test_presets_of_the_paper_differ_only_in_what_they_say() -> None:
         "training.baseline": "standardise",
         "training.entropy_coef": 0.01,
         "training.entropy_decay": 0.9,
+        "training.discount_loss": False,
     }
 
 

@@ -249,7 +249,7 @@ def test_table_3_has_the_full_model_and_its_ablations(data: Path, tmp_path: Path
     assert folders[:2] == ["tiny-2shot-paper-0", "tiny-2shot-paper-A1-0"]
     chosen = replace(plan, models=("paper:B", "paper-product", "authors:D"))
     assert [system.name for system in table_systems(chosen, "3")] == ["B", "paper-product", "authors D"]
-    with pytest.raises(InputError, match="unknown ablation"):
+    with pytest.raises(InputError, match="unknown variant"):
         table_systems(replace(plan, models=("paper:F",)), "3")
     with pytest.raises(InputError, match="model of the paper"):
         reproduce_table(replace(plan, models=("plus",)), tmp_path, "3", train=None)
@@ -278,7 +278,9 @@ def test_published_figures_are_beside_the_rows() -> None:
     rows = rows_of_cell(cell, {}, published_systems())
     assert [row.published and row.published["mrr"] for row in rows] == [0.064] * 3
     assert {row.status for row in rows} == {"not available"}
-    assert "| .011\\* |" in render_system_table(rows, "Table")
+    rendered = render_system_table(rows, "Table")
+    assert "| .011\\* |" in rendered
+    assert rendered.count("\\*") == 2  # the misprinted figure, and the mark in the explanation below
 
 
 def test_available_model_replaces_its_row_without_variants() -> None:

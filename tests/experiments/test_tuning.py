@@ -238,3 +238,20 @@ def test_study_whose_trials_all_failed_is_an_error_in_every_call(
     for _ in range(2):
         with pytest.raises(InputError, match="no such thing"):
             tune(plan, tmp_path / "failing.journal", 1)
+
+
+@pytest.mark.parametrize("model", ["complex", "tero"])
+def test_settings_of_a_factorization_model_are_chosen_on_several_draws(data: Path, model: str) -> None:
+    plan = TuningPlan(str(data), model=model, shots=2, draws=3)
+    assert plan.trial_settings == ("sees=fold-in",)
+    assert plan.config.sees == "fold-in"  # type: ignore[attr-defined]
+    assert replace(plan, settings=("sees=paper",)).trial_settings == ("sees=paper",)
+    support = replace(plan, settings=("sees=support",))
+    with pytest.raises(InputError, match="cannot resample support facts that weights are trained on") as caught:
+        _ = support.config
+    assert "--draws" in str(caught.value)
+    assert replace(support, draws=0).config.official_supports_only
+
+
+def test_models_without_rows_are_tuned_as_they_are(data: Path) -> None:
+    assert TuningPlan(str(data), model="filt", shots=2).trial_settings == ()

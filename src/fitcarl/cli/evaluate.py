@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fitcarl.cli import console, evaluation_parts
 from fitcarl.errors import InputError
+
+if TYPE_CHECKING:
+    from fitcarl.evaluation.report import Report
 
 _IMAGES = (".svg", ".png", ".pdf")
 
@@ -82,11 +86,10 @@ def evaluate_run(
     else:
         with console.progress() as bar:
             reports = [evaluate(run, **options, device=device, on_progress=bar) for run in runs]
-    labels = None if len(runs) == 1 else [run.resolve().name for run in runs]
     if figure is not None:
         if not all(report.official.has_same_queries(reports[0].official) for report in reports):
             raise InputError("the runs have other queries", field="--figure", expected="the same data, split and shots")
-        performance_over_time(reports, figure, labels)
+        performance_over_time(reports, figure, _line_names(reports, runs))
     if diagram is not None:
         for run, report in zip(runs, reports, strict=True):
             if report.calibration_report is None:
@@ -99,6 +102,14 @@ def evaluate_run(
     else:
         for report in reports:
             console.show(render_report(report))
+
+
+def _line_names(reports: Sequence[Report], runs: Sequence[Path]) -> list[str]:
+    """The scorers' names, which say what a model has seen; with the folders if several runs have the same name."""
+    names = [report.scorer for report in reports]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{name}, {run.resolve().name}" for name, run in zip(names, runs, strict=True)]
 
 
 def _check_open(left_open: str, setting: str | None, figure: Path | None, diagram: Path | None, device: str) -> None:

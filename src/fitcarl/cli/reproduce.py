@@ -150,7 +150,7 @@ def reproduce_results(
     if console.was_given(context, "preset"):
         names = _parts(preset)
     elif number == "3":
-        names = names or ["paper", "paper-product", "authors", "paper-full"]
+        names = names or ["paper", "paper:choices", "paper-product", "authors", "paper-full"]
     elif number == "settings":
         names = names or list(SETTINGS_TABLE)
     plan = table_plan(sets or _BENCHMARKS, shot_numbers, names, seed_numbers, settings)

@@ -62,6 +62,7 @@ class FitcarlTrainingConfig(TaskTrainingConfig):
     """The training loop with REINFORCE."""
 
     gamma: float = Field(0.95, ge=0, le=1, description="γ, the discount per step")
+    discount_loss: bool = Field(True, description="the loss of step l is multiplied by γˡ, as in Eq. 12")
     kl_weight: float = Field(1e-9, ge=0, description="η, the weight of the concept regulariser")
     reward_margin: float = Field(5.0, description="θ of the reward sigmoid(θ - distance to the answer)")
     reward: Literal["step", "return"] = Field(

@@ -28,6 +28,7 @@ _PAPER_BUDGET = {"training.episodes": 1000, "training.patience": 0, "training.qu
 _AUTHORS = {
     "network.self_loop_history": False,
     "training.reward": "return",
+    "training.discount_loss": False,
     "training.baseline": "standardise",
     "training.entropy_coef": 0.01,
     "training.entropy_decay": 0.9,

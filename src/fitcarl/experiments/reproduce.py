@@ -13,7 +13,6 @@ from fitcarl.config.settings import configure, flatten
 from fitcarl.core.files import read_json, write_atomically, write_json
 from fitcarl.errors import FitcarlError, InputError
 from fitcarl.evaluation.report import Report
-from fitcarl.experiments.ablate import ABLATIONS
 from fitcarl.experiments.cells import (
     Cell,
     EvaluationUnit,
@@ -24,6 +23,7 @@ from fitcarl.experiments.cells import (
     make_cells,
     plan_units,
 )
+from fitcarl.experiments.fitcarl_variants import variant_systems
 from fitcarl.experiments.jobs import (
     TrainFunction,
     TrainingJob,
@@ -43,7 +43,6 @@ from fitcarl.runs.layout import RunFolder
 _log = logging.getLogger(__name__)
 
 TableNumber = Literal["2", "3", "settings"]
-_FULL = "full"
 TITLES: Mapping[TableNumber, str] = {
     "2": "Table 2: results on test",
     "3": "Table 3: ablations on test",
@@ -82,39 +81,12 @@ def table_plan(
 
 
 def table_systems(plan: ReproductionPlan, table: TableNumber) -> list[System]:
-    """The systems of a table: those of the plan.
-
-    In Table 3, ``paper`` stands for the full model and all its ablations, another preset for itself, ``NAME:B`` for one
-    ablation of a preset, and ``NAME:full`` for the preset without any.
+    """The systems of a table: those of the plan, which in Table 3 may be variants of the paper's model.
 
     Raises:
         InputError: If a name is unknown, or if Table 3 is asked for a model that is not the paper's.
     """
-    if table != "3":
-        return find_systems(plan.models, plan.settings)
-    ablations = {ablation.name: ablation for ablation in ABLATIONS["fitcarl"]}
-    found: list[System] = []
-    for text in plan.models:
-        name, _, part = text.partition(":")
-        [system, *_] = find_systems([name], plan.settings)
-        if system.model_name != "fitcarl":
-            expected = "a preset of model fitcarl, such as paper"
-            raise InputError("Table 3 is about the model of the paper", found=system.name, expected=expected)
-        if part and part not in ablations and part != _FULL:
-            raise InputError("unknown ablation", found=part, expected=f"one of {', '.join([_FULL, *ablations])}")
-        found += [system] if part in ("", _FULL) else []
-        found += [
-            replace(
-                system,
-                name=ablation.name if system.name == "paper" else f"{system.name} {ablation.name}",
-                settings=ablation.settings,
-                published=ablation.name,
-                folder_part=f"-{ablation.name}",
-            )
-            for ablation in ablations.values()
-            if ablation.name == part or (not part and system.name == "paper")
-        ]
-    return list(dict.fromkeys(found))
+    return (variant_systems if table == "3" else find_systems)(plan.models, plan.settings)
 
 
 def table_cells(plan: ReproductionPlan, out: Path, table: TableNumber) -> list[Cell]:

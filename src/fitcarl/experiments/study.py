@@ -38,7 +38,7 @@ class TuningPlan:
     study: str = DEFAULT_STUDY
     shots: int = 3
     draws: int = 4
-    """Resampled supports in addition to the official ones; none for a model that is trained on the official ones."""
+    """Resampled supports in addition to the official ones."""
     seeds: tuple[int, ...] = (0,)
     """Training runs of each trial."""
     settings: tuple[str, ...] = ()
@@ -50,9 +50,27 @@ class TuningPlan:
         """The settings that trials start from.
 
         Raises:
-            InputError: If one of them is not valid.
+            InputError: If one of them is not valid, or if weights would be trained on the support facts of one draw
+                although several draws are wanted.
         """
-        return configure(self.preset, self.settings, model=self.model, shots=self.shots, seed=0)
+        found = configure(self.preset, self.trial_settings, model=self.model, shots=self.shots, seed=0)
+        if found.official_supports_only and self.draws:
+            problem = "cannot resample support facts that weights are trained on"
+            raise InputError(problem, field="--draws", found=str(self.draws), expected="0, or --set sees=fold-in")
+        return found
+
+    @cached_property
+    def trial_settings(self) -> tuple[str, ...]:
+        """The assignments of all trials.
+
+        A model that is trained on the official support facts by default is folded in instead, so that its settings are
+        chosen on several draws.
+        """
+        in_preset = find_preset(self.preset).settings if self.preset else {}
+        if "sees" in {*in_preset, *(_parts(text)[0] for text in self.settings)}:
+            return self.settings
+        given = configure(self.preset, self.settings, model=self.model, shots=self.shots, seed=0)
+        return (*self.settings, "sees=fold-in") if given.official_supports_only else self.settings
 
     @property
     def space(self) -> SearchSpace:
@@ -66,10 +84,6 @@ class TuningPlan:
         if not space.parameters:
             raise InputError("fixes every setting of the study", field="--set", expected="at least one to search")
         return space
-
-    @property
-    def resampled_draws(self) -> int:
-        return 0 if self.config.official_supports_only else self.draws
 
     @property
     def key(self) -> str:
@@ -146,9 +160,9 @@ def open_study(plan: TuningPlan, storage: str | Path, dataset: Dataset) -> optun
     )
     described = {
         "data": dataset.digest,
-        "settings": sorted(plan.settings),
+        "settings": sorted(plan.trial_settings),
         "seeds": list(plan.seeds),
-        "draws": plan.resampled_draws,
+        "draws": plan.draws,
         "space": {name: str(parameter) for name, parameter in plan.space.parameters.items()},
     }
     for name, value in described.items():

@@ -143,7 +143,7 @@ def cost_table(results: Sequence[SystemRow]) -> SummaryTable:
         "Minutes: training time, mean over seeds; an upper bound if other work ran on the machine. Embeddings that "
         "were pre-trained earlier and came from the cache do not count. "
         "CPU minutes: processor time of all threads. Peak MB: largest peak memory of the training processes. "
-        "Published: one GPU (NVIDIA A40); there is no GPU code here.",
+        "Published: time and memory of one GPU (NVIDIA A40).",
     )
     return SummaryTable("cost", "Cost of training", tuple(rows), tuple(lines), notes)
 

@@ -162,7 +162,8 @@ def published_cells(row: SystemRow) -> list[str]:
     if row.published is None:
         return ["–"] * len(_FIGURES)
     note = row.published.get("note", "")
-    return [format_metric(row.published[name]) + ("\\*" if note.startswith(name) else "") for name in _FIGURES]
+    misprint = note.partition(" ")[0]
+    return [format_metric(row.published[name]) + ("\\*" if name == misprint else "") for name in _FIGURES]
 
 
 def _hits(row: SystemRow) -> list[str]:

@@ -149,7 +149,7 @@ class TrialObjective:
         folder = self.folder / str(trial.user_attrs.get("folder", f"trial-{trial.number}"))
         trial.set_user_attr("folder", folder.name)
         trial.set_user_attr("process", f"{socket.gethostname()}:{os.getpid()}")
-        settings = [*self.plan.settings, *(f"{name}={value}" for name, value in values.items())]
+        settings = [*self.plan.trial_settings, *(f"{name}={value}" for name, value in values.items())]
         _log.info("trial %d: %s", trial.number, ", ".join(f"{name}={value}" for name, value in values.items()))
         found = []
         for seed in self.plan.seeds:
@@ -163,7 +163,7 @@ class TrialObjective:
                     raise optuna.TrialPruned from None
                 self.interrupted = True
                 raise
-            draws = self.plan.resampled_draws
+            draws = self.plan.draws
             report = evaluate(run, split="valid", data=self.dataset, draws=draws, known=self.known)
             found.append(report.over_draws.mean)
         shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,8 @@ def task_loss(
 ) -> Tensor:
     """L_T (Eq. 12): the mean over queries of Σ_l γˡ (η L_KL - log π(a) R).
 
-    The paper weights a step by its own reward; ``reward = "return"``, the baseline and the entropy bonus are additions.
+    The paper weights a step by its own reward; ``reward = "return"``, the baseline and the entropy bonus are additions,
+    and without ``discount_loss`` the factor γˡ is left out.
 
     Args:
         rollout: Sampled actions with log π(a) and, if the regularizer is on, L_KL of every step.
@@ -37,5 +38,7 @@ def task_loss(
         per_step = per_step + config.kl_weight * torch.stack(rollout.divergence)
     if rollout.entropy:
         per_step = per_step - config.entropy_bonus(episode) * torch.stack(rollout.entropy)
+    if not config.discount_loss:
+        return per_step.sum(0).mean()
     discount = config.gamma ** torch.arange(len(per_step), dtype=per_step.dtype, device=per_step.device)
     return (discount @ per_step).mean()

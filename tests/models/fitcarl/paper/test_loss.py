@@ -79,6 +79,8 @@ def test_options_beyond_the_paper() -> None:
     # returns: .5 + .9 · .1 = .59, .25 + .9 · .2 = .43 at step 0; means of -log π G: (.59 + .86)/2 = .725 and .55
     config = FitcarlTrainingConfig(gamma=0.9, reward="return")
     assert task_loss(bare, REWARDS, config).item() == pytest.approx(0.725 + 0.9 * 0.55)
+    config = FitcarlTrainingConfig(gamma=0.9, reward="return", discount_loss=False)
+    assert task_loss(bare, REWARDS, config).item() == pytest.approx(0.725 + 0.55)
     # less the mean reward: ±.125 and ∓.05: (.125 - .25)/2 = -.0625 and (-.15 + .2)/2 = .025
     config = FitcarlTrainingConfig(gamma=0.9, baseline="mean")
     assert task_loss(bare, REWARDS, config).item() == pytest.approx(-0.0625 + 0.9 * 0.025)

@@ -30,6 +30,13 @@ def test_graph_stores_exactly_both_directions_of_every_fact(facts: list[tuple[in
     assert sorted(stored) == sorted(expected)
 
 
+@given(FACTS)
+def test_edges_of_a_relation_are_found(facts: list[tuple[int, int, int, int]]) -> None:
+    base = graph_of(facts).base
+    for relation in range(RELATIONS.directed):
+        assert base.edges_with(relation).tolist() == np.flatnonzero(base.relation == relation).tolist()
+
+
 @given(FACTS, st.randoms(use_true_random=False))
 def test_order_of_facts_does_not_matter(facts: list[tuple[int, int, int, int]], random: object) -> None:
     shuffled = list(facts)

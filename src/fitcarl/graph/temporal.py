@@ -94,6 +94,18 @@ class Adjacency:
         )
         return found
 
+    def edges_with(self, relation: int) -> NDArray[np.int64]:
+        """int64, ascending: the positions of the edges with a relation in [0, 2R)."""
+        order, relations = self._by_relation
+        return order[slice(*np.searchsorted(relations, [relation, relation + 1]))]
+
+    @cached_property
+    def _by_relation(self) -> tuple[NDArray[np.int64], Ids]:
+        """The positions of all edges, ordered by relation, and their relations."""
+        relation = self.relation[: self.offsets[-1]]
+        order = np.argsort(relation, kind="stable")
+        return order, relation[order]
+
     def find(self, edges: Quadruples) -> NDArray[np.int64]:
         """int64 [edges]: the position of each edge, or -1 if it does not exist; subjects must be valid entities."""
         check_range("subject", edges.subject, len(self.offsets) - 1)

@@ -82,10 +82,8 @@ class FoldIn:
         base, inverse = self._graph.base, self._graph.relations.inverse(relation)
         distinct, which = np.unique(np.stack([inverse, until]), axis=1, return_inverse=True)
         means = table.new_empty(distinct.shape[1], table.shape[1])
-        order = np.argsort(base.relation, kind="stable")
-        first = np.searchsorted(base.relation[order], np.arange(self._graph.relations.directed + 1))
         for row, (directed, last) in enumerate(distinct.T.tolist()):
-            edges = order[first[directed] : first[directed + 1]]
+            edges = base.edges_with(directed)
             occurs = np.unique(base.target[edges[base.time[edges] <= last]])
             occurs = occurs[occurs < len(trained)]
             occurs = occurs[trained[occurs]] if len(occurs) else occurs

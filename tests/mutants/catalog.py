@@ -536,8 +536,22 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "items of a failed parallel_map go on",
         "core/parallel.py",
-        "wait(started)",
-        "wait([])",
+        "        _wait(started)",
+        "        _wait([])",
+        ("core/test_parallel_map.py",),
+    ),
+    Mutant(
+        "a thread may wait for its own work",
+        "core/parallel.py",
+        'if not getattr(_local, "pooled", False):',
+        "if True:",
+        ("core/test_parallel_map.py",),
+    ),
+    Mutant(
+        "a failure to prepare threads leaves their caller waiting",
+        "core/parallel.py",
+        "            failed.append(error)\n            ready.abort()",
+        "            failed.append(error)",
         ("core/test_parallel_map.py",),
     ),
     # runs

@@ -554,6 +554,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "            failed.append(error)",
         ("core/test_parallel_map.py",),
     ),
+    Mutant(
+        "cached code is used although a function that it calls has changed",
+        "core/code_digest.py",
+        "            called.append(value.py_func)\n",
+        "",
+        ("core/test_compiled.py",),
+    ),
     # runs
     Mutant(
         "scores that are not finite do not name their run",

@@ -52,12 +52,15 @@ def test_openmp_threads_do_as_their_caller() -> None:
         """Subnormal products of one operation that several threads compute."""
         return int(torch.count_nonzero(rows * 2.0**-30))
 
+    bound = as_in_this_thread(kept, openmp=True)
     try:
         assert kept() == len(rows)
         with subnormals(as_zero=True):
             assert kept() == 0
             with subnormals(as_zero=False):
                 assert kept() == len(rows)
+            assert kept() == 0
+            assert bound() == len(rows)
             assert kept() == 0
         assert kept() == len(rows)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import subprocess
 import sys
@@ -164,6 +165,70 @@ def test_read_only_installation_without_home_works_without_cache() -> None:
     out, err = _used(*before, HOME="/proc/none", XDG_CACHE_HOME="/proc/none", NUMBA_CACHE_DIR="")
     assert out == "None no folder for them can be written"
     assert err.count("compiled loops are not cached") == 1
+
+
+_INNER = """
+from fitcarl.core.compiled import loop
+FACTOR = 2
+@loop(inner=True)
+def times(value: int) -> int:
+    return FACTOR * value
+"""
+_MIDDLE = """
+from enum import IntEnum
+from typing import NamedTuple
+STEP = 10
+class Place(IntEnum):
+    FIRST = 100
+class Pair(NamedTuple):
+    left: int
+    right: int
+"""
+_OUTER = """
+from changing_inner import times
+from changing_middle import STEP, Pair, Place
+from fitcarl.core.compiled import loop
+@loop()
+def total(pair: Pair) -> int:
+    return times(pair.left) + STEP + Place.FIRST
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "expected"),
+    [
+        ("inner", "FACTOR *", "7 + FACTOR *", 123),
+        ("inner", "FACTOR = 2", "FACTOR = 200", 710),
+        ("middle", "STEP = 10", "STEP = 1000", 1106),
+        ("middle", "= 100", "= 10_000", 10016),
+        ("middle", "left: int\n    right: int", "right: int\n    left : int", 118),
+        ("middle", "STEP = 10", "STEP  = 10", 116),
+    ],
+)
+def test_cached_code_notices_changes_of_all_that_it_is_made_from(
+    name: str, before: str, after: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
+
+    def total(**texts: str) -> tuple[int, bool]:
+        """What the modules compute, and whether the code was in the cache."""
+        for part, text in texts.items():
+            (tmp_path / f"changing_{part}.py").write_text(text)
+            sys.modules.pop(f"changing_{part}", None)
+        sys.modules.pop("changing_outer", None)
+        importlib.invalidate_caches()
+        outer, middle = (importlib.import_module(f"changing_{part}") for part in ("outer", "middle"))
+        return outer.total(middle.Pair(3, 4)), bool(outer.total.stats.cache_hits)
+
+    try:
+        texts = {"inner": _INNER, "middle": _MIDDLE, "outer": _OUTER}
+        assert total(**texts) == (116, False)
+        assert total(**texts) == (116, True)
+        assert total(**{name: texts[name].replace(before, after)}) == (expected, expected == 116)
+    finally:
+        for part in ("inner", "middle", "outer"):
+            sys.modules.pop(f"changing_{part}", None)
 
 
 def test_cache_that_cannot_be_read_or_written_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""``parallel_map``: order, threads, memory and errors."""
+"""``parallel_map`` and ``computed_ahead``: order, threads, memory and errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import wait
+from typing import Any
 
 import pytest
 import torch
@@ -68,7 +70,7 @@ def test_only_a_few_items_are_begun_before_results_are_taken() -> None:
     results = parallel_map(items(), lambda item: item)
     assert next(results) == 0
     assert len(taken) <= 5
-    results.close()  # type: ignore[attr-defined]
+    results.close()
 
 
 def test_an_error_reaches_the_caller() -> None:
@@ -142,15 +144,103 @@ def test_a_thread_that_cannot_start_leaves_none_waiting(monkeypatch: pytest.Monk
     assert list(parallel_map(range(4), abs)) == [0, 1, 2, 3]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_has_threads_of_its_own() -> None:
-    list(parallel_map(range(4), abs))
+def test_threads_that_cannot_be_prepared_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_map_pools", {})
+    monkeypatch.setattr(parallel, "_pools_lock", threading.Lock())
+    set_threads, found = torch.set_num_threads, []
+
+    def refuse(count: int) -> None:
+        if threading.current_thread().name.startswith("fitcarl-map"):
+            raise RuntimeError("refused")
+        set_threads(count)
+
+    def call() -> None:
+        try:
+            list(parallel_map(range(4), abs))
+        except RuntimeError as error:
+            found.append(str(error))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "set_num_threads", refuse)
+        caller = threading.Thread(target=call, daemon=True)
+        caller.start()
+        caller.join(10)
+    assert found == ["refused"]
+    assert list(parallel_map(range(4), abs)) == [0, 1, 2, 3]
+
+
+def _result_in_child() -> int:
+    """The exit status of a forked process that calls ``parallel_map``; that of a signal if it does not end."""
     child = os.fork()
     if child == 0:
         signal.alarm(10)
         os._exit(0 if list(parallel_map(range(4), abs)) == [0, 1, 2, 3] else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    return os.waitpid(child, 0)[1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    list(parallel_map(range(4), abs))
+    assert _result_in_child() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_may_be_forked_while_threads_are_created() -> None:
+    with parallel._pools_lock:  # as another thread holds it meanwhile
+        assert _result_in_child() == 0
+
+
+def _map_two(work: Callable[[int], int]) -> Generator[int, None, None]:
+    return parallel_map(range(2), work)
+
+
+def _compute_two_ahead(work: Callable[[int], int]) -> Generator[int, None, None]:
+    return computed_ahead(map(work, range(2)))
+
+
+@pytest.mark.parametrize("compute", [_map_two, _compute_two_ahead])
+def test_items_are_waited_for_where_they_are_used_but_not_where_they_are_computed(
+    compute: Callable[[Callable[[int], int]], Generator[int, None, None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited, began, abandoned, ended = [], threading.Event(), threading.Event(), threading.Event()
+
+    def wait_shortly(items: Any) -> None:
+        waited.append(threading.current_thread())
+        wait(items, timeout=2)
+
+    def work(item: int) -> int:
+        if item:
+            began.set()
+            abandoned.wait(10)
+            results.close()  # as garbage collection does, in whichever thread it runs
+            ended.set()
+        return item
+
+    monkeypatch.setattr(parallel, "wait", wait_shortly)
+    results = compute(work)
+    assert next(results) == 0
+    assert began.wait(10)
+    abandoned.set()
+    assert ended.wait(10)
+    assert not waited
+
+    def work_slowly(item: int) -> int:
+        if item:
+            began.set()
+            time.sleep(0.3)
+            ended.set()
+        return item
+
+    began.clear()
+    ended.clear()
+    results = compute(work_slowly)
+    assert next(results) == 0
+    assert began.wait(10)
+    results.close()
+    assert ended.is_set()
+    assert waited == [threading.current_thread()]
 
 
 def test_the_next_item_is_computed_while_one_is_used() -> None:

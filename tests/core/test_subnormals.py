@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fitcarl.core.parallel import parallel_for, parallel_map
+from fitcarl.core.parallel import computed_ahead, parallel_for, parallel_map
 from fitcarl.core.subnormals import as_in_this_thread, subnormals, subnormals_are_zero
 
 TINY = 2.0**-130  # subnormal in float32
@@ -52,12 +52,15 @@ def test_openmp_threads_do_as_their_caller() -> None:
         """Subnormal products of one operation that several threads compute."""
         return int(torch.count_nonzero(rows * 2.0**-30))
 
+    bound = as_in_this_thread(kept, openmp=True)
     try:
         assert kept() == len(rows)
         with subnormals(as_zero=True):
             assert kept() == 0
             with subnormals(as_zero=False):
                 assert kept() == len(rows)
+            assert kept() == 0
+            assert bound() == len(rows)
             assert kept() == 0
         assert kept() == len(rows)
     finally:
@@ -78,9 +81,10 @@ def test_threads_do_as_their_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     def treated() -> list[bool]:
         found: list[bool] = []
         parallel_for(ranges, lambda *_: found.append(subnormals_are_zero()))
-        return found + list(parallel_map(range(2), lambda _: subnormals_are_zero()))
+        found += parallel_map(range(2), lambda _: subnormals_are_zero())
+        return found + list(computed_ahead(subnormals_are_zero() for _ in range(2)))
 
-    assert treated() == [False] * 4
+    assert treated() == [False] * 6
     with subnormals(as_zero=True):
-        assert treated() == [True] * 4
-    assert treated() == [False] * 4
+        assert treated() == [True] * 6
+    assert treated() == [False] * 6

@@ -488,6 +488,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "statistics = previous or compute_statistics(\n            graph.background_facts(), graph, concepts",
         ("tasks", "training", "models/plus"),
     ),
+    Mutant(
+        "threads sample the same candidates",
+        "models/plus/trainable.py",
+        "seed + part.first)",
+        "seed)",
+        ("models/plus/test_policy.py",),
+    ),
+    Mutant(
+        "gradients of the reach network grow with the batch",
+        "models/plus/reach/training.py",
+        "                parameter.grad /= count",
+        "                pass",
+        ("models/plus/test_reach.py",),
+    ),
     # models: GEN
     Mutant(
         "T-GEN scores unseen candidates by their rows in training",
@@ -536,9 +550,37 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "items of a failed parallel_map go on",
         "core/parallel.py",
-        "wait(started)",
-        "wait([])",
+        "        _wait(started)",
+        "        _wait([])",
         ("core/test_parallel_map.py",),
+    ),
+    Mutant(
+        "a thread may wait for its own work",
+        "core/parallel.py",
+        'if not getattr(_local, "pooled", False):',
+        "if True:",
+        ("core/test_parallel_map.py",),
+    ),
+    Mutant(
+        "a failure to prepare threads leaves their caller waiting",
+        "core/parallel.py",
+        "            failed.append(error)\n            ready.abort()",
+        "            failed.append(error)",
+        ("core/test_parallel_map.py",),
+    ),
+    Mutant(
+        "cached code is used although a function that it calls has changed",
+        "core/code_digest.py",
+        "            called.append(value.py_func)\n",
+        "",
+        ("core/test_compiled.py",),
+    ),
+    Mutant(
+        "callbacks compute without subnormal numbers on threads that run already",
+        "core/subnormals.py",
+        "subnormals if openmp else _in_thread",
+        "_in_thread",
+        ("core/test_subnormals.py", "training/test_subnormals.py"),
     ),
     # runs
     Mutant(
@@ -662,6 +704,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "official_task(dataset.test,",
         ("training",),
     ),
+    Mutant(
+        "episodes compute with subnormal numbers",
+        "training/loop.py",
+        'stage("episodes"), subnormals(as_zero=True):',
+        'stage("episodes"):',
+        ("training/test_subnormals.py",),
+    ),
     # predict
     Mutant(
         "facts that state the answer are used",
@@ -683,6 +732,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "directed = relation if query.object is None else",
         "directed = relation if True else",
         ("predict",),
+    ),
+    Mutant(
+        "any error of the model counts as an entity without facts",
+        "predict/planner.py",
+        "        except NoKnownFactsError:",
+        "        except InputError:",
+        ("predict/test_planner.py",),
     ),
     # experiments
     Mutant(

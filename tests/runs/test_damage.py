@@ -12,12 +12,20 @@ from pathlib import Path
 import pytest
 
 from fitcarl.config.schema import CONFIGS
+from fitcarl.core.shards import Shard
 from fitcarl.core.storage import read_tensors, write_tensors
 from fitcarl.errors import InputError, UnusableRunError
+from fitcarl.experiments.case_study import answer_probabilities, case_study, explain_query
+from fitcarl.experiments.demo import write_demo_report
 from fitcarl.predict import Predictor
 from fitcarl.runs.evaluate import evaluate
+from fitcarl.runs.evaluate_open import evaluate_open_relation
+from fitcarl.runs.evaluate_parts import evaluate_part
 from fitcarl.runs.manifest import make_manifest
+from fitcarl.runs.run import Run
 from fitcarl.runs.update import update
+from fitcarl.synthetic import generate_world
+from fitcarl.tasks.task import official_task
 from fitcarl.training.api import train
 from tests.runs.damage import Case, answers, cases, run_case, run_cases, summary
 from tests.small import SMALL, SMALL_MODELS, SMALL_PAPER
@@ -114,16 +122,27 @@ def test_damage_is_named_by_the_manifest(
     assert str(tmp_path) in result.message
 
 
-def test_weights_too_large_for_finite_scores_are_an_error_of_the_run(run: Path, tmp_path: Path) -> None:
-    changed = tmp_path / "changed"
-    shutil.copytree(run, changed)
-    weights, about = read_tensors(changed / "weights.safetensors")
-    write_tensors(changed / "weights.safetensors", {**weights, "gate.0.weight": weights["gate.0.weight"] + 3e38}, about)
-    make_manifest(changed).write(changed)
+@pytest.fixture(scope="module")
+def changed(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with weights that are too large for finite scores."""
+    folder = tmp_path_factory.mktemp("runs") / "changed"
+    shutil.copytree(run, folder)
+    weights, about = read_tensors(folder / "weights.safetensors")
+    write_tensors(folder / "weights.safetensors", {**weights, "gate.0.weight": weights["gate.0.weight"] + 3e38}, about)
+    make_manifest(folder).write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def match(changed: Path) -> str:
+    """What the message about that run begins with."""
+    return f"^{re.escape(str(changed))}: the model gives scores that are not finite; expected the weights that"
+
+
+def test_scores_that_are_not_finite_are_an_error_of_the_run(changed: Path, match: str) -> None:
     predictor = Predictor.load(changed)
     example = predictor.example()
     assert example is not None
-    match = f"^{re.escape(str(changed))}: the model gives scores that are not finite; expected the weights that"
     with pytest.raises(InputError, match=match):
         predictor.answer([example.query], example.facts)
     with pytest.raises(InputError, match=match):
@@ -136,6 +155,24 @@ def test_weights_too_large_for_finite_scores_are_an_error_of_the_run(run: Path, 
     subject, relation, object, _ = next(iter(predictor.run.dataset().background))
     with pytest.raises(UnusableRunError, match=match):
         update(changed, [(names[subject], relations[relation], names[object], "2024-02-01")], dry_run=True)
+
+
+def test_evaluations_name_the_run_whose_scores_are_not_finite(changed: Path, match: str, tmp_path: Path) -> None:
+    run = Run.load(changed)
+    dataset = run.dataset()
+    task = official_task(dataset.test, run.config.shots, dataset.vocabulary.relation_ids)
+    with pytest.raises(UnusableRunError, match=match):
+        evaluate_open_relation(run)
+    with pytest.raises(UnusableRunError, match=match):
+        evaluate_part(run, Shard(), tmp_path)
+    with pytest.raises(UnusableRunError, match=match):
+        case_study(changed, changed, dataset)
+    with pytest.raises(UnusableRunError, match=match):
+        answer_probabilities(run, dataset, task)
+    with pytest.raises(UnusableRunError, match=match):
+        explain_query(run, "", dataset, task, 0)
+    with pytest.raises(UnusableRunError, match=match):
+        write_demo_report(run, dataset, generate_world("tiny", seed=7), tmp_path / "report.html")
 
 
 @pytest.mark.parametrize("name", FORGED)

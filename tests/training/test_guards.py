@@ -24,11 +24,13 @@ from fitcarl.runs.layout import RunFolder
 from fitcarl.scoring.scores import NotFiniteError
 from fitcarl.tasks.task import Task, official_task
 from fitcarl.training import loop, trace
+from fitcarl.training.api import train
 from fitcarl.training.loop import run_episodes
 from fitcarl.training.schedule import learning_rate
 from fitcarl.training.setup import Callbacks, TrainingSetup, ignore_progress, make_task_sampler, never_stop
 from fitcarl.training.state import TrainingState
 from fitcarl.training.validation import Validation
+from tests.small import SMALL_PAPER
 
 TARGET = torch.tensor([3.0, -2.0])
 
@@ -128,6 +130,18 @@ def test_scores_that_are_not_finite_name_the_learning_rate(
     monkeypatch.setattr(Scripted, "mrr", mrr)
     with pytest.raises(FitcarlError, match=r"the scores after episode 1 are not finite; try a smaller training\.learn"):
         run(setup_of(tiny, episodes=2), Parabola(), tmp_path, monkeypatch)
+
+
+def test_scores_that_are_not_finite_in_calibration_name_the_run(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def calibrate(*_given: object) -> None:
+        raise NotFiniteError("scores must be finite")
+
+    monkeypatch.setattr("fitcarl.training.finish.calibrate_settings", calibrate)
+    out = tmp_path / "run"
+    with pytest.raises(FitcarlError, match=f"^{out}: the scores after episode 1 are not finite; try a smaller"):
+        train(data, out=out, episodes=1, preset="paper", settings=SMALL_PAPER)
 
 
 def test_patience_of_zero_is_no_limit(tiny: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

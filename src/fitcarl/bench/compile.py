@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 
+from fitcarl.core.compiled import cache_problem
 from fitcarl.core.progress import OnProgress, Progress
+from fitcarl.errors import FitcarlError, InputError
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,25 @@ def measure_compile(episodes: int, on_progress: OnProgress = lambda _: None) -> 
     Args:
         episodes: Maximum number of training episodes. Both demos train as much, so few are enough for the difference.
         on_progress: Called before each demo.
+
+    Raises:
+        InputError: If compiled code is not cached in the temporary folder.
+        FitcarlError: If a demo fails.
     """
     seconds: list[float] = []
     with tempfile.TemporaryDirectory(prefix="fitcarl-compile-") as temporary:
         folder = Path(temporary)
+        code = folder / "code"
+        code.mkdir()
+        if problem := cache_problem(code):
+            raise _not_cached(code, problem)
         for number, name in enumerate(("without cached code", "with cached code")):
             on_progress(Progress(f"demo {name}", number, 2))
             home = folder / f"home-{number}"  # a new one: results that the first demo cached would save the second work
-            environment = {"NUMBA_CACHE_DIR": str(folder / "code"), "FITCARL_HOME": str(home)}
-            seconds.append(_demo_seconds(folder / f"demo-{number}", episodes, environment))
-        versions = cached_versions(folder / "code")
+            environment = {"NUMBA_CACHE_DIR": str(code), "FITCARL_HOME": str(home)}
+            seconds.append(_demo_seconds(name, folder / f"demo-{number}", episodes, environment))
+            if not (versions := cached_versions(code)):
+                raise _not_cached(code)
     return compile_times(seconds[0], seconds[1], versions)
 
 
@@ -71,10 +82,19 @@ def cached_versions(folder: Path) -> list[int]:
     return [len(list(index.parent.glob(f"{escape(index.stem)}.*.nbc"))) for index in sorted(folder.rglob("*.nbi"))]
 
 
-def _demo_seconds(out: Path, episodes: int, environment: dict[str, str]) -> float:
+def _not_cached(folder: Path, reason: str | None = None) -> InputError:
+    """The error about a folder without cached code, with which both demos compile the same."""
+    expected = "a temporary folder, TMPDIR, that this user alone can write"
+    return InputError("compiled code is not cached here", file=folder, found=reason, expected=expected)
+
+
+def _demo_seconds(name: str, out: Path, episodes: int, environment: dict[str, str]) -> float:
     """Processor seconds of a demo, those of its child processes included."""
     command = [sys.executable, "-m", "fitcarl", "demo", "--out", str(out), "--episodes", str(episodes), "--json"]
     before = os.times()
-    subprocess.run(command, capture_output=True, check=True, env=os.environ | environment)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=os.environ | environment)
     after = os.times()
+    if done.returncode:
+        reason = (done.stderr.strip() or "no message").splitlines()[-1].removeprefix("error: ")
+        raise FitcarlError(f"the demo {name} ended with exit code {done.returncode} ({reason})")
     return after.children_user + after.children_system - before.children_user - before.children_system

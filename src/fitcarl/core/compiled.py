@@ -18,6 +18,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba import njit
 
+from fitcarl.core.code_digest import code_digest
+
 _log = logging.getLogger(__name__)
 
 _types: Any = numba.types
@@ -63,6 +65,7 @@ def array_function(*, inner: bool = False, **options: Any) -> Callable[[Loop], L
             _compile_again_for_python(compiled, options)
         if problem is None:
             _tolerate_disk_errors(compiled._cache)
+            _compile_again_after_changes(compiled)
         else:
             _report(problem)
         return cast(Loop, compiled)
@@ -204,3 +207,18 @@ def _tolerate_disk_errors(cache: Any) -> None:
             return
 
     cache.load_overload, cache.save_overload = load_overload, save_overload
+
+
+def _compile_again_after_changes(compiled: Any) -> None:
+    """Lets cached code be used only if the functions that it calls and the constants that it reads are the same, too.
+
+    The digest is computed when code is looked for: all that the function refers to is defined then.
+    """
+    cache, file, own = compiled._cache, compiled._cache._cache_file, compiled._cache._cache_file._source_stamp
+    load = cache.load_overload
+
+    def load_overload(*arguments: Any) -> Any:
+        file._source_stamp = own, code_digest(compiled.py_func)
+        return load(*arguments)
+
+    cache.load_overload = load_overload

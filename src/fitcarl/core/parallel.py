@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from functools import cache
 from itertools import chain, islice
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from fitcarl.core.distributed import local_processes
 from fitcarl.core.subnormals import as_in_this_thread
@@ -23,9 +22,20 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _local = threading.local()
+"""``pooled``: whether a thread is one of those that are kept here; ``maps``: whether it computes all of an item."""
 _pools_lock = threading.Lock()
 _map_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 """By process, because a forked one has none of the threads, and number of threads."""
+
+
+def _renew_lock() -> None:
+    """A lock of its own for a forked process: the thread that held the one of its parent does not exist in it."""
+    global _pools_lock
+    _pools_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def thread_count() -> int:
@@ -77,11 +87,14 @@ def parallel_for(ranges: list[tuple[int, int]], work: Callable[[int, int, int], 
         finished.result()
 
 
-def parallel_map(items: Iterable[Item], work: Callable[[Item], Result]) -> Iterator[Result]:
+def parallel_map(items: Iterable[Item], work: Callable[[Item], Result]) -> Generator[Result, None, None]:
     """``work(item)`` of every item, in order; items are computed on all threads, each on one.
 
     Better than threads within each loop and tensor operation where an item needs many short ones. A single item is
     computed by the calling thread, which uses all threads within it.
+
+    The threads compute gradients unless ``work`` itself turns them off: ``torch.no_grad`` and ``torch.inference_mode``
+    of the caller apply to its own thread alone.
 
     Args:
         items: Taken by the calling thread, a few at a time, which bounds the memory of results that are not taken yet.
@@ -105,13 +118,14 @@ def parallel_map(items: Iterable[Item], work: Callable[[Item], Result]) -> Itera
     finally:
         for left in started:
             left.cancel()
-        wait(started)  # items that are being computed read what the caller may change from now on
+        _wait(started)
 
 
-def computed_ahead(items: Iterable[Item]) -> Iterator[Item]:
+def computed_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
     """The items, in order; another thread takes the next one while the caller works on the one before it.
 
-    With one thread, each is taken when it is needed.
+    With one thread, each is taken when it is needed. A caller that may end early closes the generator, so that no item
+    is computed any more afterwards.
 
     Args:
         items: May compute them; nothing that they read may be changed by the caller.
@@ -127,7 +141,17 @@ def computed_ahead(items: Iterable[Item]) -> Iterator[Item]:
             started = pool.submit(take)
             yield cast(Item, item)
     finally:
-        wait([started])
+        _wait([started])
+
+
+def _wait(started: Sequence[Future[Any]]) -> None:
+    """Waits for items that are being computed: they read what the caller may change from now on.
+
+    Not in a thread of a pool. Garbage collection in such a thread may close a generator that was abandoned elsewhere,
+    and what it would wait for may be the work of that same thread.
+    """
+    if not getattr(_local, "pooled", False):
+        wait(started)
 
 
 def _map_pool(size: int) -> ThreadPoolExecutor:
@@ -143,13 +167,19 @@ def _new_map_pool(size: int) -> ThreadPoolExecutor:
     import torch
 
     ready = threading.Barrier(size + 1)
+    failed: list[Exception] = []
 
     def begin() -> None:
-        _local.maps = True
-        torch.get_num_threads()  # otherwise the first operation sets the number that new threads begin with
-        torch.set_num_threads(1)
-        with suppress(threading.BrokenBarrierError):
+        _local.pooled = _local.maps = True
+        try:
+            torch.get_num_threads()  # otherwise the first operation sets the number that new threads begin with
+            torch.set_num_threads(1)
             ready.wait()
+        except threading.BrokenBarrierError:  # the caller or another thread failed
+            pass
+        except Exception as error:
+            failed.append(error)
+            ready.abort()
 
     within = torch.get_num_threads()
     pool = ThreadPoolExecutor(size, thread_name_prefix="fitcarl-map", initializer=begin)
@@ -157,9 +187,11 @@ def _new_map_pool(size: int) -> ThreadPoolExecutor:
         for _ in range(size):
             pool.submit(int)
         ready.wait()
-    except BaseException:  # a thread cannot be started, or the user interrupts
+    except BaseException as error:  # a thread cannot be started or prepared, or the user interrupts
         ready.abort()
         pool.shutdown(wait=False)
+        if failed and isinstance(error, threading.BrokenBarrierError):
+            raise failed[0] from None
         raise
     finally:
         torch.set_num_threads(within)  # a thread's own number, but also the one that threads of others begin with
@@ -168,4 +200,8 @@ def _new_map_pool(size: int) -> ThreadPoolExecutor:
 
 @cache
 def _pool(size: int, process: int) -> ThreadPoolExecutor:  # noqa: ARG001 - a forked process has none of the threads
-    return ThreadPoolExecutor(size, thread_name_prefix="fitcarl")
+    return ThreadPoolExecutor(size, thread_name_prefix="fitcarl", initializer=_begin_pooled)
+
+
+def _begin_pooled() -> None:
+    _local.pooled = True

@@ -136,9 +136,9 @@ def case_study(
     if runs[1].config.shots != shots:
         raise InputError("has another number of shots", file=ablated, found=runs[1].config.shots, expected=str(shots))
     task = official_task(dataset.test, shots, dataset.vocabulary.relation_ids)
-    ranks = rank_task(
-        runs[0].scorer_for(dataset), task, KnownAnswers.of(dataset), len(dataset.vocabulary.entities)
-    ).ranks["time-aware"]
+    known, entities = KnownAnswers.of(dataset), len(dataset.vocabulary.entities)
+    with runs[0].named_in_errors():
+        ranks = rank_task(runs[0].scorer_for(dataset), task, known, entities).ranks["time-aware"]
     probability = [answer_probabilities(run, dataset, task) for run in runs]
     novel = ~answer_in_support(task.support, task.queries, dataset.vocabulary.relation_ids)
     allowed = novel & ~np.isnan(probability[0]) & ~np.isnan(probability[1]) & (ranks.of("realistic") <= rank_limit)
@@ -168,7 +168,9 @@ def answer_probabilities(run: Run, dataset: Dataset, task: Task) -> NDArray[np.f
     found = np.full(len(task.queries), np.nan)
     for first in range(0, len(found), CHUNK):
         part = slice(first, first + CHUNK)
-        shares = (run.calibration or UNCALIBRATED).shares(scorer.score(masked, masked.queries.take(part)))
+        with run.named_in_errors():
+            scores = scorer.score(masked, masked.queries.take(part))
+        shares = (run.calibration or UNCALIBRATED).shares(scores)
         right = shares.entity == task.queries.answer[part][shares.query]
         found[first + shares.query[right]] = shares.score[right]
     return found
@@ -179,7 +181,8 @@ def explain_query(run: Run, title: str, dataset: Dataset, task: Task, number: in
     scorer: Explainer = run.scorer_for(dataset)  # type: ignore[assignment]  # every trained model explains
     masked = Task(task.support, hide_answers(task.queries))
     query = masked.queries.take(slice(number, number + 1))
-    scores = scorer.score(masked, query)
+    with run.named_in_errors():
+        scores = scorer.score(masked, query)
     shares = (run.calibration or UNCALIBRATED).shares(scores).score
     order = np.lexsort((scores.entity, -scores.score))
     ordered = scores.entity[order].tolist()

@@ -121,11 +121,12 @@ def write_demo_report(run: Run, dataset: Dataset, world: World, file: Path) -> D
         The results.
     """
     scorer, shots, setting = run.model.scorer(), run.config.shots, run.config.setting
-    reports = [evaluate_scorer(scorer, dataset, "test", shots, setting=setting, calibration=run.calibration)]
+    task = official_task(dataset.test, shots, dataset.vocabulary.relation_ids, setting)
+    with run.named_in_errors():
+        reports = [evaluate_scorer(scorer, dataset, "test", shots, setting=setting, calibration=run.calibration)]
+        cases = demo_cases(scorer, task, dataset, world, run.calibration)
     heuristics = [heuristic(name, dataset) for name in HEURISTIC]
     reports += [evaluate_scorer(baseline, dataset, "test", shots, setting=setting) for baseline in heuristics]
-    task = official_task(dataset.test, shots, dataset.vocabulary.relation_ids, setting)
-    cases = demo_cases(scorer, task, dataset, world, run.calibration)
     right = [case for case in cases if case.rank == 1]
     confirmed = [case for case in right if case.confirmed]
     visible = sum(case.cause_visible for case in right)

@@ -254,10 +254,10 @@ def _run_training(
     if folder.weights.exists() and not folder.state.exists():
         _log.warning("%s: is missing, so training starts again", folder.state)
     cpu_start = process_time()
-    own = replace(  # what the caller computes in them, and threads that they start, are as usual
+    own = replace(  # what the caller computes in them is as usual, on all threads
         callbacks,
-        on_progress=as_in_this_thread(callbacks.on_progress),
-        should_stop=as_in_this_thread(callbacks.should_stop),
+        on_progress=as_in_this_thread(callbacks.on_progress, openmp=True),
+        should_stop=as_in_this_thread(callbacks.should_stop, openmp=True),
     )
     try:
         with stage("preparation"), subnormals(as_zero=True):

@@ -8,6 +8,7 @@ from fitcarl.core.device import CPU, device_of
 from fitcarl.core.files import write_json
 from fitcarl.core.memory import release_memory
 from fitcarl.core.stages import stage
+from fitcarl.errors import FitcarlError
 from fitcarl.graph.storage import open_graph
 from fitcarl.models.base import DropsBackground, GraphContext, TrainableModel
 from fitcarl.models.open_queries.event_index import EventIndex
@@ -15,6 +16,7 @@ from fitcarl.models.open_queries.fitting import OpenModels, calibrate_open_model
 from fitcarl.runs.evaluate import calibrate_settings
 from fitcarl.runs.layout import RunFolder
 from fitcarl.runs.run import Run
+from fitcarl.scoring.scores import NotFiniteError
 from fitcarl.training import trace
 from fitcarl.training.setup import TrainingSetup
 from fitcarl.training.state import TrainingState
@@ -35,7 +37,11 @@ def finish(setup: TrainingSetup, trained: Trained, folder: RunFolder, state: Tra
     folder.load_weights(trained.model.module)
     release_memory()
     with stage("calibration"):
-        calibrations = calibrate_settings(trained.model.scorer(), dataset, config)
+        try:
+            calibrations = calibrate_settings(trained.model.scorer(), dataset, config)
+        except NotFiniteError:
+            problem = f"{folder.path}: the scores after episode {state.best_episode} are not finite"
+            raise FitcarlError(f"{problem}; try a smaller training.learning_rate") from None
         folder.save_calibrations(calibrations)
     if setup.keep_all_facts and isinstance(trained.model, DropsBackground):
         trained.model.drop_background()  # its statistics are counted again below

@@ -46,6 +46,7 @@ def test_names_with_equal_hashes_are_distinguished(monkeypatch: pytest.MonkeyPat
     names, ids = reader._distinct(values)
     assert names.to_list() == ["a", "bb", "c", "dd"]
     assert [part.tolist() for part in ids] == [[0, 1, 2], [1, 0, 3]]
+    assert ids_by_hash([pl.Series(["a", "a"]), pl.Series(["bb", "dd"])]) is None  # in the second column alone
 
 
 @pytest.mark.parametrize("names", [["b", "a", "c"], [" 7", "7", "12"]])

@@ -87,7 +87,14 @@ def check_optional(content: bytes, values: int) -> int:
 
 @pytest.mark.parametrize(
     ("runs", "values"),
-    [([(20, False)], 20), ([(3, True)], 20), ([(12, False), (1, True)], 20), ([(63, True)], 500)],
+    [
+        ([(20, False)], 20),
+        ([(3, True)], 20),
+        ([(12, False), (1, True)], 20),
+        ([(63, True)], 500),
+        ([(63, True)], 1),
+        ([(532, False)], 20),
+    ],
 )
 def test_runs_of_levels_that_fill_their_page_are_read(runs: list[tuple[int, bool]], values: int) -> None:
     assert check_optional(optional_page(levels(*runs), values), values) > 0
@@ -97,6 +104,7 @@ def test_runs_of_levels_that_fill_their_page_are_read(runs: list[tuple[int, bool
     "content",
     [
         *(levels((2**61, False)), levels((2**60, True)), levels((12, False), (2**40, False)), levels((0, False))),
+        *(levels((533, False)), levels((67, True))),
         b"\xff" * 12,
     ],
 )

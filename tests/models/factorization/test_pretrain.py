@@ -6,8 +6,9 @@ import torch
 
 from fitcarl.config.schema import EmbeddingConfig
 from fitcarl.core.progress import Interrupted, Progress
+from fitcarl.core.subnormals import subnormals_are_zero
 from fitcarl.data.quadruples import Quadruples
-from fitcarl.models.factorization.complex import complex_product
+from fitcarl.models.factorization.complex import ComplEx, complex_product
 from fitcarl.models.factorization.distmult import DistMult
 from fitcarl.models.factorization.embeddings import Embeddings
 from fitcarl.models.factorization.pretrain import pretrain
@@ -81,6 +82,23 @@ def test_same_seed_gives_identical_embeddings() -> None:
         first, second = (pretrain(background, ENTITIES, RELATIONS, config, seed=3) for _ in range(2))
         assert first == second
         assert first.digest == second.digest
+
+
+def test_subnormal_numbers_are_zero_in_every_training() -> None:
+    treated: list[bool] = []
+
+    class Recording(ComplEx):
+        def compose(
+            self, entity: torch.Tensor, relation: torch.Tensor, time: torch.Tensor | None = None
+        ) -> torch.Tensor:
+            treated.append(subnormals_are_zero())
+            return super().compose(entity, relation, time)
+
+    supported = torch.set_flush_denormal(True)
+    torch.set_flush_denormal(False)
+    pretrain(small_background(), ENTITIES, RELATIONS, QUICK, score=Recording())
+    assert set(treated) == {supported}
+    assert not subnormals_are_zero()
 
 
 def test_different_seeds_give_different_embeddings() -> None:

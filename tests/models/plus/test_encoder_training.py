@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +125,31 @@ def test_equal_seeds_give_equal_encoders(context: GraphContext) -> None:
     one, other = (train_encoder(graph, 1.0, names, config, seed=3) for _ in range(2))
     assert all(torch.equal(part, other.state_dict()[name]) for name, part in one.state_dict().items())
     assert math.isfinite(float(one.entity.sum()))
+
+
+def test_no_batch_is_drawn_any_more_after_an_error(context: GraphContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FITCARL_THREADS", "2")
+    config = EncoderConfig(dim=4, max_updates=9, min_updates=9, batch_size=16)
+    draw, failed, began, ended = EncoderBatches.draw, threading.Event(), [], []
+
+    def draw_slowly(batches: EncoderBatches, rng: np.random.Generator) -> object:
+        began.append(1)
+        if len(began) == 2:
+            failed.wait(10)
+            time.sleep(0.3)
+        batch = draw(batches, rng)
+        ended.append(1)
+        return batch
+
+    def fail(_: Progress) -> None:
+        failed.set()
+        raise ValueError("stopped")
+
+    monkeypatch.setattr(EncoderBatches, "draw", draw_slowly)
+    with pytest.raises(ValueError, match="stopped") as error:
+        train_encoder(context.graph, 1.0, Names.empty(context.graph.entities), config, seed=0, on_progress=fail)
+    assert error.tb is not None  # which keeps everything that the training has created
+    assert len(began) == len(ended) == 2
 
 
 def test_stop_during_encoder_training_can_be_resumed(

@@ -292,6 +292,22 @@ def test_a_run_for_forecast_trains_its_reach_network_by_default() -> None:
     assert config.encoder.contexts == "any"
 
 
+def test_gradients_are_those_of_the_mean_loss(context: GraphContext) -> None:
+    batches = ReachBatches(context.graph, 300, 3)
+    torch.manual_seed(0)
+    network = ReachNetwork(8, context.graph.entities, context.graph.relations.directed)
+    loss = batches.differentiate(network, 1.0, np.random.default_rng(1))
+    inputs, answers = batches.draw(np.random.default_rng(1))
+    total, reached = batches.loss_sum(network, 1.0, inputs, answers, ONE_PROCESS.shard(len(answers)))
+    expected = torch.autograd.grad(total / reached, list(network.parameters()))
+    assert 1 < reached < len(answers)
+    assert loss is not None
+    assert loss.item() == pytest.approx(total.item() / reached, rel=1e-5)
+    for parameter, gradient in zip(network.parameters(), expected, strict=True):
+        assert parameter.grad is not None
+        torch.testing.assert_close(parameter.grad, gradient, rtol=1e-3, atol=1e-6)
+
+
 def test_threads_do_not_change_the_gradients(context: GraphContext, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = ReachBatches(context.graph, 300, 3)
     torch.manual_seed(0)

@@ -25,7 +25,8 @@ _ENCODINGS = (0, 2, 3, 4, 5, 6, 7, 8, 9)
 _OPTIONAL = 1
 _MAX_SHIFT = 70
 _MAX_PADDING = 512
-"""Levels after the last value of a page; writers fill up groups of eight."""
+"""Levels after the last value of a page that are tolerated. The format has up to seven, which fill up a group of eight.
+Decoders read longer runs, too; one of 63 groups, the most that a header of one byte states, needs little memory."""
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = range(4)
 
 

@@ -15,6 +15,7 @@ from fitcarl.config.schema import EmbeddingConfig
 from fitcarl.core.arrays import Positions
 from fitcarl.core.device import CPU
 from fitcarl.core.progress import Interrupted, OnProgress, Progress, ShouldStop
+from fitcarl.core.subnormals import subnormals
 from fitcarl.core.tensors import array_of, tensor_of
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.data.relations import RelationIds
@@ -63,7 +64,8 @@ def pretrain(
     row_of_entity = np.cumsum(trained) - 1  # only entities with facts have a row
     training = _Training(triples, row_of_entity, entities, config, score, torch.Generator().manual_seed(seed), device)
     if len(triples):
-        training.run(on_progress, should_stop)
+        with subnormals(as_zero=True):  # here: all that train them write the same file of the cache
+            training.run(on_progress, should_stop)
 
     entity = np.zeros((entities, config.dim), dtype=np.float32)
     entity[trained] = array_of(training.entity.weight)

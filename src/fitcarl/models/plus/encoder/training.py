@@ -10,6 +10,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -159,8 +160,8 @@ def train_encoder(
         word_weight = torch.from_numpy(batches.word_weight)
         encoder = SupportEncoder(config, graph.entities, graph.relations.directed, word_weight).to(device)
         optimizer = EncoderOptimizer(encoder)
-        with stage("encoder"):
-            drawn = computed_ahead(batches.draw(rng) for _ in range(0 if batches.empty else updates))
+        drawing = (batches.draw(rng) for _ in range(0 if batches.empty else updates))
+        with stage("encoder"), closing(computed_ahead(drawing)) as drawn:
             for update, batch in enumerate(drawn):
                 if batch is not None:
                     batch.select_rows(encoder)

@@ -186,7 +186,7 @@ def test_large_encoder_is_trained_and_scores_on_the_device(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With updates of single rows, and with a pool instead of all entities."""
-    monkeypatch.setattr("fitcarl.models.plus.encoder.training.ROW_WISE_FROM", 1)
+    monkeypatch.setattr("fitcarl.models.plus.encoder.optimizer.ROW_WISE_FROM", 1)
     monkeypatch.setattr("fitcarl.models.plus.encoder.scorer.POOL_FROM", 1)
     found = []
     for device in (CPU, DEVICE):

@@ -25,13 +25,10 @@ from fitcarl.errors import FitcarlError, InputError
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.base import GraphContext, Preparation
 from fitcarl.models.plus import parts
+from fitcarl.models.plus.encoder.batches import EncoderBatches
 from fitcarl.models.plus.encoder.network import SupportEncoder
-from fitcarl.models.plus.encoder.training import (
-    EncoderBatches,
-    EncoderOptimizer,
-    load_or_train_encoder,
-    train_encoder,
-)
+from fitcarl.models.plus.encoder.optimizer import EncoderOptimizer
+from fitcarl.models.plus.encoder.training import load_or_train_encoder, train_encoder
 from fitcarl.models.plus.names import Names
 from fitcarl.models.plus.trainable import PlusModel
 from fitcarl.runs.layout import RunFolder

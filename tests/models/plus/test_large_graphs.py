@@ -20,7 +20,8 @@ from fitcarl.data.pseudo_unseen import hold_out_entities, select_pseudo_unseen
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.candidates import Shortlist, feature_inputs, kernel_statistics
-from fitcarl.models.plus.encoder import pool, scorer, training
+from fitcarl.models.plus.encoder import batches as encoder_batches
+from fitcarl.models.plus.encoder import optimizer, pool, scorer, training
 from fitcarl.models.plus.encoder.network import SupportEncoder
 from fitcarl.models.plus.encoder.pool import Pool
 from fitcarl.models.plus.encoder.row_updates import RowAdam
@@ -160,7 +161,7 @@ def test_row_updates_leave_other_rows_unchanged() -> None:
     assert changed.tolist() == [False, True, False, False, True, False]
 
 
-def mean_loss(batches: training.EncoderBatches, encoder: SupportEncoder) -> float:
+def mean_loss(batches: encoder_batches.EncoderBatches, encoder: SupportEncoder) -> float:
     rng, found = np.random.default_rng(5), []
     for _ in range(10):
         batch = batches.draw(rng)
@@ -176,8 +177,8 @@ def test_row_wise_training_learns_like_dense_training(monkeypatch: pytest.Monkey
     config = EncoderConfig(dim=16, max_updates=60, min_updates=60, batch_size=64)
     losses = []
     for limit in (10**9, 0):
-        monkeypatch.setattr(training, "ROW_WISE_FROM", limit)
-        batches = training.EncoderBatches(graph, 1.0, Names.empty(graph.entities), config, 3)
+        monkeypatch.setattr(optimizer, "ROW_WISE_FROM", limit)
+        batches = encoder_batches.EncoderBatches(graph, 1.0, Names.empty(graph.entities), config, 3)
         encoder = training.train_encoder(graph, 1.0, Names.empty(graph.entities), config, seed=0)
         losses.append(mean_loss(batches, encoder))
     untrained = SupportEncoder(config, graph.entities, graph.relations.directed).eval()

@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 from tests.fuzz import seeds
@@ -54,6 +56,7 @@ def take_turn(target: str, home: Path, status: Status, inputs: int, seconds: int
     """Fuzzes one target in a child process; returns the number of inputs."""
     counter, artifacts = home / "count", home / "artifacts"
     counter.write_text("0")
+    known = {file for _, _, file in Findings(home / "findings").all()}
     for old in artifacts.glob("*"):
         old.unlink()
     command = [sys.executable, "-m", "tests.fuzz.child", target, str(home), str(inputs), str(seconds)]
@@ -71,9 +74,29 @@ def take_turn(target: str, home: Path, status: Status, inputs: int, seconds: int
                 (home / "unconfirmed").mkdir(exist_ok=True)
                 file.replace(home / "unconfirmed" / f"{target}-{file.name}")
     count = int(counter.read_text() or 0)
+    set_aside_unconfirmed(target, home, known)
     status.inputs[target] += count
     status.save()
     return count
+
+
+def set_aside_unconfirmed(target: str, home: Path, known: Collection[Path]) -> None:
+    """Moves new findings that a new process does not show to ``unconfirmed``.
+
+    The memory that a process has gathered over thousands of inputs is no fault of the last one.
+
+    Args:
+        target: Name of the target.
+        home: Folder of the fuzzer's files.
+        known: Inputs of earlier findings.
+    """
+    new = [file for name, _, file in Findings(home / "findings").all() if name == target and file not in known]
+    for file, fault in zip(new, replay(target, home, new, environment(home)), strict=False):
+        if fault is None:
+            place = home / "unconfirmed" / file.parent.name
+            shutil.rmtree(place, ignore_errors=True)
+            place.parent.mkdir(exist_ok=True)
+            file.parent.replace(place)
 
 
 def report(home: Path, status: Status) -> str:

@@ -12,12 +12,12 @@ import pytest
 
 from fitcarl.data.io.reader import read_facts
 from fitcarl.errors import InputError
-from tests.fuzz import mutate_edits, mutate_files
+from tests.fuzz import mutate_edits, mutate_files, run
 from tests.fuzz.findings import Findings
 from tests.fuzz.minimise import minimised
 from tests.fuzz.oracle import MAX_MESSAGE, Fault, judge
 from tests.fuzz.replay import replay
-from tests.fuzz.run import Status, environment
+from tests.fuzz.run import Status, environment, set_aside_unconfirmed
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,6 +52,23 @@ def test_other_exceptions_are_faults_of_their_place_in_the_package() -> None:
     fault = judge(raised.value)
     assert fault is not None
     assert fault.key.startswith("TypeError at fitcarl/data/io/read_options.py:")
+
+
+def test_findings_that_a_new_process_does_not_show_are_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findings, fault = Findings(tmp_path / "findings"), Fault("ValueError", "fitcarl/x.py:1", "message")
+    findings.add("files", fault, b"earlier")
+    known = {file for _, _, file in findings.all()}
+    findings.add("files", Fault("MemoryError", "fitcarl/x.py:2", ""), b"memory")
+    findings.add("files", Fault("KeyError", "fitcarl/x.py:3", ""), b"real")
+    shown = {b"real": fault}
+    monkeypatch.setattr(run, "replay", lambda _target, _home, new, _env: [shown.get(file.read_bytes()) for file in new])
+    for _ in range(2):
+        set_aside_unconfirmed("files", tmp_path, known)
+        assert sorted(file.read_bytes() for _, _, file in findings.all()) == [b"earlier", b"real"]
+        assert [file.read_bytes() for file in tmp_path.glob("unconfirmed/*/input")] == [b"memory"]
+        findings.add("files", Fault("MemoryError", "fitcarl/x.py:2", ""), b"memory")
 
 
 def test_smallest_input_of_each_fault_is_kept(tmp_path: Path) -> None:

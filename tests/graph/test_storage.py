@@ -152,3 +152,15 @@ def test_thorough_opening_detects_unsorted_and_unpaired_edges_without_checksums(
     np.save(folder / f"{name}.npy", column)
     with pytest.raises(InputError, match=problem):
         open_graph(folder, thorough=True)
+
+
+def test_thorough_opening_detects_inverse_edges_of_other_facts(graph: TemporalGraph, tmp_path: Path) -> None:
+    folder = save_graph(graph, tmp_path / "g")
+    about = json.loads((folder / "graph.json").read_text())
+    (folder / "graph.json").write_text(json.dumps({key: value for key, value in about.items() if key != "sha256"}))
+    target, last = np.load(folder / "target.npy"), graph.base.offsets[1:] - 1
+    inverse = last[(graph.base.relation[last] >= graph.relations.count) & (target[last] < graph.entities - 1)]
+    target[inverse[0]] = graph.entities - 1  # order and numbers of edges by relation are kept
+    np.save(folder / "target.npy", target)
+    with pytest.raises(InputError, match="inverse edges are missing"):
+        open_graph(folder, thorough=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fitcarl.core.compiled import array_function, loop
 from fitcarl.core.sorting import keep_smallest, sort_range
+from fitcarl.graph.edge_hash import Key, edge_hash
 
 ADAPTIVE, NEAREST, RANDOM = 0, 1, 2
 
@@ -287,15 +288,21 @@ def edges_in_order(
     relation: NDArray[np.int32],
     target: NDArray[np.int32],
     time: NDArray[np.int32],
-    counts: NDArray[np.int64],
-) -> int:
-    """The number of leading edges that are sorted by source, time, relation and target; counts edges by relation.
+    relations: int,
+    key: Key,
+) -> tuple[int, bool]:
+    """The number of leading edges that are sorted by source, time, relation and target, and whether every edge has its
+    inverse, if all are sorted; offsets must be valid.
 
-    ``counts`` [2R] is added to; offsets and relations must be valid.
+    ``relations`` is R.
     """
+    difference = np.uint64(0)
     for source in range(len(offsets) - 1):
         for i in range(offsets[source], offsets[source + 1]):
-            counts[relation[i]] += 1
+            if relation[i] < relations:
+                difference += edge_hash(source, relation[i], target[i], time[i], key)
+            else:
+                difference -= edge_hash(target[i], relation[i] - relations, source, time[i], key)
             if i == offsets[source]:
                 continue
             later = time[i] - time[i - 1]
@@ -304,5 +311,5 @@ def edges_in_order(
             if later == 0:
                 later = target[i] - target[i - 1]
             if later < 0:
-                return i
-    return len(time)
+                return i, False
+    return len(time), difference == 0

@@ -11,6 +11,7 @@ from fitcarl.core.files import complete_folder
 from fitcarl.data.relations import RelationIds
 from fitcarl.errors import InputError
 from fitcarl.graph.columns import COLUMNS, StoredColumns, open_columns, write_description
+from fitcarl.graph.edge_hash import random_key
 from fitcarl.graph.kernels import edges_in_order
 from fitcarl.graph.temporal import Adjacency, TemporalGraph
 
@@ -68,11 +69,13 @@ def graph_of_columns(found: StoredColumns, folder: Path, *, check_order: bool = 
         InputError: If they are not.
     """
     if check_order:
-        counts = np.zeros(2 * found.relations, dtype=np.int64)
         relation, target, time = (read_only(column) for column in (found.relation, found.target, found.time))
-        if edges_in_order(read_only(found.offsets), relation, target, time, counts) < len(found.time):
+        in_order, both_directions = edges_in_order(
+            read_only(found.offsets), relation, target, time, found.relations, random_key()
+        )
+        if in_order < len(found.time):
             raise InputError("edges are not sorted by time", file=folder / "time.npy", expected="the stored order")
-        if not np.array_equal(counts[: found.relations], counts[found.relations :]):
+        if not both_directions:
             raise InputError("inverse edges are missing", file=folder / "relation.npy", expected="both directions")
     adjacency = Adjacency(found.offsets, found.relation, found.target, found.time)
     return TemporalGraph.from_adjacency(adjacency, RelationIds(found.relations))

@@ -7,9 +7,7 @@ hash over them are equal. The key of the hash is random in every process, so no 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from fitcarl.core.arrays import read_only
 from fitcarl.core.compiled import array_function
 from fitcarl.core.parallel import parallel_for, split_range
+from fitcarl.graph.edge_hash import Key, edge_hash, random_key
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.plus.event_index import FREQUENT_OBJECTS, MAX_OBJECTS, entity_columns
 from fitcarl.models.plus.gaps import BUCKETS
@@ -36,7 +35,6 @@ _OK, _RANGE, _ORDER = 0, 1, 2
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Key = NDArray[np.uint64]
 
 
 def layout_of(arrays: Mapping[str, NDArray[Any]]) -> Layout:
@@ -134,7 +132,7 @@ def check_index(arrays: Mapping[str, NDArray[Any]], graph: TemporalGraph) -> Non
         _require(name, np.array_equal(arrays[name], column))
 
     at: dict[str, Any] = {name: read_only(array) for name, array in arrays.items()}
-    base, key = graph.base.columns, _key()
+    base, key = graph.base.columns, random_key()
     time, source, relation, target = (at[name] for name in _EVENTS)
     edge_sums: list[tuple[Any, Any]] = []
     event_sums: list[tuple[int, Any]] = []
@@ -193,22 +191,6 @@ def _in_range(ids: NDArray[Any], count: int) -> bool:
     return not len(ids) or bool(0 <= ids.min() <= ids.max() < count)
 
 
-@cache
-def _key() -> Key:
-    """Random odd numbers, so that a difference in one column always changes the hash of a row."""
-    return read_only(np.array([secrets.randbits(64) | 1 for _ in range(4)], dtype=np.uint64))
-
-
-@array_function(inline="always")
-def _hash(a: int, b: int, c: int, d: int, key: Key) -> np.uint64:
-    found = np.uint64(a) * key[0] + np.uint64(b) * key[1] + np.uint64(c) * key[2] + np.uint64(d) * key[3]
-    found ^= found >> np.uint64(32)
-    found *= np.uint64(0xD6E8FEB86659FD93)
-    found ^= found >> np.uint64(29)
-    found *= np.uint64(0x9E3779B97F4A7C15)
-    return found ^ (found >> np.uint64(32))
-
-
 @array_function()
 def _edge_sums(
     offsets: Longs, relation: Ints, target: Ints, time: Ints, key: Key, low: int, high: int
@@ -217,8 +199,8 @@ def _edge_sums(
     four, three = np.uint64(0), np.uint64(0)
     for source in range(low, high):
         for i in range(offsets[source], offsets[source + 1]):
-            four += _hash(source, relation[i], target[i], time[i], key)
-            three += _hash(0, relation[i], target[i], time[i], key)
+            four += edge_hash(source, relation[i], target[i], time[i], key)
+            three += edge_hash(0, relation[i], target[i], time[i], key)
     return four, three
 
 
@@ -237,7 +219,7 @@ def _event_sum(
                 return _ORDER, total
             if y == source[i - 1] and (r < relation[i - 1] or (r == relation[i - 1] and x < target[i - 1])):
                 return _ORDER, total
-        total += _hash(y, r, x, time[i], key)
+        total += edge_hash(y, r, x, time[i], key)
     return _OK, total
 
 
@@ -263,9 +245,9 @@ def _pair_sums(
             for i in range(low, high):
                 if i > low and times[i] < times[i - 1]:
                     return _ORDER
-                sums[r, 0] += _hash(0, r, x, times[i], key)
-            sums[r, 1] += _hash(0, r, 0, times[low], key)
-            sums[r, 2] += _hash(0, r, 0, firsts[pair], key)
+                sums[r, 0] += edge_hash(0, r, x, times[i], key)
+            sums[r, 1] += edge_hash(0, r, 0, times[low], key)
+            sums[r, 2] += edge_hash(0, r, 0, firsts[pair], key)
     return _OK
 
 
@@ -289,7 +271,7 @@ def _relation_events_fit(
         for i in range(low, high):
             if pair[i] < first or pair[i] >= last or (i > low and time[i] < time[i - 1]):
                 return False
-            found += _hash(0, r, entity[pair[i]], time[i], key)
+            found += edge_hash(0, r, entity[pair[i]], time[i], key)
         if found != sums[r, 0]:
             return False
     return True

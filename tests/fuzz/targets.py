@@ -227,7 +227,7 @@ class AskRun:
 
 
 def _with_horizon(query: Query) -> Query:
-    return Query(query.subject, query.object, query.relation, query.at, horizon="7")
+    return Query(query.subject, query.object, query.relation, query.at, horizon="7d")
 
 
 def _check_shares(predictor: Predictor, query: Query, facts: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ from fitcarl.data.concepts import Concepts
 from fitcarl.data.dataset import Dataset
 from fitcarl.data.facts import Facts
 from fitcarl.data.io.dataset_folder import read_dataset
+from fitcarl.data.name_rules import MAX_NAME_LENGTH, name_problem
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 from fitcarl.graph.columns import COLUMNS, open_columns
@@ -178,6 +179,11 @@ def _distinct_texts(values: Any) -> tuple[str, ...]:
         raise TypeError("not a list of names")
     if len(set(values)) != len(values):
         raise ValueError("a name occurs twice")
+    together = "".join(values)  # most names are plain: one look at all of them
+    plain = together.isascii() and together.isprintable() and all(map(str.strip, values))
+    if not plain or max(map(len, values), default=0) > MAX_NAME_LENGTH:
+        for problem in filter(None, map(name_problem, values)):
+            raise ValueError(problem)
     return tuple(values)
 
 

@@ -17,6 +17,8 @@ from tests.chaos.service import ServiceProcess
 
 MAX_SECONDS = 30.0
 """For any response; the service itself promises 10 for a query."""
+MAX_STORED = 300
+"""Stored facts from which on a client deletes some before it sends others; the service allows 1,000 per entity."""
 _FIELDS = ("subject", "relation", "object", "time")
 _OPERATIONS = {"predict": 40, "observe": 25, "list": 15, "forget": 12, "explain": 5, "search": 3}
 """Weights."""
@@ -119,6 +121,9 @@ class Client(threading.Thread):
         self._expect(status, "explain", found, {200, 503})
 
     def _observe(self) -> None:
+        if len(self.ledger.stored()) >= MAX_STORED:
+            self._forget()
+            return
         facts = {self._fact(self.entity) for _ in range(self._random.randrange(1, 4))}
         facts = {key for key in facts if key not in self.ledger.states}
         if not facts:

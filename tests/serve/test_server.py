@@ -159,6 +159,14 @@ def test_empty_variable_does_not_open_the_service(
         assert "field FITCARL_TOKEN: empty token" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("host", ["\udcff", "a..b", 64 * "a"])
+def test_invalid_host_is_reported(host: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["serve", "no-run", "--host", host]) == 2
+    error = capfd.readouterr().err
+    assert "field --host: not a host name" in error
+    assert error.count("\n") == 1
+
+
 def test_occupied_port_is_reported() -> None:
     with listen("127.0.0.1", 0) as taken:
         taken.listen()

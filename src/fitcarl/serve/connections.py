@@ -127,7 +127,7 @@ class BoundedProtocol(H11Protocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._response_timer: asyncio.TimerHandle | None = None
         self._body_timer: asyncio.TimerHandle | None = None
-        """Runs while a body arrives that nobody waits for any more, because its request has been answered."""
+        """Runs while the rest of a body arrives whose request has been answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

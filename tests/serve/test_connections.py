@@ -162,7 +162,9 @@ def test_connections_with_an_early_answer_make_room(served: Served, host: bytes,
         answers = [threads.submit(answered_early, served, host, length, status) for _ in range(CONNECTIONS)]
     connections = [answer.result() for answer in answers]
     time.sleep(0.2)  # the second byte has arrived
-    assert response(connect(served, CLOSING))[0] == 200
+    further = connect(served, CLOSING)
+    further.settimeout(1)  # sooner than the time limit for bodies
+    assert response(further)[0] == 200
     for connection in connections:
         connection.close()
 

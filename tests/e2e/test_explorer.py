@@ -343,18 +343,18 @@ def test_page_does_not_scroll_horizontally(new_page: NewPage, link: str, width: 
 
 
 def test_token_form_accepts_only_the_right_token(run: Path, tmp_path: Path, new_page: NewPage) -> None:
-    with running_service(run, tmp_path / "observed.sqlite", "--token", "sesame") as address:
+    with running_service(run, tmp_path / "observed.sqlite", "--token", "open-sesame-open") as address:
         page = new_page(at=address, tolerate="status of 401")
         token = page.get_by_label("Token")
         token.fill("barley")
         page.get_by_role("button", name="Continue").click()
         page.get_by_text("The token is not valid.").wait_for()
-        token.fill("sesame")
+        token.fill("open-sesame-open")
         page.get_by_role("button", name="Continue").click()
         page.get_by_role("button", name="Show an example").click()
         assert answers(page)
         page.wait_for_selector("[data-drawn]")  # nothing is loading when the service stops
-        assert "sesame" not in page.url
+        assert "open-sesame-open" not in page.url
 
 
 def test_graph_can_be_saved_as_png(new_page: NewPage, link: str, tmp_path: Path) -> None:

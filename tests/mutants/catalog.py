@@ -792,6 +792,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ("serve/test_connections.py",),
     ),
     Mutant(
+        "bodies of answered requests keep their connections",
+        "serve/connections.py",
+        "            if running:  # otherwise this is the rest of a body whose request has been answered\n    ",
+        "",
+        ("serve/test_connections.py",),
+    ),
+    Mutant(
         "connections are not bounded",
         "serve/connections.py",
         "while len(self) >= self._limit:",

@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.serve.test_server import Served
 
 HALF = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: "
 COMPLETE = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CLOSING = COMPLETE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 CONNECTIONS = 20
 
 
@@ -126,7 +128,7 @@ def test_connections_wait_if_all_have_a_request_in_progress(served: Served) -> N
     head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
     running = [connect(served, head + b"Connection: close\r\n\r\n{") for _ in range(CONNECTIONS)]
     time.sleep(0.3)
-    further = connect(served, COMPLETE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    further = connect(served, CLOSING)
     further.settimeout(0.3)
     with pytest.raises(TimeoutError):
         further.recv(1)
@@ -136,6 +138,59 @@ def test_connections_wait_if_all_have_a_request_in_progress(served: Served) -> N
     assert response(further)[0] == 200
     for connection in running[1:]:
         check_error(connection, 408, "the body did not arrive")
+
+
+def answered_early(served: Served, host: bytes, length: int, status: int) -> socket.socket:
+    """A connection whose request was answered before its body was complete, and that goes on sending the body."""
+    head = b"POST /v1/predict HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\nx" % (host, length)
+    connection, content = connect(served, head), b""
+    while not content.endswith(b"}}"):
+        part = connection.recv(65536)
+        assert part, content
+        content += part
+    assert content.startswith(b"HTTP/1.1 %d " % status)
+    connection.sendall(b"x")
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("host", "length", "status"),
+    [(b"evil.example", 100_000, 400), (b"localhost", 10_000_000, 413), (b"localhost", 100_000, 408)],
+)
+def test_connections_with_an_early_answer_make_room(served: Served, host: bytes, length: int, status: int) -> None:
+    with ThreadPoolExecutor(CONNECTIONS) as threads:
+        answers = [threads.submit(answered_early, served, host, length, status) for _ in range(CONNECTIONS)]
+    connections = [answer.result() for answer in answers]
+    time.sleep(0.2)  # the second byte has arrived
+    further = connect(served, CLOSING)
+    further.settimeout(1)  # sooner than the time limit for bodies
+    assert response(further)[0] == 200
+    for connection in connections:
+        connection.close()
+
+
+def test_body_after_an_early_answer_is_bounded_in_time(served: Served) -> None:
+    slow, began = answered_early(served, b"evil.example", 100_000, 400), time.monotonic()
+    with suppress(OSError):  # closed by the service
+        while time.monotonic() - began < 12:
+            slow.sendall(b"x")
+            time.sleep(0.1)
+    assert 1.5 < time.monotonic() - began < 10
+
+
+def test_connection_is_of_use_after_the_rest_of_a_body(served: Served) -> None:
+    kept = answered_early(served, b"evil.example", 1000, 400)
+    head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+    time.sleep(1.5)
+    kept.sendall(998 * b"x" + COMPLETE + head + b"\r\n{")
+    assert_healthy(kept)
+    time.sleep(1)  # longer than the first body may take, not the second one
+    kept.sendall(b"}" + CLOSING)
+    found = b""
+    while part := kept.recv(65536):
+        found += part
+    assert found.startswith(b"HTTP/1.1 422 ")
+    assert found.endswith(b'{"status":"ok"}')
 
 
 @pytest.mark.parametrize(

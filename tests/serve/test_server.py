@@ -30,8 +30,9 @@ class Served:
     def __init__(self, *arguments: str, workers: int = 1, prefix: tuple[str, ...] = (), **environment: str) -> None:
         line = [*prefix, sys.executable, "-m", "fitcarl", "serve", *arguments]
         line += ["--port", "0", "--workers", str(workers)]
+        inherited = {name: value for name, value in os.environ.items() if name != "FITCARL_TOKEN"}
         self.process = subprocess.Popen(
-            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**inherited, **environment}
         )
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
@@ -80,7 +81,7 @@ def test_acknowledged_facts_survive_sigkill(start: Start, run: Path, tmp_path: P
     assert status == 201
     first.end(signal.SIGKILL)
 
-    second = start(run, "--store", store, "--host", "0.0.0.0", FITCARL_TOKEN="")
+    second = start(run, "--store", store, "--host", "0.0.0.0")
     assert second.ask("GET", "/v1/actors/Harbour%20Union")[1]["facts"] == stored["facts"]
     assert second.ask("POST", "/v1/predict", QUERY)[0] == 200
     assert_graceful_shutdown(second, signal.SIGINT)
@@ -119,7 +120,7 @@ def test_file_of_tokens_separates_clients(start: Start, run: Path, tmp_path: Pat
     )
     tokens.write_text(text)
     tokens.chmod(0o600)
-    served = start(run, "--store", tmp_path / "s.sqlite", "--tokens", tokens, FITCARL_TOKEN="")
+    served = start(run, "--store", tmp_path / "s.sqlite", "--tokens", tokens)
     assert served.ask("GET", "/v1/ready") == (200, {"status": "ready"})
     assert served.ask("POST", "/v1/observe", {"facts": [FACT]}, alice)[0] == 201
     assert served.ask("POST", "/v1/observe", {"facts": [FACT]}, bob)[0] == 403
@@ -136,7 +137,9 @@ def test_file_of_tokens_separates_clients(start: Start, run: Path, tmp_path: Pat
         (["--tokens", "missing.toml"], "missing.toml: No such file"),
         (["--tokens", "tokens.toml", "--token", "x"], "field --tokens: two sources of tokens"),
         (["--tokens", "tokens.toml", "--spaces", "some"], "field --spaces: no such choice; found 'some'"),
-        (["--token", " x"], "field --token: invalid token"),
+        (["--token", 16 * "x" + " "], "field --token or FITCARL_TOKEN: invalid token"),
+        (["--token", 15 * "x"], "invalid token; expected at least 16 visible ASCII characters"),
+        (["--token", ""], "invalid token"),
     ],
 )
 def test_invalid_options_about_tokens_are_reported(
@@ -145,6 +148,23 @@ def test_invalid_options_about_tokens_are_reported(
     monkeypatch.delenv("FITCARL_TOKEN", raising=False)
     assert cli.run(["serve", "no-run", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_empty_variable_does_not_open_the_service(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FITCARL_TOKEN", "")
+    for options in ([], ["--tokens", "tokens.toml"]):
+        assert cli.run(["serve", "no-run", *options]) == 2
+        assert "field FITCARL_TOKEN: empty token" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["\udcff", "a..b", 64 * "a"])
+def test_invalid_host_is_reported(host: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["serve", "no-run", "--host", host]) == 2
+    error = capfd.readouterr().err
+    assert "field --host: not a host name" in error
+    assert error.count("\n") == 1
 
 
 def test_occupied_port_is_reported() -> None:

@@ -284,10 +284,18 @@ def test_invalid_store_file_is_reported(tmp_path: Path) -> None:
 def test_unknown_database_is_rejected_and_passwords_are_hidden() -> None:
     with pytest.raises(InputError, match="unknown database; found 'mysql'"):
         Store.open("mysql://user:secret@host/base")
+    for location in ("postgresql://user:secret/base", "postgresql://user:secret@host:port/base"):
+        with pytest.raises(InputError, match="not a URL") as raised:
+            Store.open(location)
+        assert "secret" not in str(raised.value)
     pytest.importorskip("psycopg")
     with pytest.raises(InputError) as raised:
         Store.open("postgresql://user:secret@127.0.0.1:1/base")
     assert "secret" not in str(raised.value)
+    with pytest.raises(InputError, match="not a URL"):
+        Store.open("postgresql://user@127.0.0.1/base?port=bad")
+    with pytest.raises(InputError, match="cannot be used as a store"):
+        Store.open("postgresql://user\udcff@127.0.0.1:1/base")
 
 
 def test_sqlite_uses_wal_and_full_sync(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_service_in_a_read_only_container_is_healthy_and_predicts(image: tuple[s
     run = tmp_path / "run"
     train(data, out=run, shots=2, episodes=1, settings=(*SMALL, "training.validate_every=1"))
     command = [program, "run", "--detach", "--read-only", "--cap-drop", "ALL", "--publish", "127.0.0.1::8000"]
-    command += ["--env", "FITCARL_TOKEN=secret", "--volume", f"{run}:/model:ro", tag]
+    command += ["--env", "FITCARL_TOKEN=secret-of-the-test", "--volume", f"{run}:/model:ro", tag]
     container = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.strip()
     try:
         port = subprocess.run([program, "port", container, "8000"], check=True, capture_output=True, text=True).stdout
@@ -98,7 +98,7 @@ def wait_for(address: str, seconds: float) -> None:
 
 
 def ask(address: str, body: object = None) -> dict[str, object]:
-    headers = {"Authorization": "Bearer secret", "Content-Type": "application/json"}
+    headers = {"Authorization": "Bearer secret-of-the-test", "Content-Type": "application/json"}
     request = urllib.request.Request(address, None if body is None else json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         found: dict[str, object] = json.load(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -13,6 +14,7 @@ from fitcarl.errors import InputError, require_extra
 if TYPE_CHECKING:
     from fitcarl.serve.clients import Client
 
+_TOKEN_VARIABLE = "FITCARL_TOKEN"
 _HANG_FACTOR = 3
 """A worker process is considered hanging after this multiple of the time limit of a query."""
 
@@ -26,7 +28,7 @@ def serve_run(
         typer.Option("--store", metavar="FILE|URL", help="Store of observed facts. [default: RUN/observed.sqlite]"),
     ] = None,
     token: Annotated[
-        str | None, typer.Option("--token", envvar="FITCARL_TOKEN", help="Bearer token that clients must send.")
+        str | None, typer.Option("--token", envvar=_TOKEN_VARIABLE, help="Bearer token that clients must send.")
     ] = None,
     tokens: Annotated[
         Path | None,
@@ -102,16 +104,19 @@ def serve_run(
 def _clients(token: str | None, tokens: Path | None, spaces: str | None) -> tuple[Client, ...]:
     """Those who may send requests; empty if everyone may."""
     from fitcarl.serve.clients import Client
-    from fitcarl.serve.tokens import Spaces, is_token, read_clients
+    from fitcarl.serve.tokens import MIN_LENGTH, Spaces, is_token, read_clients
 
+    if token is None and os.environ.get(_TOKEN_VARIABLE) == "":  # typer takes it for an unset one
+        raise InputError("empty token", field=_TOKEN_VARIABLE, expected="a token, or no such variable for none")
     if tokens is None:
         if spaces is not None:
             raise InputError("only with several tokens", field="--spaces", expected="--tokens FILE as well")
-        if token is not None and not is_token(token):
-            raise InputError("invalid token", field="--token", expected="visible ASCII characters")
+        if token is not None and (len(token) < MIN_LENGTH or not is_token(token)):
+            field, expected = f"--token or {_TOKEN_VARIABLE}", f"at least {MIN_LENGTH} visible ASCII characters"
+            raise InputError("invalid token", field=field, expected=expected)
         return () if token is None else (Client.with_token(token),)
     if token is not None:
-        expected = "either --tokens or one token (--token, FITCARL_TOKEN)"
+        expected = f"either --tokens or one token (--token, {_TOKEN_VARIABLE})"
         raise InputError("two sources of tokens", field="--tokens", expected=expected)
     choices: tuple[Spaces, ...] = get_args(Spaces)
     return read_clients(tokens, console.parse_choice(spaces or "separate", choices, "--spaces"))

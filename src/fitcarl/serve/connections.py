@@ -126,6 +126,8 @@ class BoundedProtocol(H11Protocol):
         self._bounds = bounds
         self._head_timer: asyncio.TimerHandle | None = None
         self._response_timer: asyncio.TimerHandle | None = None
+        self._body_timer: asyncio.TimerHandle | None = None
+        """Runs while the rest of a body arrives whose request has been answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -140,15 +142,24 @@ class BoundedProtocol(H11Protocol):
 
     def handle_events(self) -> None:
         super().handle_events()
+        running = self.cycle is not None and not self.cycle.response_complete
+        if self._body_timer is not None and (running or self.conn.their_state is not h11.SEND_BODY):
+            self._stop_body_timer()
+            if not running:
+                self._start_keep_alive_timer()  # uvicorn stops it when something arrives
         if self.conn.their_state is not h11.IDLE:  # a head is complete
             self._stop_head_timer()
-            self._bounds.connections.set_busy(self)
+            if running:  # otherwise this is the rest of a body whose request has been answered
+                self._bounds.connections.set_busy(self)
         elif self._head_timer is None and self.conn.trailing_data[0]:
             self._start_head_timer()
 
     def on_response_complete(self) -> None:
         self._bounds.connections.set_idle(self)
         super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete and not self.transport.is_closing():
+            # Not closed at once: the client could then not read the response if it first sends the whole body.
+            self._body_timer = self.loop.call_later(self._bounds.limits.body_seconds, self.abort)
 
     def send_400_response(self, msg: str) -> None:
         """Answers what is not HTTP; uvicorn calls this."""
@@ -176,8 +187,18 @@ class BoundedProtocol(H11Protocol):
             self._head_timer.cancel()
             self._head_timer = None
 
+    def _stop_body_timer(self) -> None:
+        if self._body_timer is not None:
+            self._body_timer.cancel()
+            self._body_timer = None
+
+    def _start_keep_alive_timer(self) -> None:
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
     def _stop_timers(self) -> None:
         self._stop_head_timer()
+        self._stop_body_timer()
         if self._response_timer is not None:
             self._response_timer.cancel()
 

@@ -25,6 +25,7 @@ _KEEP_ALIVE_SECONDS = 30
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket bound to an address; port 0 selects a free port."""
+    expected = "an address of this machine and a free port; --port 0 selects one"
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = addresses[0]
@@ -33,10 +34,9 @@ def listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
     except OSError as error:
-        raise InputError(
-            f"cannot listen at {host}, port {port} ({error.strerror})",
-            expected="an address of this machine and a free port; --port 0 selects one",
-        ) from None
+        raise InputError(f"cannot listen at {host}, port {port} ({error.strerror})", expected=expected) from None
+    except UnicodeError:
+        raise InputError("not a host name", field="--host", found=host, expected=expected) from None
     return listening
 
 

@@ -116,7 +116,7 @@ class Store:
         store = cls(open_engine(str(location)))
         try:
             prepare_tables(store._engine)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeError) as error:
             store.close()
             reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
             raise InputError(

@@ -167,26 +167,31 @@ def open_engine(location: str) -> sql.Engine:
         return _sqlite(Path(location))
     try:
         url = sql.make_url(location)
-    except ArgumentError:
-        raise InputError(
-            "not a URL", found=without_password(location), expected="postgresql://user@host/database"
-        ) from None
+    except (ArgumentError, ValueError):  # the latter if the port is not a number
+        raise _not_a_url(location) from None
     kind = url.get_backend_name()
     if kind == "sqlite":
         raise InputError("unsupported URL", found=without_password(location), expected="the path of a file for SQLite")
     if kind not in ("postgresql", "postgres"):
         raise InputError("unknown database", found=kind, expected="postgresql, or the path of a file for SQLite")
     require_extra("postgres", "psycopg", needed_by="a PostgreSQL store")
-    return sql.create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        pool_pre_ping=True,
-        pool_timeout=_TIMEOUT_SECONDS,
-        hide_parameters=True,
-        connect_args={
-            "connect_timeout": _TIMEOUT_SECONDS,
-            "options": f"-c statement_timeout={_TIMEOUT_SECONDS}s -c lock_timeout={_TIMEOUT_SECONDS}s",
-        },
-    )
+    try:
+        return sql.create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,
+            pool_timeout=_TIMEOUT_SECONDS,
+            hide_parameters=True,
+            connect_args={
+                "connect_timeout": _TIMEOUT_SECONDS,
+                "options": f"-c statement_timeout={_TIMEOUT_SECONDS}s -c lock_timeout={_TIMEOUT_SECONDS}s",
+            },
+        )
+    except ArgumentError:  # of the part after the question mark
+        raise _not_a_url(location) from None
+
+
+def _not_a_url(location: str) -> InputError:
+    return InputError("not a URL", found=without_password(location), expected="postgresql://user@host:port/database")
 
 
 def _sqlite(path: Path) -> sql.Engine:
@@ -220,5 +225,5 @@ def without_password(location: str) -> str:
         return location
     try:
         return sql.make_url(location).render_as_string(hide_password=True)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         return location.partition("://")[0] + "://…"

@@ -19,7 +19,7 @@ Spaces = Literal["separate", "shared"]
 """Whether every token has its own stored facts, or all use the same ones."""
 
 _MAX_BYTES = 1_000_000
-_MIN_LENGTH = 16
+MIN_LENGTH = 16
 """Characters of a token that is not hashed; shorter ones could be guessed."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -116,8 +116,8 @@ def _digest(file: str | Path, place: str, entry: Mapping[str, Any]) -> bytes:
         if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256.lower()):
             raise InputError("not a SHA-256", file=file, field=f"{place}.sha256", expected="64 hexadecimal digits")
         return bytes.fromhex(sha256)
-    if not isinstance(token, str) or len(token) < _MIN_LENGTH or not is_token(token):
-        expected = f"at least {_MIN_LENGTH} visible ASCII characters"
+    if not isinstance(token, str) or len(token) < MIN_LENGTH or not is_token(token):
+        expected = f"at least {MIN_LENGTH} visible ASCII characters"
         raise InputError("invalid token", file=file, field=f"{place}.token", expected=expected)
     return token_digest(token)
 

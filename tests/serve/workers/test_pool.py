@@ -57,19 +57,19 @@ def test_worker_process_gives_same_answers_and_is_replaced_when_killed_or_hangin
     assert pool.ready_count() == 0
 
 
-def test_jobs_of_a_process_that_ends_are_repeated_unless_they_may_be_the_reason(
+def test_jobs_of_a_process_that_ends_are_repeated_once(
     run: Path, predictor: Predictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs, facts = [job(), job(top=2)], [predictor.check(FACT)]
-    original, sent = WorkerProcess.send, 0
+    original, sent, ending = WorkerProcess.send, 0, 1
 
     def send_and_end(process: WorkerProcess, *message: object) -> None:
         nonlocal sent
         sent += 1
-        if sent == 1:
+        if sent <= ending:
             os.kill(process.pid, signal.SIGSTOP)
         original(process, *message)  # type: ignore[arg-type]
-        if sent == 1:
+        if sent <= ending:
             os.kill(process.pid, signal.SIGKILL)
 
     monkeypatch.setattr(WorkerProcess, "send", send_and_end)
@@ -79,9 +79,13 @@ def test_jobs_of_a_process_that_ends_are_repeated_unless_they_may_be_the_reason(
         assert [type(outcome) for outcome in outcomes] == [bytes, bytes]
         assert sent == 3  # both together, then one by one
         sent = 0
+        assert pool.run(jobs[:1], facts) == outcomes[:1]
+        assert sent == 2
+        sent, ending = 0, 2  # the job may be the reason
         [lost] = pool.run(jobs[:1], facts)
         assert isinstance(lost, ApiError)
         assert lost.status == 503
+        assert sent == 2
 
 
 def test_run_that_cannot_be_loaded_is_reported(tmp_path: Path) -> None:

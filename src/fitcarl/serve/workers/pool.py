@@ -78,17 +78,23 @@ class WorkerPool:
     def run(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> list[Outcome]:
         """Executes jobs on a free process.
 
-        If the process ends meanwhile, several jobs are executed again, one by one. A single one is not, because it
-        may be the reason: its outcome is an ApiError.
+        If the process ends meanwhile, the jobs are executed once more, one by one. A job whose process ends again may
+        be the reason: its outcome is an ApiError. So are those of a process that is killed after the time limit.
         """
+        outcomes = self._attempt(jobs, facts)
+        if outcomes is None:
+            again = [self._attempt([job], facts) for job in jobs]
+            outcomes = [_lost() if one is None else one[0] for one in again]
+        return outcomes
+
+    def _attempt(self, jobs: Sequence[Job], facts: Sequence[CheckedFact]) -> list[Outcome] | None:
+        """Executes jobs on a free process; None if it ends for another reason than the time limit."""
         process = self._take_and_send(jobs, facts)
         try:
             outcomes = process.receive(self._seconds)
         except (EOFError, OSError, ValueError):  # the process has ended, or its output is invalid
             self._discard(process)
-            if len(jobs) > 1 and not process.timed_out:
-                return [self.run([job], facts)[0] for job in jobs]
-            return [ApiError(503, "the worker process ended before it had an answer; try again")] * len(jobs)
+            return [_lost()] * len(jobs) if process.timed_out else None
         self._give_back(process)
         return outcomes
 
@@ -203,6 +209,10 @@ class WorkerPool:
 
     def _not_started(self) -> InputError:
         return InputError("the worker process did not start", file=self._run, expected="a run that can be loaded")
+
+
+def _lost() -> ApiError:
+    return ApiError(503, "the worker process ended before it had an answer; try again")
 
 
 def _reason(code: int) -> str:

@@ -134,9 +134,7 @@ def read_manifest(run: Path, update: str = "") -> Manifest | None:
     file = manifest_file(run, update)
     if not file.exists():
         return None
-    if _size(file) is None or file.stat().st_size > _MAX_MANIFEST:
-        raise InputError("is damaged", file=file, expected="the manifest that `fitcarl train` wrote")
-    found = read_json(file)
+    found = read_json(file, _MAX_MANIFEST)
     try:
         if found["format"] != _FORMAT:
             raise InputError("unknown format", file=file, found=str(found["format"])[:20], expected=str(_FORMAT))

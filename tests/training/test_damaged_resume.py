@@ -9,10 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from fitcarl.cli import run as fitcarl
+from fitcarl.core.storage import read_tensors, write_tensors
+from fitcarl.errors import InputError
 from fitcarl.graph.columns import COLUMNS, write_description
 from fitcarl.training.api import TrainingInterrupted, resume, train
+from fitcarl.training.state import TrainingState, load_state, save_state
+from fitcarl.training.trace import read
 from tests.small import SMALL_MODELS
 
 OPTIONS = {"model": "mean", "settings": SMALL_MODELS["mean"]}
@@ -102,3 +107,108 @@ def test_undamaged_run_is_resumed(finished: Path) -> None:
 def test_undamaged_unfinished_run_is_resumed(unfinished: Path) -> None:
     resume(unfinished)
     assert fitcarl(["verify", str(unfinished)]) == 0
+
+
+WRONG = (None, "1", [1], True, -2, 10**400, 10**30, float("nan"), float("inf"))
+FIELDS = ("episode", "best_episode", "best_mrr", "validations_since_best", "seconds", "cpu_seconds", "peak_mb")
+
+
+class Model:
+    """A module with a saved checkpoint after one step."""
+
+    def __init__(self, file: Path, kind: type[torch.optim.Optimizer] = torch.optim.Adam) -> None:
+        self.file = file
+        self.module = torch.nn.Linear(2, 1)
+        self.optimizer = kind(self.module.parameters(), lr=0.1)  # type: ignore[call-arg]
+        self.module(torch.ones(1, 2)).sum().backward()
+        self.optimizer.step()
+        save_state(file, self.module, self.optimizer, TrainingState(4, 0.5, 2, 1, 1.0, 1.0, 1.0))
+        self.tensors, self.about = read_tensors(file)
+
+    def load(self) -> TrainingState:
+        return load_state(self.file, self.module, self.optimizer)
+
+
+@pytest.mark.parametrize("value", WRONG, ids=[str(value)[:8] for value in WRONG])
+@pytest.mark.parametrize("field", FIELDS)
+def test_impossible_state_is_one_line(tmp_path: Path, field: str, value: object) -> None:
+    model = Model(tmp_path / "state.safetensors")
+    write_tensors(model.file, model.tensors, {**model.about, field: value})
+    with pytest.raises(InputError, match=r"state\.safetensors, field \w+: is damaged") as found:
+        model.load()
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "change", [{"best_episode": 5}, {"validations_since_best": 3}, {"best_mrr": -1}, {"best_episode": 0}, {"more": 1}]
+)
+def test_state_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    model = Model(tmp_path / "state.safetensors")
+    write_tensors(model.file, model.tensors, {**model.about, **change})
+    with pytest.raises(InputError, match="is damaged"):
+        model.load()
+
+
+def test_state_of_an_earlier_version_has_no_memory(tmp_path: Path) -> None:
+    model = Model(tmp_path / "state.safetensors")
+    write_tensors(model.file, model.tensors, {name: value for name, value in model.about.items() if name != "peak_mb"})
+    assert model.load() == TrainingState(4, 0.5, 2, 1, 1.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.Adagrad])
+def test_moments_of_a_checkpoint_are_those_of_the_optimizer(tmp_path: Path, kind: type[torch.optim.Optimizer]) -> None:
+    model = Model(tmp_path / "state.safetensors", kind)
+    tensors = model.tensors
+    assert model.load().episode == 4
+    for name in (name for name in tensors if name.endswith("/bias")):
+        others = {other: value for other, value in tensors.items() if other != name}
+        wrong = [others, {**others, name: torch.ones(3)}, {**others, name: tensors[name].double()}]
+        wrong.append({**others, name: tensors[name] * torch.nan})
+        wrong += [{**others, name: -tensors[name]}] if name in ("step/bias", "exp_avg_sq/bias", "sum/bias") else []
+        for changed in wrong:
+            write_tensors(model.file, changed, model.about)
+            with pytest.raises(InputError, match=r"state\.safetensors"):
+                model.load()
+    write_tensors(model.file, {**tensors, "weight/other": torch.ones(1)}, model.about)
+    with pytest.raises(InputError, match="does not fit this run"):
+        model.load()
+
+
+GOOD = '{"episode": 1, "loss": 1.0, "metrics": {"share": 0.5}, "seconds": 1.0, "valid_mrr": null}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        "[]",
+        "{}",
+        GOOD.replace("1, ", '"1", ', 1),
+        GOOD.replace("1.0", "null", 1),
+        GOOD.replace("0.5", "1" + "0" * 400),
+        GOOD.replace("null", "[1]"),
+        GOOD.replace('{"share": 0.5}', "[0.5]"),
+        GOOD.replace("share", "other"),
+    ],
+    ids=range(9),
+)
+def test_trace_that_no_training_writes_is_one_line(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "trace.jsonl"
+    file.write_text(f"{GOOD}\n{line}\n")
+    with pytest.raises(InputError, match=r"trace\.jsonl: cannot be read after [12] lines") as found:
+        read(file)
+    assert "\n" not in str(found.value)
+    file.write_text(f"{GOOD}\n{GOOD[:40]}")
+    assert len(read(file)) == 1
+
+
+def test_damaged_checkpoint_and_trace_of_an_unfinished_run_are_one_line(
+    unfinished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, line = unfinished / "state.safetensors", (unfinished / "trace.jsonl").read_text()
+    tensors, about = read_tensors(state)
+    (unfinished / "trace.jsonl").write_text("[" * 100_000 + "\n")
+    assert "trace.jsonl: cannot be read" in refusal(capsys, unfinished)
+    (unfinished / "trace.jsonl").write_text(line)
+    write_tensors(state, {name: value.clone() for name, value in tensors.items()}, {**about, "episode": -1})
+    assert "field episode: is damaged" in refusal(capsys, unfinished)

@@ -37,7 +37,7 @@ from fitcarl.models.open_queries.fitting import OpenModels
 from fitcarl.runs.example import make_example
 from fitcarl.runs.history import read_history
 from fitcarl.runs.manifest import make_manifest
-from fitcarl.runs.names import check_names, check_run, latest_file, read_names, write_names
+from fitcarl.runs.names import check_run, check_stored_names, latest_file, read_names, write_names
 
 _MIN_UNIT, _MAX_UNIT = 1e-9, 1e12
 """Ticks per time unit: from a nanosecond in ticks of a second to thirty thousand years."""
@@ -216,7 +216,7 @@ class RunFolder:
             keep_all_facts: Whether the run's graph has every fact of the dataset.
         """
         if self.vocabulary.exists():
-            check_names(self.vocabulary, dataset.vocabulary, dataset.calendar, dataset.concepts)
+            check_stored_names(self.vocabulary, dataset.vocabulary, dataset.calendar, dataset.concepts)
         if self.graph.exists():
             graph = _graph_of_all_facts(dataset) if keep_all_facts else background
             stored = open_columns(self.graph)

@@ -122,7 +122,7 @@ def write_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts
     write_atomically(file, (content + "\n").encode())
 
 
-def check_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> None:
+def check_stored_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> None:
     """Raises an InputError unless a file that ``write_names`` wrote has these names, calendar and concepts.
 
     Args:

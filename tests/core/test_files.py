@@ -19,6 +19,7 @@ from fitcarl.core.files import (
     append_line,
     complete_folder,
     move_into_place,
+    read_json,
     remove_leftovers,
     replacing,
     temporary_sibling,
@@ -244,3 +245,32 @@ def test_other_modules_write_with_the_functions_of_core() -> None:
     )
     found = {path.relative_to(package).as_posix() for path in package.rglob("*.py") if writes.search(path.read_text())}
     assert found == INSIDE_UNFINISHED_FOLDERS
+
+
+def test_json_is_read_from_regular_files_of_a_bounded_size(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(b"[1, 2]")
+    assert read_json(file, 6) == [1, 2]
+    with pytest.raises(InputError, match=r"cannot be read \(6 bytes are too many\)"):
+        read_json(file, 5)
+    with file.open("wb") as out:
+        out.truncate(1 << 40)  # a sparse file takes no space
+    with pytest.raises(InputError, match=r"bytes are too many"):
+        read_json(file)
+    file.unlink()
+    file.symlink_to(os.devnull)
+    with pytest.raises(InputError, match=r"cannot be read \(not a regular file\)"):
+        read_json(file)
+
+
+@pytest.mark.parametrize("error", [MemoryError, OverflowError, RecursionError])
+def test_json_that_cannot_be_held_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def loads(_text: str) -> None:
+        raise error
+
+    (tmp_path / "a.json").write_bytes(b"[]")
+    monkeypatch.setattr(files.json, "loads", loads)
+    with pytest.raises(InputError, match=rf"cannot be read \({error.__name__}\)"):
+        read_json(tmp_path / "a.json")

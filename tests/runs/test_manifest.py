@@ -255,6 +255,32 @@ def test_signature(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert verify_run(run, public).signed
 
 
+@pytest.mark.parametrize("mrr", ["1" + "0" * 400, "NaN", "[0.5]", '"0.5"', "true", "-1"])
+def test_history_with_an_impossible_value_is_one_line(run: Path, capsys: pytest.CaptureFixture[str], mrr: str) -> None:
+    update(run, later_facts(run), judged=0)
+    file = run / "updates.json"
+    file.write_text(file.read_text().replace('"drift_mrr": null', f'"drift_mrr": {mrr}'))
+    code, _, err = outcome(capsys, "verify", run)
+    assert code == 2
+    assert f"{file}: is damaged" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["updates.json", "manifest.json", "manifest.sig"])
+def test_device_in_the_place_of_json_is_one_line(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    pytest.importorskip("cryptography")
+    key = tmp_path / "key.pem"
+    outcome(capsys, "sign", run, "--key", key, "--new-key")
+    (run / name).unlink(missing_ok=True)
+    (run / name).symlink_to("/dev/null")
+    code, _, err = outcome(capsys, "verify", run, "--key", f"{key}.pub")
+    assert code == 2
+    assert f"{run / name}: cannot be read (not a regular file)" in err
+    assert err.count("\n") == 1
+
+
 def test_forged_manifest_has_no_valid_signature(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     from fitcarl.runs.signature import create_key

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,8 @@ _CANNOT_SYNC = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES, errno.EP
 """What systems answer that cannot sync a folder, or a file that is open for reading."""
 _FULL_BYTES = 1_000_000
 """A disk with less is full, if a part of an array could be written and the rest could not."""
+_MAX_JSON = 1 << 31
+"""Bytes of a JSON file; the names of a hundred million entities fit."""
 _RUST_ERROR = re.compile(r"\(os error ([0-9]+)\)")
 
 
@@ -230,10 +233,26 @@ def write_json(file: Path, content: Any) -> None:
     write_atomically(file, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def read_json(file: Path) -> Any:
+def read_json(file: Path, most: int = _MAX_JSON) -> Any:
+    """The content of a JSON file of fitcarl, which may come from a stranger.
+
+    Args:
+        file: A regular file; a pipe would block, and a device could be read for ever.
+        most: Bytes that it may have.
+
+    Raises:
+        InputError: If it is missing, too large, not a regular file or not JSON.
+    """
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError("not a regular file")
+        if found.st_size > most:
+            raise OSError(f"{found.st_size:,} bytes are too many")
+        with file.open("rb") as content:
+            return json.loads(content.read(found.st_size).decode("utf-8"))
     except FileNotFoundError:
         raise InputError("is missing", file=file, expected="a file that `fitcarl train` writes") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot be read ({error})", file=file, expected="JSON") from None
+    except (OSError, ValueError, OverflowError, MemoryError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        raise InputError(f"cannot be read ({reason})", file=file, expected="JSON") from None

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fitcarl.core.arrays import sha256_of_arrays
+from fitcarl.core.files import read_json
 from fitcarl.data.quadruples import Quadruples
 from fitcarl.errors import InputError
 
@@ -78,8 +79,8 @@ def open_columns(folder: Path, *, thorough: bool = False, verified: bool = False
         InputError: If the folder does not hold an intact graph.
     """
     try:
-        about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        about = read_json(folder / "graph.json")
+    except InputError:
         raise InputError("not a stored graph", file=folder, expected="a folder with graph.json and columns") from None
     if not isinstance(about, dict):
         raise InputError("not a stored graph", file=folder / "graph.json", expected="a JSON object")

@@ -10,6 +10,8 @@ from fitcarl.core.files import read_json, write_json
 from fitcarl.errors import InputError
 
 _VERSION = 1
+_MAX_HISTORY = 1 << 26
+"""Bytes of a history: some hundred thousand updates."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,14 @@ def read_history(run: Path) -> UpdateHistory:
     file = history_file(run)
     if not file.exists():
         return UpdateHistory()
-    found: Any = read_json(file)
+    found: Any = read_json(file, _MAX_HISTORY)
     names = {field.name for field in fields(UpdateRecord)}
     try:
         if found["format"] != _VERSION:
             raise ValueError
         updates = tuple(_record({name: entry[name] for name in names}) for entry in found["updates"])
-        current = str(found["current"])
-        if not updates or current != update_folder(len(updates)):
+        current = update_folder(len(updates))
+        if not updates or found["current"] != current:
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise InputError("is damaged", file=file, expected="the file that `fitcarl update` wrote") from None
@@ -86,10 +88,10 @@ def _record(values: dict[str, Any]) -> UpdateRecord:
     counts = record.facts, record.entities, record.drift_judged
     texts = record.first_time, record.last_time, record.facts_digest, record.background_digest, record.version
     mrr = 0.0 if record.drift_mrr is None else record.drift_mrr
-    if any(type(count) is not int or not 0 <= count < 2**63 for count in counts) or not 0 <= float(mrr) <= 1:
-        raise ValueError
-    if any(not isinstance(text, str) for text in texts):
+    if any(not isinstance(text, str) for text in texts) or type(mrr) not in (int, float):
         raise TypeError
+    if any(type(count) is not int or not 0 <= count < 2**63 for count in counts) or not 0 <= mrr <= 1:
+        raise ValueError
     return record
 
 

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic import ValidationError
 from torch import nn
@@ -29,13 +30,14 @@ from fitcarl.data.io.dataset_folder import write_dataset, write_reading
 from fitcarl.data.vocabulary import Vocabulary
 from fitcarl.errors import InputError
 from fitcarl.evaluation.calibration import Calibration
+from fitcarl.graph.columns import COLUMNS, open_columns
 from fitcarl.graph.storage import save_graph
 from fitcarl.graph.temporal import TemporalGraph
 from fitcarl.models.open_queries.fitting import OpenModels
 from fitcarl.runs.example import make_example
 from fitcarl.runs.history import read_history
 from fitcarl.runs.manifest import make_manifest
-from fitcarl.runs.names import check_run, latest_file, read_names, write_names
+from fitcarl.runs.names import check_run, check_stored_names, latest_file, read_names, write_names
 
 _MIN_UNIT, _MAX_UNIT = 1e-9, 1e12
 """Ticks per time unit: from a nanosecond in ticks of a second to thirty thousand years."""
@@ -204,6 +206,23 @@ class RunFolder:
         if not self.graph.exists():
             shutil.rmtree(self.path / "graph.unfinished", ignore_errors=True)
             save_graph(_graph_of_all_facts(dataset) if keep_all_facts else background, self.graph)
+
+    def check_dataset(self, dataset: Dataset, background: TemporalGraph, *, keep_all_facts: bool = False) -> None:
+        """Raises an InputError unless names and graph, as far as they are written, are those of a dataset.
+
+        Args:
+            dataset: The dataset that the run is trained on.
+            background: The indexed background of the dataset.
+            keep_all_facts: Whether the run's graph has every fact of the dataset.
+        """
+        if self.vocabulary.exists():
+            check_stored_names(self.vocabulary, dataset.vocabulary, dataset.calendar, dataset.concepts)
+        if self.graph.exists():
+            graph = _graph_of_all_facts(dataset) if keep_all_facts else background
+            stored = open_columns(self.graph)
+            same = all(np.array_equal(getattr(stored, name), getattr(graph.base, name)) for name in COLUMNS)
+            if not same or stored.relations != graph.relations.count:
+                raise InputError("does not fit the dataset", file=self.graph, expected="the facts of the dataset")
 
     def _latest(self, name: str) -> Path:
         """A file of the last update, or the one that training wrote if the update did not replace it."""

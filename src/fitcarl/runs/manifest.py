@@ -134,9 +134,7 @@ def read_manifest(run: Path, update: str = "") -> Manifest | None:
     file = manifest_file(run, update)
     if not file.exists():
         return None
-    if _size(file) is None or file.stat().st_size > _MAX_MANIFEST:
-        raise InputError("is damaged", file=file, expected="the manifest that `fitcarl train` wrote")
-    found = read_json(file)
+    found = read_json(file, _MAX_MANIFEST)
     try:
         if found["format"] != _FORMAT:
             raise InputError("unknown format", file=file, found=str(found["format"])[:20], expected=str(_FORMAT))
@@ -189,15 +187,21 @@ def check_listed(run: Path, update: str, *files: Path) -> None:
         raise_problems(run, unlisted + _changes(run, wanted))
 
 
-def check_state(run: Path) -> None:
-    """Raises an InputError if the checkpoint is not the one of the finished run.
+def check_finished(run: Path) -> bool:
+    """Whether training has ended; its files and its checkpoint are then as the manifest says.
 
     Args:
-        run: The run folder.
+        run: The folder of a run that was never updated.
+
+    Raises:
+        InputError: If a file is missing, was added or has changed, or if a finished run has no manifest.
     """
-    manifest = read_manifest(run)
-    if manifest is not None and _STATE in manifest.others and (run / _STATE).exists():
-        raise_problems(run, _changes(run, {_STATE: manifest.others[_STATE]}))
+    manifest = required_manifest(run, "")
+    if manifest is None:
+        return False
+    state = {_STATE: manifest.others[_STATE]} if _STATE in manifest.others and (run / _STATE).exists() else {}
+    raise_problems(run, answer_problems(run, "", manifest) + _changes(run, state))
+    return True
 
 
 def answer_problems(run: Path, update: str, manifest: Manifest, *, defer: bool = False) -> list[FileProblem]:

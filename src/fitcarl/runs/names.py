@@ -123,6 +123,19 @@ def write_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts
     write_atomically(file, (content + "\n").encode())
 
 
+def check_stored_names(file: Path, vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> None:
+    """Raises an InputError unless a file that ``write_names`` wrote has these names, calendar and concepts.
+
+    Args:
+        file: The file.
+        vocabulary: The expected names.
+        calendar: The expected calendar.
+        concepts: The expected concepts.
+    """
+    if _names_to_json(*read_names(file)) != _names_to_json(vocabulary, calendar, concepts):
+        raise InputError("does not fit the dataset", file=file, expected="names, calendar and concepts of the dataset")
+
+
 def _names_to_json(vocabulary: Vocabulary, calendar: Calendar, concepts: Concepts) -> dict[str, Any]:
     return {
         "entities": vocabulary.entities,

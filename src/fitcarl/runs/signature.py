@@ -19,6 +19,8 @@ _PURPOSE = b"fitcarl run manifest\n"
 """Signed before the content, so that the signature is valid for nothing else."""
 _MAX_KEY = 1 << 16
 """Bytes of a key file."""
+_MAX_SIGNATURE = 1 << 16
+"""Bytes of a signature with the identity of its run."""
 
 
 def create_key(file: Path) -> Path:
@@ -89,7 +91,7 @@ def check_signature(manifest: Manifest, folder: Path, key: Path) -> None:
     public, file = _public_key(key), folder / SIGNATURE
     if not file.exists():
         raise InputError("is missing, so that the run is not signed", file=file, expected="a signature")
-    found: Any = read_json(file)
+    found: Any = read_json(file, _MAX_SIGNATURE)
     try:
         if (found["format"], found["algorithm"]) != (_FORMAT, "ed25519"):
             raise ValueError

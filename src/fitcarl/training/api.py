@@ -36,7 +36,7 @@ from fitcarl.models.base import GraphContext, Preparation, TrainableModel
 from fitcarl.models.registry import trainable_class
 from fitcarl.runs.history import read_history
 from fitcarl.runs.layout import RunFolder
-from fitcarl.runs.manifest import check_state, withdraw_manifest
+from fitcarl.runs.manifest import check_finished, withdraw_manifest
 from fitcarl.runs.run import Run
 from fitcarl.training.finish import Trained, finish
 from fitcarl.training.loop import run_episodes
@@ -238,9 +238,10 @@ def _run_training(
     processes.require_same("a setting", config.model_dump_json())
 
     def create() -> None:
-        check_state(folder.path)
-        withdraw_manifest(folder.path)
         all_facts = setup.keep_all_facts
+        if not check_finished(folder.path):
+            folder.check_dataset(dataset, context.graph, keep_all_facts=all_facts)
+        withdraw_manifest(folder.path)
         folder.create(dataset, setup.source, config, context.graph, time_unit=unit, keep_all_facts=all_facts)
         log_time_unit(config, dataset.calendar, unit)
         log_task_source(setup)

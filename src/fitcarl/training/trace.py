@@ -7,9 +7,15 @@ import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from fitcarl.core.files import append_line, replacing, write_atomically
+from fitcarl.errors import InputError
 
+_MAX_INTEGER = 1 << 53
+"""Larger integers are none of a training, and may have more digits than a float can hold."""
+_MAX_BYTES = 1 << 32
+"""Bytes of a trace: some ten million episodes."""
 _log = logging.getLogger(__name__)
 
 
@@ -40,16 +46,45 @@ def append(file: Path, entry: TraceEntry) -> None:
 
 
 def read(file: Path) -> list[TraceEntry]:
-    """All entries; a last line that was cut off by a kill is left out."""
+    """All entries; a last line that was cut off by a kill is left out.
+
+    Args:
+        file: The trace; without one there are no entries.
+
+    Raises:
+        InputError: If it cannot be read, or has lines that no training writes.
+    """
     if not file.exists():
         return []
-    entries = []
-    for text in file.read_text(encoding="utf-8").splitlines():
-        try:
-            entries.append(TraceEntry(**json.loads(text)))
-        except (ValueError, TypeError):
-            break
+    entries: list[TraceEntry] = []
+    try:
+        if not file.is_file():
+            raise OSError("not a regular file")  # a pipe would block
+        if file.stat().st_size > _MAX_BYTES:
+            raise OSError("too large")
+        for text in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                values = json.loads(text)
+            except ValueError:
+                break
+            entries.append(_entry(values))
+            if not entries[0].metrics.keys() <= entries[-1].metrics.keys():
+                raise ValueError("other metrics than before")
+    except (OSError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        reason = f"cannot be read after {len(entries)} lines ({error})"
+        raise InputError(reason, file=file, expected="the trace that `fitcarl train` wrote") from None
     return entries
+
+
+def _entry(values: dict[str, Any]) -> TraceEntry:
+    entry = TraceEntry(**values)
+    valid = () if entry.valid_mrr is None else (entry.valid_mrr,)
+    if type(entry.episode) is not int or entry.episode < 1 or not isinstance(entry.metrics, dict):
+        raise TypeError("not an episode")
+    for value in (entry.episode, entry.loss, entry.seconds, *valid, *entry.metrics.values()):
+        if type(value) is not float and not (type(value) is int and abs(value) <= _MAX_INTEGER):
+            raise TypeError("not a number of a training")
+    return entry
 
 
 def truncate(file: Path, episode: int) -> None:

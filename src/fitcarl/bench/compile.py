@@ -85,7 +85,8 @@ def cached_versions(folder: Path) -> list[int]:
 def _not_cached(folder: Path, reason: str | None = None) -> InputError:
     """The error about a folder without cached code, with which both demos compile the same."""
     expected = "a temporary folder, TMPDIR, that this user alone can write"
-    return InputError("compiled code is not cached here", file=folder, found=reason, expected=expected)
+    problem = "compiled code is not cached here"
+    return InputError(problem if reason is None else f"{problem}: {reason}", file=folder, expected=expected)
 
 
 def _demo_seconds(name: str, out: Path, episodes: int, environment: dict[str, str]) -> float:
